@@ -1,0 +1,1 @@
+"""Aggregates: one family per file, each update, merge, subtract, finish over arrays."""

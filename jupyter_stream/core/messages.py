@@ -1,0 +1,123 @@
+"""What flows between operators: batches of rows, punctuations, ticks. Rows never travel alone.
+
+A batch is a Polars frame (Arrow memory). Besides a stream's own columns it may carry *system columns*, whose names start
+with `$` so that no user's column can meet them; filters and slices keep them in step for nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+Int64s: TypeAlias = NDArray[np.int64]
+
+TS: Final = "$ts"
+"""Int64: the progressing attribute in microseconds. Every batch of a stream has it."""
+UNTIL: Final = "$until"
+"""Int64: end of the row's lifetime (exclusive), on plans over lifetimes."""
+SIGN: Final = "$sign"
+"""Int8: +1 the row enters, -1 it leaves, on plans with unpredictable ends."""
+ROW: Final = "$row"
+"""Int64: the arrival number (`row_num`), from 1, where the plan needs it."""
+BROKEN: Final = "$broken"
+"""Int64 or null: the punctuation a late row broke. Only in batches that hold late rows."""
+LATE_ID: Final = "$late"
+"""Int64 or null: names a late row, so that its full record can be found. Goes with `$broken`."""
+WINDOW_START: Final = "$window_start"
+WINDOW_END: Final = "$window_end"
+WINDOW_ID: Final = "$window_id"
+IS_FINAL: Final = "is_final"
+"""Boolean, a user's column: false while an answer is provisional (EMIT EVERY, EMIT CHANGES)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows of one schema.
+
+    Attributes:
+        frame: the rows, system columns among them.
+        provisional: None for rows of a stream or final answers. Otherwise the stream time this whole snapshot of open
+            windows was taken at; it replaces the snapshot before it.
+    """
+
+    frame: pl.DataFrame
+    provisional: int | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return self.frame.height
+
+    def with_frame(self, frame: pl.DataFrame) -> Batch:
+        """The same kind of batch with other rows."""
+        return Batch(frame, self.provisional)
+
+    def ints(self, column: str) -> Int64s:
+        """A view of an integer or time column without nulls, as int64."""
+        return ints(self.frame.get_column(column))
+
+
+@dataclass(frozen=True, slots=True)
+class Punctuation:
+    """Every row still to come has `attribute >= value` (and, where a key is given, says so for that key only).
+
+    Attributes:
+        value: microseconds (or the attribute's integer); `MAX_TIME` when the input has ended.
+        attribute: the progressing attribute, `$ts` unless said.
+        key: values of the grouping columns, by column name, for a group-wise punctuation.
+    """
+
+    value: int
+    attribute: str = TS
+    key: tuple[tuple[str, object], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """The stream's own time has reached a multiple of the EMIT interval: give provisional answers now.
+
+    Attributes:
+        at: the time of the row that reached it, microseconds.
+    """
+
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """Late rows that missed at least one answer already final.
+
+    Attributes:
+        late_ids: which rows (`$late` of their batch).
+        missed: how many extents each missed, or None for relations, joins and OVER.
+    """
+
+    late_ids: Int64s
+    missed: Int64s | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Rows on which an expression failed (overflow, bad cast, division by zero).
+
+    Attributes:
+        frame: the rows as the operator saw them.
+        reasons: why, one for each row.
+    """
+
+    frame: pl.DataFrame
+    reasons: pl.Series
+
+
+Message: TypeAlias = Batch | Punctuation | Tick | Missed | Failed
+
+
+def ints(series: pl.Series) -> Int64s:
+    """A series of integers or times as int64, without a copy where it already is that."""
+    if series.dtype.is_temporal():
+        series = series.to_physical()
+    return series.to_numpy().astype(np.int64, copy=False)

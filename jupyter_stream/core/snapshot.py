@@ -1,0 +1,89 @@
+"""What a live view sees of a query: one immutable picture, taken at most a few times a second. Views know nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+import polars as pl
+
+State: TypeAlias = Literal["waiting", "running", "paused", "finished", "stopped", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A query at one moment.
+
+    Attributes:
+        name: the query's name.
+        text: the statement, as typed.
+        state: waiting (no result yet), running, paused, finished (its sources ended), stopped (by the user), failed.
+        version: grows whenever anything else here changed.
+        rows: the newest result rows, as many as were asked for, in the columns `to_pandas()` would have.
+        final: a Boolean for each of `rows`: false for provisional answers.
+        relation: whether the rows are the current state of a relation (else newest rows of an append-only stream).
+        time_column: the column that belongs on a time axis, None if there is none.
+        key_columns: the grouping columns among the result columns.
+        value_columns: the numeric, not grouping columns among the result columns.
+        units: unit of a column where one is known ("%", "bytes/s", "minutes").
+        rows_in: source rows read so far.
+        rows_out: result rows so far (final ones).
+        late: late rows that missed an answer.
+        bad: rows in `errors(name)` of this query's sources and expressions.
+        state_bytes: bytes of operator state held.
+        low_watermark: punctuation of the inputs, microseconds; MIN_TIME before the first.
+        max_event_time: the newest event time seen, microseconds; MIN_TIME before the first row.
+        next_final: the punctuation the next answer waits for, microseconds; None when not known.
+        hint: one sentence for the user ("declare a WATERMARK: 318 rows came late"), None mostly.
+        error: what went wrong, for people, when `state` is failed (or a source is reconnecting).
+        started: wall clock, seconds since the epoch.
+        ended: the same for the end, None while it runs.
+        notes: further short facts to show, by label.
+    """
+
+    name: str
+    text: str
+    state: State
+    version: int
+    rows: pl.DataFrame
+    final: pl.Series
+    relation: bool
+    time_column: str | None
+    key_columns: tuple[str, ...]
+    value_columns: tuple[str, ...]
+    units: dict[str, str]
+    rows_in: int
+    rows_out: int
+    late: int
+    bad: int
+    state_bytes: int
+    low_watermark: int
+    max_event_time: int
+    next_final: int | None
+    hint: str | None
+    error: str | None
+    started: float
+    ended: float | None
+    notes: dict[str, str] = field(default_factory=dict)
+
+
+class Viewable(Protocol):
+    """What a view needs of a query. All of it is quick, and safe to call from any thread."""
+
+    name: str
+
+    def snapshot(self, last: int = 500) -> Snapshot:
+        """The query now, with its newest `last` rows."""
+
+    @property
+    def version(self) -> int:
+        """Grows whenever a snapshot would differ."""
+
+    def stop(self) -> None:
+        """End the query; its results stay."""
+
+    def pause(self) -> None:
+        """Stop taking input until `resume`."""
+
+    def resume(self) -> None:
+        """Take input again."""

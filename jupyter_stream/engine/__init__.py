@@ -1,0 +1,1 @@
+"""The engine: the operator graph, the engine thread, progress, results."""

@@ -1,0 +1,1 @@
+"""Scalar functions: one table, each row its SQL name, its kernel expression, its Spark SQL."""

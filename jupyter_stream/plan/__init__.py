@@ -1,0 +1,1 @@
+"""Plans: frozen logical and physical nodes, rewrites, EXPLAIN."""

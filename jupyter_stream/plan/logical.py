@@ -1,0 +1,192 @@
+"""The bound logical plan: what a query means, for both engines. Frozen; no text, no operators.
+
+Column names are exact and unique within a node's schema. System columns (`core.messages`) are not part of a schema but may be
+read by expressions: `$ts` by every expression over a stream, `$row` where `row_num` is named, `$window_start`, `$window_end`
+and `$window_id` above a windowed aggregate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import polars as pl
+
+from jupyter_stream.core.schema import Schema
+from jupyter_stream.functions.expression import Expr
+from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.windows import Window
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Rows of a declared stream, as they arrive.
+
+    Attributes:
+        stream: which one.
+        schema: its columns.
+    """
+
+    stream: StreamDef
+    schema: Schema
+    inputs: tuple[()] = ()
+
+
+@dataclass(frozen=True)
+class Derived:
+    """The rows of a named derived stream (CREATE STREAM ... AS SELECT): its plan, under its name."""
+
+    name: str
+    input: Plan
+    schema: Schema
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plan below."""
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Rows for which `predicate` is true; lifetimes are kept."""
+
+    input: Plan
+    predicate: Expr
+    schema: Schema
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plan below."""
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class Project:
+    """New columns from old; lifetimes are kept.
+
+    Attributes:
+        items: (output name, expression), one for each column of `schema`.
+    """
+
+    input: Plan
+    items: tuple[tuple[str, Expr], ...]
+    schema: Schema
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plan below."""
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class Union:
+    """All rows of all inputs (bag union), columns by position; the binder has given all inputs the same schema."""
+
+    parts: tuple[Plan, ...]
+    schema: Schema
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plans below."""
+        return self.parts
+
+
+@dataclass(frozen=True)
+class AggregateCall:
+    """One aggregate of a select list.
+
+    Attributes:
+        function: registered name in lower case: `count`, `sum`, ... (`count` without args is count(*)).
+        args: per-row arguments, in order (already cast to what the aggregate takes).
+        name: name of its output column in the aggregate node's schema (`$agg0`, ...).
+        dtype: the result's type.
+        distinct: whether DISTINCT was written.
+        where: FILTER (WHERE ...), None without.
+        parameters: constant arguments, such as the q of quantile(x, q).
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+    name: str
+    dtype: pl.DataType
+    distinct: bool = False
+    where: Expr | None = None
+    parameters: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """Aggregates per group, over each extent of a window with SLIDE, or as a relation without one.
+
+    Attributes:
+        keys: (name, expression) of the grouping columns; empty for an ungrouped aggregate.
+        aggregates: what to compute.
+        window: the window.
+        schema: keys first, then the aggregates' columns.
+    """
+
+    input: Plan
+    keys: tuple[tuple[str, Expr], ...]
+    aggregates: tuple[AggregateCall, ...]
+    window: Window
+    schema: Schema
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plan below."""
+        return (self.input,)
+
+
+Plan: TypeAlias = Scan | Derived | Filter | Project | Union | Aggregate
+
+
+@dataclass(frozen=True)
+class Emit:
+    """When answers are given.
+
+    Attributes:
+        mode: `final` only; `every` interval of stream time also provisional ones; provisional ones on all `changes`.
+        interval: microseconds, for `every`.
+    """
+
+    mode: Literal["final", "every", "changes"] = "final"
+    interval: int | None = None
+
+
+@dataclass(frozen=True)
+class Query:
+    """A SELECT ready to run.
+
+    Attributes:
+        plan: its root; the schema is what users get.
+        emit: EMIT clause.
+        text: the statement as typed.
+        time_column: the result column that is time (window_end, or the progressing attribute if selected), None if none.
+        key_columns: result columns that are grouping columns.
+        relation: whether the answer is a relation (current state and changes) rather than a stream.
+    """
+
+    plan: Plan
+    emit: Emit
+    text: str
+    time_column: str | None
+    key_columns: tuple[str, ...]
+    relation: bool
+    notes: tuple[str, ...] = field(default=())
+
+
+def walk(plan: Plan) -> Iterator[Plan]:
+    """The plan and all below it, outermost first."""
+    yield plan
+    for child in plan.inputs:
+        yield from walk(child)
+
+
+def streams(plan: Plan) -> tuple[StreamDef, ...]:
+    """The declared streams a plan reads, each once, in the order written."""
+    found: dict[str, StreamDef] = {}
+    for node in walk(plan):
+        if isinstance(node, Scan):
+            found.setdefault(node.stream.name, node.stream)
+    return tuple(found.values())

@@ -1,0 +1,75 @@
+"""What a source is: something that hands over typed frames until it ends or is told to stop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import polars as pl
+
+from jupyter_stream.core.schema import Schema
+
+BATCH_ROWS = 65_536
+"""Rows handed over at once by a flood: columnar speed; larger batches gained nothing when measured."""
+
+REJECTED = Schema.of((("raw", pl.String()), ("reason", pl.String())))
+"""Columns of what `errors(name)` gets from a source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What arrived since the last chunk.
+
+    Attributes:
+        frame: rows in the declared columns and types (only the columns asked for).
+        rejected: records that could not be parsed or cast, as text with the reason; None when there were none.
+    """
+
+    frame: pl.DataFrame
+    rejected: pl.DataFrame | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the reader wants.
+
+    Attributes:
+        columns: the columns wanted, in the schema's spelling; the source need not read others. None for all.
+        stop: set when the reader has lost interest; a source blocking on input looks at it at least every 100 ms.
+    """
+
+    columns: tuple[str, ...] | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a connector may use when it is opened.
+
+    Attributes:
+        uri: everything after SOURCE, such as `file://bids.jsonl`.
+        schema: the declared columns, None when the statement declares none (the source then finds its own).
+        options: the WITH options, names in lower case.
+        namespace: the notebook's variables, for `frame://` and `python://`.
+    """
+
+    uri: str
+    schema: Schema | None
+    options: Mapping[str, str]
+    namespace: Mapping[str, object]
+
+
+class Source(Protocol):
+    """A connector, opened. Raises `SourceError` when it is made, if what it names isn't there."""
+
+    schema: Schema
+    """The columns it gives, in order."""
+    replayable: bool
+    """Whether every `read` starts from the beginning and gives the same rows."""
+    units: Mapping[str, str]
+    """Units of columns, where known: `{"cpu": "%"}`."""
+
+    def read(self, request: Request) -> Iterator[Chunk]:
+        """Hand over chunks; runs in a thread of its own. Ends when the source has ended or `request.stop` is set."""

@@ -1,0 +1,1 @@
+"""The same logical plan on PySpark Structured Streaming."""

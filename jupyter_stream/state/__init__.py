@@ -1,0 +1,1 @@
+"""Synopses: what operators remember. Each reports its bytes and can check itself."""

@@ -1,0 +1,1 @@
+"""Summaries of streams: sketches with their error bounds, promising regions."""

@@ -1,0 +1,1 @@
+"""Magics: parse the line, call the session, display."""
