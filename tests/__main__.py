@@ -1,0 +1,47 @@
+"""Every check of the project, the quickest first: `python tests`. Arguments go to pytest: `python tests -x tests/plan`.
+
+Not for benchmarks; they have a command of their own in CONTRIBUTING.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+CONFIG = str(ROOT / "pyproject.toml")
+
+
+def as_installed(folder: Path) -> Path:
+    """The package as a wheel lays it out, `magics` in its place: mypy and import-linter read folders, not mappings."""
+    shutil.copytree(ROOT / "jupyter_stream", folder / "jupyter_stream", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "magics", folder / "jupyter_stream" / "magics", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def check(title: str, command: list[str], cwd: Path = ROOT) -> None:
+    """Run one check; its failure ends everything, with its own exit code."""
+    print(f"\n=== {title}", flush=True)
+    started = time.monotonic()
+    code = subprocess.run(command, cwd=cwd, check=False).returncode
+    print(f"--- {title}: {'passed' if code == 0 else 'FAILED'} in {time.monotonic() - started:.0f} s", flush=True)
+    if code:
+        sys.exit(code)
+
+
+if __name__ == "__main__":
+    python = sys.executable
+    check("format", [python, "-m", "ruff", "format", "--check", "."])
+    check("lint", [python, "-m", "ruff", "check", "."])
+    with tempfile.TemporaryDirectory() as temporary:
+        installed = as_installed(Path(temporary))
+        cache = str(ROOT / ".mypy_cache" / "as_installed")
+        check("types", [python, "-m", "mypy", "--config-file", CONFIG, "--cache-dir", cache], installed)
+        check("rooms", [str(BIN / "lint-imports"), "--config", CONFIG, "--no-cache"], installed)
+    check("tests", [python, "-m", "pytest", *sys.argv[1:]])
+    print("\nAll checks passed.")

@@ -1,0 +1,37 @@
+"""The explicit package list of pyproject.toml, the layout it maps, and who may import the magics."""
+
+import ast
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def test_package_list_equals_the_folders():
+    rooms = {init.parent.relative_to(ROOT) for init in (ROOT / "jupyter_stream").rglob("__init__.py")}
+    magics = {Path("jupyter_stream") / init.parent.relative_to(ROOT) for init in (ROOT / "magics").rglob("__init__.py")}
+    folders = {".".join(folder.parts) for folder in rooms | magics}
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == folders
+
+
+def test_every_python_file_lies_in_a_package():
+    for room in ("jupyter_stream", "magics"):
+        for file in (ROOT / room).rglob("*.py"):
+            assert (file.parent / "__init__.py").exists(), (
+                f"{file.parent} has no __init__.py, so the wheel leaves it out"
+            )
+
+
+def test_only_the_extension_hook_imports_the_magics():
+    for file in (ROOT / "jupyter_stream").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if any(name.startswith("jupyter_stream.magics") for name in names):
+                assert file == ROOT / "jupyter_stream" / "__init__.py", f"{file} imports the magics"
+
+
+def test_version_is_said_once_more_and_the_same():
+    text = (ROOT / "jupyter_stream" / "__init__.py").read_text()
+    assert f'__version__ = "{PROJECT["project"]["version"]}"' in text
