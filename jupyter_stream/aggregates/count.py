@@ -1,0 +1,74 @@
+"""count: of rows, of non-NULL values, of distinct values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from jupyter_stream.aggregates.protocol import (
+    SLOT,
+    VALUE,
+    Algebra,
+    Array,
+    BadArguments,
+    Dense,
+    Differential,
+    FrameForm,
+    Partial,
+)
+
+
+class DistinctValues:
+    """The set of a group's distinct values: a partial is the values themselves. Holistic, exact."""
+
+    extra = (VALUE,)
+    needs_time = False
+
+    def __init__(self, answer: pl.Expr) -> None:
+        self._answer = answer
+
+    def update(self) -> list[pl.Expr]:
+        """Nothing beside the keys."""
+        return []
+
+    def merge(self) -> list[pl.Expr]:
+        """Nothing beside the keys."""
+        return []
+
+    def finish(self) -> pl.Expr:
+        """Whatever is computed over the distinct values `v`."""
+        return self._answer
+
+
+class Count:
+    """`count(*)`, `count(x)`, `count(DISTINCT x)`."""
+
+    name = "count"
+    signature = "count(*) | count([DISTINCT] x)"
+    description = "Number of rows, of non-NULL values, or of distinct non-NULL values."
+    example = "count(DISTINCT destIP)"
+    algebra: Algebra = "distributive"
+    differential: Differential = "fully"
+    constant_from: int | None = None
+
+    def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
+        """BIGINT of anything."""
+        if len(types) > 1:
+            raise BadArguments("count takes one argument; write count(DISTINCT struct(a, b)) to count pairs")
+        if distinct and not types:
+            raise BadArguments("count(DISTINCT ...) needs something to count")
+        return tuple(types), pl.Int64()
+
+    def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
+        """One counter, or the distinct values."""
+        if distinct:
+            return DistinctValues(pl.len().cast(pl.Int64))
+        return Dense((Partial("count"),))
+
+    def finish(self, arrays: Sequence[Array], dtype: pl.DataType, shift: float) -> pl.Series:
+        """The counter."""
+        return pl.Series(arrays[0])
+
+
+__all__ = ["SLOT", "Count", "DistinctValues"]

@@ -1,0 +1,81 @@
+"""first and last by event time (ties by arrival), whatever order rows come in. NULLs count, as in Spark's default."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from jupyter_stream.aggregates.protocol import VALUE, Algebra, Array, BadArguments, Dense, Differential, FrameForm
+from jupyter_stream.core.messages import TS
+
+
+class TimedValue:
+    """The value with the least or greatest time, kept with its time."""
+
+    extra: tuple[str, ...] = ()
+    needs_time = True
+
+    def __init__(self, latest: bool) -> None:
+        time, value = pl.col(TS), pl.col(VALUE)
+        if latest:
+            # arg_max finds the first of equal times; the last to arrive is wanted
+            time, value = time.reverse(), value.reverse()
+            at = time.arg_max()
+        else:
+            at = time.arg_min()
+        self._value = value.get(at)
+        self._time = time.get(at)
+
+    def update(self) -> list[pl.Expr]:
+        """The value and its time."""
+        return [self._value.alias(VALUE), self._time.alias(TS)]
+
+    def merge(self) -> list[pl.Expr]:
+        """The same of partial results; earlier arrivals come first."""
+        return self.update()
+
+    def finish(self) -> pl.Expr:
+        """The value alone."""
+        return self._value
+
+
+class _End:
+    name = ""
+    latest = False
+    algebra: Algebra = "algebraic"
+    differential: Differential = "not"
+    constant_from: int | None = None
+
+    def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
+        """The argument's type."""
+        if len(types) != 1:
+            raise BadArguments(f"{self.name} takes one argument")
+        return (types[0],), types[0]
+
+    def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
+        """The value with its time."""
+        return TimedValue(self.latest)
+
+    def finish(self, arrays: Sequence[Array], dtype: pl.DataType, shift: float) -> pl.Series:
+        """Never dense."""
+        raise TypeError(f"{self.name} has no dense form")
+
+
+class First(_End):
+    """`first(x)`."""
+
+    name = "first"
+    signature = "first(x)"
+    description = "Value of the earliest row by event time, ties by arrival; may be NULL."
+    example = "first(price)"
+
+
+class Last(_End):
+    """`last(x)`."""
+
+    name = "last"
+    latest = True
+    signature = "last(x)"
+    description = "Value of the latest row by event time, ties by arrival; may be NULL."
+    example = "last(price)"

@@ -1,0 +1,155 @@
+"""What an aggregate is. Each family states its algebra once; operators never ask which aggregate they hold.
+
+An aggregate has one of two forms:
+
+- *dense*: a few numbers per group (`Partial`), kept in arrays indexed by pane and key slot; update, merge and subtract are array
+  operations (about 1 ns per row and partial, NumPy 2.4);
+- *frame*: anything else, kept as small frames of partial results per pane, merged by Polars' group-by (about 30 ns per row).
+
+The classes are those of window-queries thesis §6.2.2: distributive and algebraic aggregates have partials of bounded size, a
+holistic one has not; a differential one can take rows back (subtract), which decides how a sliding window is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
+Op: TypeAlias = Literal["count", "sum", "min", "max"]
+Algebra: TypeAlias = Literal["distributive", "algebraic", "holistic"]
+Differential: TypeAlias = Literal["fully", "pseudo", "not"]
+
+SLOT = "slot"
+"""Int64: the group, in frames of partials and of values."""
+VALUE = "v"
+"""The argument in frames given to `FrameForm`, and the partial results' own column where one is enough."""
+
+
+class BadArguments(ValueError):
+    """An aggregate called with arguments it can't take; the message says what it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """One number per group and pane.
+
+    Attributes:
+        op: `count` counts non-NULL arguments; `sum`, `min`, `max` fold them.
+        kind: `int` is exact int64, `float` is float64. Counts are ints.
+        power: for sums: 1, or 2 for squares. Only meaningful with `shifted`.
+        shifted: whether values are taken relative to the first one seen (for variances: keeps squares small).
+    """
+
+    op: Op
+    kind: Literal["int", "float"] = "int"
+    power: int = 1
+    shifted: bool = False
+
+    @property
+    def identity(self) -> int | float:
+        """The value of no rows. NaN for a float minimum: `fmin` then ignores it, and NaN counts as greatest (Spark)."""
+        if self.op in ("count", "sum"):
+            return 0
+        if self.kind == "int":
+            info = np.iinfo(np.int64)
+            return int(info.max if self.op == "min" else info.min)
+        return float("nan") if self.op == "min" else float("-inf")
+
+    @property
+    def subtractable(self) -> bool:
+        """Whether rows can be taken back exactly: not from floats, whose sums drift and whose NaN never leaves."""
+        return self.op in ("count", "sum") and self.kind == "int"
+
+    @property
+    def fold(self) -> np.ufunc:
+        """The merge of two partials; associative and commutative."""
+        if self.op == "min":
+            return np.fmin if self.kind == "float" else np.minimum
+        return np.maximum if self.op == "max" else np.add
+
+
+@dataclass(frozen=True)
+class Dense:
+    """The dense form of an aggregate for given types.
+
+    Attributes:
+        partials: the numbers kept.
+    """
+
+    partials: tuple[Partial, ...]
+
+
+@runtime_checkable
+class FrameForm(Protocol):
+    """The frame form: partial results as rows of (slot, extra keys, columns of its own).
+
+    `update` and `merge` give expressions for a group-by over (slot, *extra); `finish` is a group-by over slot.
+    Input rows have columns `slot`, `v` (and `v1`, `v2` for further arguments), `$ts`, in arrival order per slot.
+    """
+
+    @property
+    def extra(self) -> tuple[str, ...]:
+        """Further grouping columns of the partial results."""
+
+    @property
+    def needs_time(self) -> bool:
+        """Whether it reads `$ts`."""
+
+    def update(self) -> list[pl.Expr]:
+        """Partial results of raw rows."""
+
+    def merge(self) -> list[pl.Expr]:
+        """Partial results of partial results, earlier arrivals first."""
+
+    def finish(self) -> pl.Expr:
+        """The answer, from partial results, grouped by slot."""
+
+
+class AggregateFunction(Protocol):
+    """A registered aggregate. Stateless."""
+
+    name: str
+    description: str
+    signature: str
+    example: str
+    algebra: Algebra
+    differential: Differential
+    constant_from: int | None
+
+    def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
+        """Types the arguments are cast to, and the result's. Raises `BadArguments`."""
+
+    def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
+        """How it is kept for these (resolved) types."""
+
+    def finish(self, arrays: Sequence[Array], dtype: pl.DataType, shift: float) -> pl.Series:
+        """Answers from dense partials, one for each group; arrays are in the order of `Dense.partials`.
+
+        Args:
+            arrays: gathered partials, all of one length.
+            dtype: the result's type.
+            shift: what shifted partials are relative to.
+        """
+
+
+def is_number(dtype: pl.DataType) -> bool:
+    """Whether it is a SQL number."""
+    return dtype.is_numeric()
+
+
+def as_series(values: Array, present: NDArray[np.bool_], dtype: pl.DataType) -> pl.Series:
+    """Numbers as a column of `dtype` (times and dates too), NULL where nothing was aggregated."""
+    series = pl.Series(values)
+    if not present.all():
+        series = series.set(pl.Series(~present), None)
+    if isinstance(dtype, pl.Boolean):
+        return series.cast(pl.Boolean)
+    if isinstance(dtype, pl.Date):
+        return series.cast(pl.Int32).cast(dtype)
+    return series if series.dtype == dtype else series.cast(dtype)
