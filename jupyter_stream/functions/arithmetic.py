@@ -1,0 +1,336 @@
+"""Operators on numbers, times and intervals: `+ - * / % div`, sign and absolute value, with ANSI overflow. Not the functions of `maths`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from jupyter_stream.core.schema import INTERVAL, TIMESTAMP, type_name
+from jupyter_stream.functions import calendar
+from jupyter_stream.functions.binding import admit, count, numeric
+from jupyter_stream.functions.casts import cast
+from jupyter_stream.functions.expression import Call, Expr, Literal
+from jupyter_stream.functions.function import (
+    BadArguments,
+    Bind,
+    Compiled,
+    Failure,
+    Function,
+    Kernel,
+    guarded,
+    inherited,
+    names_of,
+    strict,
+)
+from jupyter_stream.functions.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    INT,
+    RANGES,
+    SMALLINT,
+    STRING,
+    TINYINT,
+    VOID,
+    common_type,
+    is_integral,
+    is_numeric,
+)
+
+_ZERO: Final = "division by zero"
+
+
+def _overflow(call: Call) -> str:
+    return f"{type_name(call.dtype)} overflow in {call.function}"
+
+
+def _misfit(name: str, args: tuple[Expr, ...]) -> BadArguments:
+    return BadArguments(f"{name} can't take {names_of([a.dtype for a in args])}")
+
+
+def _numbers(name: str, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    common = common_type(a.dtype for a in args)
+    if common in (VOID, STRING):
+        common = DOUBLE
+    if common is None or not is_numeric(common):
+        raise _misfit(name, args)
+    return tuple(cast(a, common) for a in args)
+
+
+def _whole_days(expr: Expr) -> int | None:
+    """Days of an interval literal that is a whole number of them."""
+    micros = _literal(expr) if expr.dtype == INTERVAL else None
+    return None if micros is None or micros % calendar.DAY else micros // calendar.DAY
+
+
+def _bind_sum(name: str) -> Bind:
+    def bind(args: tuple[Expr, ...]) -> Expr:
+        count(name, args, 2, 2)
+        a, b = (admit(x) for x in args)
+        if name == "+" and b.dtype in (DATE, TIMESTAMP):
+            a, b = b, a
+        if a.dtype in (DATE, TIMESTAMP):
+            return _bind_moved(name, a, b)
+        if STRING in (a.dtype, b.dtype) and INTERVAL in (a.dtype, b.dtype):
+            a, b = (b, a) if a.dtype == INTERVAL else (a, b)
+            return Call(name, (cast(a, TIMESTAMP), b), TIMESTAMP)
+        if name == "-" and b.dtype in (DATE, TIMESTAMP) and a.dtype in (STRING, VOID):
+            return _bind_moved(name, cast(a, b.dtype), b)
+        if INTERVAL in (a.dtype, b.dtype) and all(x.dtype in (INTERVAL, VOID) for x in (a, b)):
+            return Call(name, (cast(a, INTERVAL), cast(b, INTERVAL)), INTERVAL)
+        made = _numbers(name, (a, b))
+        return Call(name, made, made[0].dtype)
+
+    return bind
+
+
+def _bind_moved(name: str, time: Expr, by: Expr) -> Expr:
+    """A date or timestamp and what is added to it, or subtracted."""
+    if name == "-" and by.dtype in (DATE, TIMESTAMP, STRING):
+        wanted = time.dtype if by.dtype in (time.dtype, STRING) else TIMESTAMP
+        return Call(name, (cast(time, wanted), cast(by, wanted)), INTERVAL)
+    if by.dtype == VOID:
+        by = cast(by, INT if time.dtype == DATE else INTERVAL)
+    if time.dtype == DATE and (days := _whole_days(by)) is not None:
+        by = Literal(days, INT)
+    if time.dtype == DATE and is_integral(by.dtype):
+        return Call(name, (time, cast(by, INT)), DATE)
+    if by.dtype == INTERVAL:
+        return Call(name, (cast(time, TIMESTAMP), by), TIMESTAMP)
+    raise _misfit(name, (time, by))
+
+
+def _bind_product(args: tuple[Expr, ...]) -> Expr:
+    count("*", args, 2, 2)
+    a, b = (admit(x) for x in args)
+    if b.dtype == INTERVAL:
+        a, b = b, a
+    if a.dtype == INTERVAL:
+        if b.dtype == INTERVAL:
+            raise _misfit("*", args)
+        b = numeric("*", 1, b)
+        return Call("*", (a, cast(b, BIGINT if is_integral(b.dtype) else DOUBLE)), INTERVAL)
+    made = _numbers("*", (a, b))
+    return Call("*", made, made[0].dtype)
+
+
+def _bind_quotient(args: tuple[Expr, ...]) -> Expr:
+    count("/", args, 2, 2)
+    a, b = (admit(x) for x in args)
+    if a.dtype == INTERVAL and b.dtype != INTERVAL:
+        b = numeric("/", 1, b)
+        return Call("/", (a, cast(b, BIGINT if is_integral(b.dtype) else DOUBLE)), INTERVAL)
+    if not all(is_numeric(x.dtype) or x.dtype in (STRING, VOID) for x in (a, b)):
+        raise _misfit("/", args)
+    return Call("/", (cast(a, DOUBLE), cast(b, DOUBLE)), DOUBLE)
+
+
+def _bind_div(args: tuple[Expr, ...]) -> Expr:
+    count("div", args, 2, 2)
+    a, b = (admit(x) for x in args)
+    if a.dtype == INTERVAL and b.dtype == INTERVAL:
+        return Call("div", (a, b), BIGINT)
+    for x in (a, b):
+        if not is_integral(x.dtype) and x.dtype not in (STRING, VOID):
+            raise BadArguments(f"div divides integers, not {type_name(x.dtype)}; write / for fractions")
+    return Call("div", (cast(a, BIGINT), cast(b, BIGINT)), BIGINT)
+
+
+def _bind_remainder(name: str) -> Bind:
+    def bind(args: tuple[Expr, ...]) -> Expr:
+        count(name, args, 2, 2)
+        a, b = _numbers(name, tuple(admit(x) for x in args))
+        return Call(name, (a, b), a.dtype)
+
+    return bind
+
+
+def _bind_sign(name: str) -> Bind:
+    def bind(args: tuple[Expr, ...]) -> Expr:
+        count(name, args, 1, 1)
+        a = admit(args[0])
+        a = a if a.dtype == INTERVAL else numeric(name, 0, a)
+        return Call(name, (a,), a.dtype)
+
+    return bind
+
+
+def _narrow(call: Call, wide: pl.Expr) -> Compiled:
+    """A result computed in a wider type, brought back to the call's own."""
+    low, high = RANGES[call.dtype]
+    return Compiled(wide.cast(call.dtype, strict=False), (Failure(~wide.is_between(low, high), _overflow(call)),))
+
+
+def _literal(expr: Expr) -> int | None:
+    """The integer or microseconds of a literal, None for anything else."""
+    if not isinstance(expr, Literal) or expr.value is None or not (is_integral(expr.dtype) or expr.dtype == INTERVAL):
+        return None
+    known: int = pl.select(pl.lit(expr.value, dtype=expr.dtype).cast(BIGINT)).item()
+    return known
+
+
+def _sum(call: Call, a: pl.Expr, b: pl.Expr) -> pl.Expr | Compiled:
+    plus = call.function == "+"
+    left, right = (x.dtype for x in call.args)
+    if left == DATE and right == DATE:
+        days = a.cast(INT).cast(BIGINT) - b.cast(INT).cast(BIGINT)
+        most = RANGES[BIGINT][1] // calendar.DAY
+        return Compiled((days * calendar.DAY).cast(INTERVAL), (Failure(days.abs() > most, _overflow(call)),))
+    if left == DATE:  # Spark lets these wrap around
+        return (a.cast(INT) + b if plus else a.cast(INT) - b).cast(DATE)
+    if is_numeric(left) and not is_integral(left):
+        return a + b if plus else a - b
+    a, b = a.cast(BIGINT), b.cast(BIGINT)
+    if left not in (BIGINT, TIMESTAMP, INTERVAL):
+        return _narrow(call, a + b if plus else a - b)
+    made = _sum64(a, b, 1 if plus else -1, _literal(call.args[1]), _overflow(call))
+    return Compiled(made.value.cast(call.dtype), made.failures)
+
+
+def _sum64(a: pl.Expr, b: pl.Expr, sign: int, known: int | None, reason: str) -> Compiled:
+    """`a + b` or `a - b` in 64 bits. `known` is b where it is a literal: one comparison tells then."""
+    made = a + b if sign > 0 else a - b
+    if known is not None:
+        low, high = RANGES[BIGINT]
+        change = sign * known
+        condition = a > high - change if change > 0 else a < low - change
+        return Compiled(made, (Failure(condition, reason),) if change else ())
+    # Polars wraps around: the sum is then on the wrong side of a.
+    condition = (b >= 0) ^ (made >= a) if sign > 0 else (b >= 0) ^ (made <= a)
+    return Compiled(made, (Failure(condition, reason),))
+
+
+def _product(call: Call, a: pl.Expr, b: pl.Expr) -> pl.Expr | Compiled:
+    factor = call.args[1].dtype
+    if call.dtype == INTERVAL and factor == DOUBLE:
+        return _rounded_interval(call, a.cast(BIGINT).cast(DOUBLE) * b)
+    if is_numeric(call.dtype) and not is_integral(call.dtype):
+        return a * b
+    a, b = a.cast(BIGINT), b.cast(BIGINT)
+    if call.dtype not in (BIGINT, INTERVAL):
+        return _narrow(call, a * b)
+    known = _literal(call.args[1])
+    if known is not None:
+        return Compiled((a * b).cast(call.dtype), tuple(Failure(c, _overflow(call)) for c in _beyond(a, known)))
+    # 128 bits hold every product; telling by dividing back takes as long.
+    wide = a.cast(pl.Int128) * b.cast(pl.Int128)
+    low, high = (pl.lit(x, dtype=pl.Int128) for x in RANGES[BIGINT])
+    return Compiled((a * b).cast(call.dtype), (Failure((wide > high) | (wide < low), _overflow(call)),))
+
+
+def _beyond(a: pl.Expr, factor: int) -> tuple[pl.Expr, ...]:
+    """Where `a * factor` leaves 64 bits."""
+    low, high = RANGES[BIGINT]
+    if factor in (0, 1):
+        return ()
+    if factor > 0:
+        return ((a > high // factor) | (a < -(-low // factor)),)
+    below = a < -(high // -factor)
+    return (below,) if factor == -1 else (below | (a > low // factor),)
+
+
+def _rounded_interval(call: Call, micros: pl.Expr) -> Compiled:
+    rounded = micros.round(0, mode="half_away_from_zero")
+    inside = (rounded >= -(2.0**63)) & (rounded < 2.0**63) & micros.is_not_nan()
+    return Compiled(rounded.cast(BIGINT, strict=False).cast(INTERVAL), (Failure(~inside, _overflow(call)),))
+
+
+def _divisor_first(compute: Callable[..., Compiled]) -> Kernel:
+    """Spark looks at the divisor first: if it is NULL the dividend isn't evaluated, and 0 fails only with a dividend."""
+
+    def kernel(call: Call, parts: tuple[Compiled, ...]) -> Compiled:
+        a, b = (p.value for p in parts)
+        made = compute(call, a, b)
+        zero = call.args[1].dtype != INTERVAL and _literal(call.args[1])
+        own = () if zero else (Failure((b.cast(BIGINT) if call.args[1].dtype == INTERVAL else b) == 0, _ZERO),)
+        own = guarded(a.is_not_null(), own)
+        return Compiled(made.value, inherited((parts[1], parts[0])) + own + made.failures)
+
+    return kernel
+
+
+def _quotient(call: Call, a: pl.Expr, b: pl.Expr) -> Compiled:
+    if call.dtype == DOUBLE:
+        return Compiled(a / b)
+    micros = a.cast(BIGINT)
+    if call.args[1].dtype == DOUBLE:
+        return _rounded_interval(call, micros.cast(DOUBLE) / b)
+    wide, by = micros.cast(pl.Int128), b.cast(pl.Int128)
+    size = (2 * wide.abs() + by.abs()) // (2 * by.abs())  # HALF_UP
+    made = pl.when((micros < 0) ^ (b < 0)).then(-size).otherwise(size).cast(BIGINT, strict=False)
+    overflow = (micros == RANGES[BIGINT][0]) & (b == -1)
+    return Compiled(made.cast(INTERVAL), (Failure(overflow, _overflow(call)),))
+
+
+def _div(call: Call, a: pl.Expr, b: pl.Expr) -> Compiled:
+    a, b = a.cast(BIGINT), b.cast(BIGINT)
+    made = a // b + ((a % b != 0) & ((a < 0) ^ (b < 0))).cast(BIGINT)  # Polars rounds down, SQL towards zero
+    if _literal(call.args[1]) not in (None, -1):
+        return Compiled(made)
+    return Compiled(made, (Failure((a == RANGES[BIGINT][0]) & (b == -1), _overflow(call)),))
+
+
+def remainder(dtype: pl.DataType, a: pl.Expr, b: pl.Expr) -> pl.Expr:
+    """A % b with the sign of a, as in Java; NULL for integers where b is 0."""
+    if not is_integral(dtype):
+        return pl.map_batches((a, b), _fmod, return_dtype=dtype, is_elementwise=True)
+    made = a % b
+    return pl.when((made != 0) & ((made < 0) ^ (a < 0))).then(made - b).otherwise(made)
+
+
+def _fmod(columns: Sequence[pl.Series]) -> pl.Series:
+    # NumPy's is exact, as Java's; Polars' a - b * floor(a / b) is not.
+    a, b = columns
+    with np.errstate(invalid="ignore"):
+        made = pl.Series(a.name, np.fmod(a.fill_null(1).to_numpy(), b.fill_null(1).to_numpy()), dtype=a.dtype)
+    return made.zip_with(a.is_not_null() & b.is_not_null(), pl.Series([None], dtype=a.dtype))
+
+
+def _remainder(call: Call, a: pl.Expr, b: pl.Expr) -> Compiled:
+    if call.function == "%":
+        return Compiled(remainder(call.dtype, a, b))
+    if call.dtype in (TINYINT, SMALLINT):
+        a, b = a.cast(INT), b.cast(INT)
+    wide = INT if call.dtype in (TINYINT, SMALLINT) else call.dtype
+    made = remainder(wide, a, b)
+    made = pl.when(made < 0).then(remainder(wide, made + b, b)).otherwise(made)
+    return Compiled(made.cast(call.dtype, strict=False))
+
+
+def _sign(call: Call, a: pl.Expr) -> pl.Expr | Compiled:
+    turn: Callable[[pl.Expr], pl.Expr] = (lambda x: -x) if call.function == "neg" else (lambda x: x.abs())
+    if call.dtype == INTERVAL:
+        low = RANGES[BIGINT][0]
+        return Compiled(turn(a.cast(BIGINT)).cast(INTERVAL), (Failure(a.cast(BIGINT) == low, _overflow(call)),))
+    if not is_integral(call.dtype):
+        return turn(a)
+    return Compiled(turn(a), (Failure(a == RANGES[call.dtype][0], _overflow(call)),))
+
+
+FUNCTIONS: Final = (
+    Function(
+        "+", "a + b -> the wider type", "Sum; also a date plus days, a timestamp or date plus an interval.",
+        "1 + 2 = 3", _bind_sum("+"), strict(_sum), "({0} + {1})",
+    ),
+    Function(
+        "-", "a - b -> the wider type", "Difference; of two dates or timestamps the INTERVAL between them.",
+        "3 - 1 = 2", _bind_sum("-"), strict(_sum), "({0} - {1})",
+    ),
+    Function("*", "a * b -> the wider type", "Product; also an interval times a number.",
+             "2 * 3 = 6", _bind_product, strict(_product), "({0} * {1})"),
+    Function("/", "a / b -> DOUBLE", "Quotient, with its fraction; also an interval by a number. Division by 0 is an error of the row.",
+             "7 / 2 = 3.5", _bind_quotient, _divisor_first(_quotient), "({0} / {1})"),
+    Function("div", "a div b -> BIGINT", "Quotient of integers, rounded towards 0; also how often one interval goes into another.",
+             "7 div 2 = 3", _bind_div, _divisor_first(_div), "({0} div {1})"),
+    Function("%", "a % b -> the wider type", "Remainder, with the sign of a.",
+             "-7 % 3 = -1", _bind_remainder("%"), _divisor_first(_remainder), "({0} % {1})"),
+    Function("mod", "mod(a, b) -> the wider type", "Remainder, with the sign of a.", "mod(-7, 3) = -1", _bind_remainder("%")),
+    Function("pmod", "pmod(a, b) -> the wider type", "Remainder that is not negative (for positive b).",
+             "pmod(-7, 3) = 2", _bind_remainder("pmod"), _divisor_first(_remainder), "pmod({0}, {1})"),
+    Function("neg", "-a", "The number with the other sign.", "-(5) = -5", _bind_sign("neg"), strict(_sign), "(- {0})"),
+    Function("negative", "negative(a)", "The number with the other sign.", "negative(5) = -5", _bind_sign("neg")),
+    Function("abs", "abs(a)", "The number without its sign.", "abs(-5) = 5", _bind_sign("abs"), strict(_sign), "abs({0})"),
+)  # fmt: skip
