@@ -1,0 +1,75 @@
+"""The kernel engine against the oracle: any stream, any window with SLIDE, any disorder, any batch split."""
+
+from __future__ import annotations
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.oracle import strategies
+from tests.oracle.answer import answer
+from tests.oracle.compare import assert_same_bag
+from tests.oracle.query import Query
+from tests.oracle.running import Ran, assert_right, show
+from tests.oracle.search import searching
+from tests.oracle.strategies import Shape
+
+
+@searching
+@given(st.data())
+def test_windows_give_what_the_oracle_gives(data: st.DataObject) -> None:
+    query = data.draw(strategies.queries())
+    sizes = data.draw(strategies.splits(len(query.stream.rows)))
+    assert_right(query, answer(query), Ran(query, sizes), sizes)
+
+
+@searching
+@given(st.data())
+def test_any_batch_split_gives_the_same_answer_and_the_same_late_rows(data: st.DataObject) -> None:
+    query = data.draw(strategies.queries())
+    expected = answer(query)
+    for sizes in (None, [1] * len(query.stream.rows), data.draw(strategies.splits(len(query.stream.rows)))):
+        assert_right(query, expected, Ran(query, sizes), sizes)
+
+
+@searching
+@given(st.data())
+def test_a_shuffle_within_the_punctuations_gives_the_same_answer(data: st.DataObject) -> None:
+    query = data.draw(strategies.queries(late=False, order_free=True))
+    other = Query(**{**vars(query), "stream": data.draw(strategies.shuffled(query.stream))})
+    first, second = Ran(query), Ran(other)
+    assert first.late == second.late == []
+    assert_right(query, answer(query), first)
+    assert_same_bag(second.rows, first.rows, first.columns, show(other, None))
+
+
+@searching
+@given(st.data())
+def test_a_frame_gives_what_its_batches_give(data: st.DataObject) -> None:
+    query = data.draw(strategies.queries())
+    assert_right(query, answer(query), Ran(query, uri="frame://whole"))
+
+
+@searching
+@given(st.data())
+def test_emit_every_gives_the_oracles_provisional_answers(data: st.DataObject) -> None:
+    query = data.draw(strategies.queries(emit=True))
+    sizes = data.draw(strategies.splits(len(query.stream.rows)))
+    expected, ran = answer(query), Ran(query, sizes)
+    assert_right(query, expected, ran, sizes)
+    assert_same_bag(
+        ran.provisional,
+        [(at, *(row[c] for c in query.columns)) for at, rows in expected.snapshots for row in rows],
+        ["at", *query.columns],
+        show(query, sizes),
+    )
+
+
+@searching
+@given(st.data(), st.sampled_from(strategies.TICKS))
+def test_long_disordered_streams_of_many_groups(data: st.DataObject, tick: int) -> None:
+    """Larger batches than the other properties draw, so that panes, slots and closings meet in one batch."""
+    shape = Shape(tick, data.draw(st.sampled_from(strategies.BASES)))
+    query = data.draw(strategies.long_queries(shape))
+    assume(query.stream.rows)
+    sizes = data.draw(strategies.splits(len(query.stream.rows)))
+    assert_right(query, answer(query), Ran(query, sizes), sizes)

@@ -1,0 +1,100 @@
+"""Answers of windows with SLIDE: every extent on its own, from all rows that came in time for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tests.oracle.progress import Arrived
+from tests.oracle.query import Answer, Query
+from tests.oracle.values import Row, Value, same_key
+from tests.oracle.windows import TimeExtents
+
+
+def windowed(query: Query, window: TimeExtents) -> Answer:
+    """What a query over a window with SLIDE gives."""
+    arrived = query.stream.arrived()
+    taken = [r for r in arrived if query.passes(r.row)]
+    answer = Answer(rows=results(query, window, taken, arrived))
+    for r in taken:
+        missed = missed_extents(window, r)
+        if missed:
+            assert r.before is not None
+            answer.late.append((r.row, r.before, len(missed)))
+    if query.emit_every is not None:
+        for i, r in enumerate(arrived):
+            if i and r.ts // query.emit_every > max(e.ts for e in arrived[:i]) // query.emit_every:
+                so_far = arrived[: i + 1]
+                rows = results(query, window, [x for x in so_far if query.passes(x.row)], so_far, r.after, False)
+                answer.snapshots.append((r.ts, rows))
+    return answer
+
+
+def attribute(window: TimeExtents, r: Arrived) -> int:
+    """The value the window is defined on."""
+    found = r.row[window.on] if window.on else r.ts
+    assert isinstance(found, int)
+    return found
+
+
+def missed_extents(window: TimeExtents, r: Arrived) -> list[int]:
+    """The extents that would hold the row but were final when it came. A punctuation on ts closes no extent of another column."""
+    if window.on or r.before is None:
+        return []
+    return [end for end in window.ends(r.ts, r.before) if window.holds(end, r.ts)]
+
+
+def in_time(window: TimeExtents, end: int, r: Arrived) -> bool:
+    """Whether the extent holds the row, and was still open when it came."""
+    return window.holds(end, attribute(window, r)) and end not in missed_extents(window, r)
+
+
+def results(
+    query: Query,
+    window: TimeExtents,
+    taken: list[Arrived],
+    arrived: list[Arrived],
+    closed: int | None = None,
+    final: bool = True,
+) -> list[Row]:
+    """The rows of all extents, or (not `final`) of those a punctuation `closed` leaves open.
+
+    An ungrouped aggregate also has its empty extents between the first and the last one that hold rows.
+    """
+    if not taken:
+        return []
+    times = [attribute(window, r) for r in taken]
+    # A landmark's last extent ends at the first multiple of the slide beyond the last row.
+    last = (
+        max(attribute(window, r) for r in arrived) + window.slide if window.range is None else max(times) + window.range
+    )
+    contents = {end: [r for r in taken if in_time(window, end, r)] for end in window.ends(min(times), last)}
+    holding = [end for end, rows in contents.items() if rows]
+    found: list[Row] = []
+    for end, rows in contents.items():
+        if not final and closed is not None and end <= closed:
+            continue
+        if query.keys:
+            groups: Iterable[list[Arrived]] = grouped(query.keys, rows)
+        else:
+            groups = [rows] if holding and min(holding) <= end <= max(holding) else []
+        for group in groups:
+            result = result_row(query, group, {"window_start": window.start(end), "window_end": end})
+            if query.keeps(result):
+                found.append(result)
+    return found
+
+
+def grouped(keys: tuple[str, ...], rows: list[Arrived]) -> list[list[Arrived]]:
+    """The rows in groups of equal keys."""
+    groups: dict[tuple[object, ...], list[Arrived]] = {}
+    for r in rows:
+        groups.setdefault(tuple(same_key(r.row[k]) for k in keys), []).append(r)
+    return list(groups.values())
+
+
+def result_row(query: Query, group: list[Arrived], bounds: dict[str, int | None]) -> Row:
+    """One row of an answer."""
+    row: dict[str, Value] = dict(bounds)
+    row.update({k: group[0].row[k] for k in query.keys})
+    row.update({f"a{i}": a.over(group) for i, a in enumerate(query.aggregates)})
+    return row

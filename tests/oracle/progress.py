@@ -1,0 +1,96 @@
+"""Progress of an external stream, row by row: the punctuation that holds just before each row comes.
+
+None stands for minus infinity. Rows are in arrival order; rows whose time is NULL go to `errors(name)` and say nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.oracle.values import Row
+
+
+@dataclass(frozen=True)
+class InOrder:
+    """Nothing said, or `WATERMARK FOR ts AS ts`: punctuation `max(ts)`."""
+
+    declared: bool = False
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """`WATERMARK FOR ts AS ts - INTERVAL delay`: punctuation `max(ts) - delay`, microseconds."""
+
+    delay: int
+
+
+@dataclass(frozen=True)
+class Slack:
+    """`WITH (slack = 'n rows')`: at most n of the rows that came before a row are newer than it."""
+
+    rows: int
+
+
+@dataclass(frozen=True)
+class PunctuationColumn:
+    """`WITH (punctuation = 'col')`: a row with a value there is no data but a punctuation."""
+
+    column: str
+
+
+Progress = InOrder | Watermark | Slack | PunctuationColumn
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A row of data.
+
+    Attributes:
+        row: its columns.
+        ts: its time.
+        number: its place in arrival order, among all rows that came.
+        before: the punctuation when it came.
+        after: the punctuation just after it.
+    """
+
+    row: Row
+    ts: int
+    number: int
+    before: int | None
+    after: int | None
+
+    @property
+    def late(self) -> bool:
+        """Whether it broke the punctuation."""
+        return self.before is not None and self.ts < self.before
+
+
+def after_these(seen: list[int], said: list[int], rule: Progress) -> int | None:
+    """The punctuation after rows with the times `seen` came, and the punctuations `said`."""
+    if isinstance(rule, InOrder):
+        return max(seen, default=None)
+    if isinstance(rule, Watermark):
+        return max(seen) - rule.delay if seen else None
+    if isinstance(rule, Slack):
+        newest_first = sorted(seen, reverse=True)
+        return newest_first[rule.rows] if len(newest_first) > rule.rows else None
+    return max(said, default=None)
+
+
+def judge(rows: list[Row], time: str, rule: Progress) -> list[Arrived]:
+    """The rows of data among `rows`, each with the punctuations around it."""
+    arrived: list[Arrived] = []
+    seen: list[int] = []
+    said: list[int] = []
+    for number, row in enumerate(rows, start=1):
+        if isinstance(rule, PunctuationColumn) and row[rule.column] is not None:
+            said.append(row[rule.column])  # type: ignore[arg-type]
+            continue
+        ts = row[time]
+        if ts is None:
+            continue
+        assert isinstance(ts, int)
+        before = after_these(seen, said, rule)
+        seen.append(ts)
+        arrived.append(Arrived(row, ts, number, before, after_these(seen, said, rule)))
+    return arrived

@@ -1,0 +1,92 @@
+"""Drives the real thing: a stream's rows as frames of chosen sizes, through a session, to plain rows."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from jupyter_stream.session import Session
+from tests.oracle.compare import assert_same_bag, in_columns, plain_rows
+from tests.oracle.query import Answer, Query, Stream
+from tests.oracle.values import Value
+from tests.oracle.windows import TimeExtents
+
+TYPES: dict[str, pl.DataType] = {
+    "INT": pl.Int32(),
+    "BIGINT": pl.Int64(),
+    "DOUBLE": pl.Float64(),
+    "STRING": pl.String(),
+    "BOOLEAN": pl.Boolean(),
+    "TIMESTAMP": pl.Datetime("us"),
+}
+PATIENCE = 60.0
+"""Seconds to wait for an answer; a query that takes longer hangs."""
+
+
+def frame(stream: Stream) -> pl.DataFrame:
+    """All rows of a stream, in arrival order."""
+    columns = []
+    for name, kind in stream.columns:
+        values = [row[name] for row in stream.rows]
+        physical = pl.Int64() if kind == "TIMESTAMP" else TYPES[kind]
+        columns.append(pl.Series(name, values, dtype=physical, strict=True).cast(TYPES[kind]))
+    return pl.DataFrame(columns)
+
+
+def batches(stream: Stream, sizes: list[int] | None) -> list[pl.DataFrame]:
+    """The rows in frames of these sizes; None for one frame."""
+    whole = frame(stream)
+    found, at = [], 0
+    for size in [whole.height] if sizes is None else sizes:
+        found.append(whole.slice(at, size))
+        at += size
+    return found
+
+
+class Ran:
+    """What the real thing gave for a query.
+
+    Attributes:
+        columns: names of the result's columns.
+        rows: the answer.
+        late: the rows of `q.late`.
+    """
+
+    def __init__(self, query: Query, sizes: list[int] | None = None, uri: str = "python://rows") -> None:
+        found = batches(query.stream, sizes)
+        session = Session({"rows": found, "whole": frame(query.stream)})
+        try:
+            session.execute(query.stream.sql(uri))
+            (handle,) = session.execute(query.sql())
+            handle.wait(PATIENCE)
+            assert handle.status == "finished", f"{handle.status}: {handle.snapshot().error}"
+            result = handle.to_polars()
+            self.columns: list[str] = result.columns
+            self.rows: list[tuple[Value, ...]] = plain_rows(result)
+            late = handle.late
+            late = late if isinstance(late, pl.DataFrame) else late.to_polars()
+            self.late_columns: list[str] = late.columns
+            self.late: list[tuple[Value, ...]] = plain_rows(late)
+            self.changes: pl.DataFrame | None = (
+                handle.changes() if query.emit_every or not isinstance(query.window, TimeExtents) else None
+            )
+        finally:
+            session.close()
+
+
+def show(query: Query, sizes: list[int] | None) -> str:
+    """The example as a person would reproduce it."""
+    rows = "\n".join(f"  {row}" for row in query.stream.rows)
+    return f"{query.stream.sql('python://rows')};\n{query.sql()};\nbatches of {sizes or 'all'}:\n{rows}"
+
+
+def assert_right(query: Query, expected: Answer, ran: Ran, sizes: list[int] | None = None) -> None:
+    """Fail unless the real thing gave the expected answer and the expected late rows."""
+    about = show(query, sizes)
+    columns = [*query.columns, *(["is_final"] if query.emit_every else [])]
+    assert ran.columns == columns, f"columns {ran.columns}, expected {columns}\n{about}"
+    rows = in_columns(expected.rows, query.columns)
+    assert_same_bag(ran.rows, [(*r, True) for r in rows] if query.emit_every else rows, columns, about)
+    names = [name for name, _ in query.stream.columns]
+    assert ran.late_columns == [*names, "punctuation", "missed"], f"late columns {ran.late_columns}\n{about}"
+    late = [(*(row[n] for n in names), punctuation, missed) for row, punctuation, missed in expected.late]
+    assert_same_bag(ran.late, late, ran.late_columns, f"late rows\n{about}", frozenset({"ts", "punctuation"}))

@@ -1,0 +1,15 @@
+"""How long Hypothesis looks for a counterexample: briefly in every test run, at length with ORACLE_EXAMPLES=2000."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+searching = settings(
+    max_examples=int(os.environ.get("ORACLE_EXAMPLES", "60")),
+    deadline=None,  # a busy machine is no failure
+    derandomize="ORACLE_EXAMPLES" not in os.environ,  # the same examples everywhere, unless hunting
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+"""The settings of a property that drives the engine."""
