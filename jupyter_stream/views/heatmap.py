@@ -1,0 +1,55 @@
+"""A cell per x and series, coloured by value: for many series over time."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from bokeh.palettes import cividis
+
+from jupyter_stream.core.snapshot import Snapshot
+from jupyter_stream.views import words
+from jupyter_stream.views.bar import step
+from jupyter_stream.views.colours import Colours
+from jupyter_stream.views.picture import Axis, Layer, Picture
+from jupyter_stream.views.points import extent, label_of, points, table_of, with_watermark
+from jupyter_stream.views.roles import Roles
+
+MOST_SERIES: Final = 40
+SHADES: Final = tuple(cividis(64))
+"""Made for any colour vision; even steps of lightness."""
+
+
+class Heatmap:
+    """A heat map."""
+
+    name: Final = "heatmap"
+
+    def picture(self, snapshot: Snapshot, roles: Roles, colours: Colours) -> Picture:
+        """Cells; where two rows meet in one cell the newer is on top."""
+        assert roles.x is not None and roles.by is not None
+        data = points(snapshot, Roles(roles.chart, roles.x, roles.y[:1], roles.by), colours)
+        ordered = sorted(data.labels)
+        shown = ordered[:MOST_SERIES]
+        place = {label: i for i, label in enumerate(reversed(shown))}
+        level = np.array([place.get(label, -1) for label in data.labels], dtype=np.float64)[data.series]
+        kept = (level >= 0) & np.isfinite(data.y)
+        x, y, level = data.x[kept], data.y[kept], level[kept]
+        width = 1.0 if data.x_axis.kind == "category" else step(data.x)
+        low, high = extent(y)
+        shade = np.nan_to_num((y - low) / ((high - low) or 1.0) * (len(SHADES) - 1)).astype(np.int64)
+        axis, watermark = with_watermark(data.x_axis, snapshot, roles.x)
+        if axis.kind != "category":
+            axis = Axis(axis.label, axis.kind, axis.low - width / 2, axis.high + width / 2)
+        boxes = Layer(
+            "boxes",
+            {"left": x - width / 2, "right": x + width / 2, "bottom": level + 0.02, "top": level + 0.98,
+             "row": data.row[kept], "color": [SHADES[s] for s in shade], "alpha": data.alphas()[kept]},
+        )  # fmt: skip
+        name = label_of(roles.y[0], snapshot, snapshot.rows)
+        ends = ((f"{name}: {words.number(low)}", SHADES[0]), (words.number(high), SHADES[-1])) if len(y) else ()
+        note = f"{MOST_SERIES} of {len(ordered):,} rows of cells" if len(ordered) > MOST_SERIES else None
+        y_axis = Axis(
+            label_of(roles.by, snapshot, snapshot.rows), "category", 0, max(1, len(shown)), tuple(reversed(shown))
+        )
+        return Picture("plot", table_of(snapshot), axis, y_axis, (boxes,), ends, watermark, note)

@@ -1,0 +1,71 @@
+"""What a user can say about a view: chart kind, roles of columns, how much stays on screen."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Final
+
+from jupyter_stream.core.time import parse_duration
+from jupyter_stream.errors import QueryError
+
+MOST_ROWS: Final = 5_000
+"""Rows a view ever draws. More points than pixels say nothing, and every row is sent to every open page."""
+DEFAULT_ROWS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ViewOptions:
+    """How a query is shown.
+
+    Args:
+        chart: a name in `views.CHARTS`, `auto`, or `none`.
+        x: column for the horizontal axis.
+        y: column, or columns between commas, for the vertical axis.
+        by: column that splits rows into coloured series; `none` for one series.
+        last: rows kept on screen, or a time span such as `"10 minutes"` back from the newest time shown.
+
+    Raises:
+        QueryError: `last` is neither.
+    """
+
+    chart: str = "auto"
+    x: str | None = None
+    y: str | None = None
+    by: str | None = None
+    last: int | str = DEFAULT_ROWS
+
+    def __post_init__(self) -> None:
+        if isinstance(self.last, str) and self.last.strip().isdigit():
+            object.__setattr__(self, "last", int(self.last))
+        wrong = self.last < 1 if isinstance(self.last, int) else not parse_duration(self.last)
+        if wrong:
+            raise QueryError(
+                f"--last takes a number of rows or a time span, not {str(self.last)!r}",
+                hint="Write for instance --last 500 or --last '10 minutes'.",
+            )
+
+    @property
+    def rows(self) -> int:
+        """How many rows to ask a query for."""
+        return min(self.last, MOST_ROWS) if isinstance(self.last, int) else MOST_ROWS
+
+    @property
+    def span(self) -> int | None:
+        """Microseconds kept on screen, None where rows are counted."""
+        return parse_duration(self.last) if isinstance(self.last, str) else None
+
+
+def nearest(word: str, choices: tuple[str, ...]) -> str | None:
+    """The choice a misspelt word most likely means."""
+    found = difflib.get_close_matches(word.lower(), [c.lower() for c in choices], 1, 0.5)
+    return next((c for c in choices if found and c.lower() == found[0]), None)
+
+
+def refuse(what: str, word: str, choices: tuple[str, ...]) -> QueryError:
+    """The error for a word that is not among the choices, naming the nearest or all."""
+    near = nearest(word, choices)
+    return QueryError(
+        f"there is no {what} {word!r}",
+        hint=f"Did you mean {near}?" if near else f"There are: {', '.join(choices)}." if choices else None,
+    )

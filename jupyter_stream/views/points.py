@@ -1,0 +1,171 @@
+"""A snapshot as arrays ready to draw: x and y as floats, series as labels, provisional or not. Not for shapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from jupyter_stream.core.snapshot import Snapshot
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.views import words
+from jupyter_stream.views.colours import OTHERS, PALETTE, Colours, legend
+from jupyter_stream.views.picture import Axis, Floats, Table
+from jupyter_stream.views.roles import Roles
+
+LIGHT = 0.38
+"""Opacity of what is provisional."""
+SOLID = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """Points of a chart in row order; with several y columns, one block of rows after another.
+
+    Attributes:
+        x: positions (milliseconds for times, i + 0.5 for category i).
+        y: values, NaN for NULL.
+        row: for each point the index of its row.
+        series: for each point the number of its series.
+        labels: the series.
+        slots: palette slots of the series that have one, by label.
+        final: for each point whether it is final.
+        x_axis: the axis, its range fitting the points.
+        y_label: the word for y.
+    """
+
+    x: Floats
+    y: Floats
+    row: Floats
+    series: NDArray[np.int64]
+    labels: tuple[str, ...]
+    slots: dict[str, int]
+    final: NDArray[np.bool_]
+    x_axis: Axis
+    y_label: str
+
+    def colour(self, series: int) -> str:
+        """The colour of a series."""
+        slot = self.slots.get(self.labels[series])
+        return OTHERS if slot is None else PALETTE[slot]
+
+    def point_colours(self) -> list[str]:
+        """The colour of each point."""
+        by_series = [self.colour(s) for s in range(len(self.labels))]
+        return [by_series[s] for s in self.series]
+
+    def alphas(self) -> Floats:
+        """The opacity of each point."""
+        return np.where(self.final, SOLID, LIGHT)
+
+    @property
+    def legend(self) -> tuple[tuple[str, str], ...]:
+        """(label, colour) pairs; none where there is one series only."""
+        return legend(self.slots, self.labels) if len(self.labels) > 1 else ()
+
+
+def points(snapshot: Snapshot, roles: Roles, colours: Colours) -> Points:
+    """The points of a snapshot whose roles have an x and at least one y."""
+    frame = snapshot.rows
+    assert roles.x is not None and roles.y
+    height = frame.height
+    final = snapshot.final.to_numpy().astype(bool) if len(snapshot.final) == height else np.ones(height, bool)
+    x, axis = _axis(frame.get_column(roles.x), roles.x, snapshot)
+    ys = [floats(frame.get_column(name)) for name in roles.y]
+    if roles.by is None:
+        labels: tuple[str, ...] = roles.y
+        codes = np.repeat(np.arange(len(roles.y)), height)
+    else:
+        keys = pl.Series(words.cells(frame.get_column(roles.by)), dtype=pl.String)
+        groups = tuple(keys.unique(maintain_order=True).to_list())
+        number = {g: i for i, g in enumerate(groups)}
+        base = np.fromiter((number[k] for k in keys), np.int64, height)
+        several = len(roles.y) > 1
+        labels = tuple(f"{g} · {name}" if several else g for name in roles.y for g in groups)
+        codes = np.concatenate([base + i * len(groups) for i in range(len(roles.y))])
+    y = np.concatenate(ys)
+    weight = np.bincount(codes, np.abs(np.nan_to_num(y)), len(labels)) if labels else np.empty(0)
+    slots = colours.assign({label: float(w) for label, w in zip(labels, weight, strict=True)})
+    times = len(roles.y)
+    return Points(
+        np.tile(x, times), y, np.tile(np.arange(height, dtype=np.float64), times), codes.astype(np.int64), labels, slots,
+        np.tile(final, times), axis, " / ".join(label_of(name, snapshot, frame) for name in roles.y),
+    )  # fmt: skip
+
+
+def floats(series: pl.Series) -> Floats:
+    """A column as floats: times in milliseconds, durations in seconds, NULL as NaN."""
+    if series.dtype == pl.Duration:
+        return series.cast(pl.Duration("us")).cast(pl.Int64).cast(pl.Float64).fill_null(np.nan).to_numpy() / 1e6
+    if series.dtype in (pl.Datetime, pl.Date):
+        return series.cast(pl.Datetime("us")).cast(pl.Int64).cast(pl.Float64).fill_null(np.nan).to_numpy() / 1e3
+    return series.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+
+
+def label_of(name: str, snapshot: Snapshot, frame: pl.DataFrame) -> str:
+    """A column's word on an axis: its name, and its unit where known."""
+    unit = snapshot.units.get(name)
+    if unit is None and name in frame.columns and frame.schema[name] == pl.Duration:
+        unit = "s"
+    return f"{name} ({unit})" if unit else name
+
+
+def _axis(series: pl.Series, name: str, snapshot: Snapshot) -> tuple[Floats, Axis]:
+    label = label_of(name, snapshot, snapshot.rows)
+    if series.dtype in (pl.Datetime, pl.Date) or series.dtype.is_numeric() or series.dtype == pl.Duration:
+        x = floats(series)
+        low, high = extent(x)
+        time = series.dtype in (pl.Datetime, pl.Date)
+        if low == high:
+            low, high = (low - 1000, high + 1000) if time else (low - 1, high + 1)
+        return x, Axis(f"{label} (UTC)" if time else label, "time" if time else "number", low, high)
+    text = words.cells(series)
+    factors = tuple(sorted(set(text)))
+    position = {f: i + 0.5 for i, f in enumerate(factors)}
+    return np.array([position[t] for t in text], dtype=np.float64), Axis(
+        label, "category", 0, max(1, len(factors)), factors
+    )
+
+
+def extent(values: Floats) -> tuple[float, float]:
+    """Smallest and largest finite value; (0, 1) where there is none."""
+    finite = values[np.isfinite(values)]
+    return (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
+
+
+def y_axis(label: str, values: Floats, *, zero: bool) -> Axis:
+    """An axis that fits the values with a little air, from zero where asked or where zero is near."""
+    low, high = extent(values)
+    if zero or (0 < low <= 0.4 * high):
+        low = min(low, 0.0)
+    if zero or (high < 0 and high >= 0.4 * low):
+        high = max(high, 0.0)
+    air = (high - low) * 0.06 or abs(high) * 0.1 or 1.0
+    return Axis(label, "number", low if low == 0 else low - air, high if high == 0 else high + air)
+
+
+def with_watermark(axis: Axis, snapshot: Snapshot, column: str) -> tuple[Axis, float | None]:
+    """The time axis, a little longer where the low-watermark stands beyond it, and where the watermark stands."""
+    mark = snapshot.low_watermark
+    if axis.kind != "time" or column != snapshot.time_column or mark in (MIN_TIME, MAX_TIME):
+        return axis, None
+    at = mark / 1e3
+    width = axis.high - axis.low
+    if not axis.low <= at <= axis.high + 0.25 * width:
+        return axis, None
+    return Axis(axis.label, axis.kind, axis.low, max(axis.high, at + 0.01 * width)), at
+
+
+def table_of(snapshot: Snapshot, rows: pl.DataFrame | None = None, final: pl.Series | None = None) -> Table:
+    """Rows as text."""
+    frame = snapshot.rows if rows is None else rows
+    marks = snapshot.final if final is None else final
+    light = tuple(not f for f in marks.to_list()) if len(marks) == frame.height else (False,) * frame.height
+    return Table(
+        tuple(frame.columns),
+        tuple(words.cells(column) for column in frame.get_columns()),
+        tuple(dtype.is_numeric() for dtype in frame.dtypes),
+        light,
+    )

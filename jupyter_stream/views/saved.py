@@ -1,0 +1,81 @@
+"""What a saved notebook shows without a kernel: the last picture, the last rows, one line. Plain HTML, no script.
+
+The picture is an image (`<img>` with an SVG in a data URI): JupyterLab keeps those in notebooks it does not trust, nbconvert and
+GitHub show them, and nothing inside an image can run. The style sheet hides this output while the live view above it is
+there, and hides "model not found" above it when it is not; where style sheets are stripped both are simply shown.
+"""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+from typing import Final
+
+from jupyter_stream.core.snapshot import Snapshot
+from jupyter_stream.views.picture import Picture, Table
+from jupyter_stream.views.strip import nothing_yet, summary
+from jupyter_stream.views.svg import svg
+
+MARK: Final = "jupyter-stream-saved"
+LIVE: Final = "jupyter-stream-live"
+LAST_ROWS: Final = 5
+_CHILD: Final = ".jp-OutputArea-child"
+STYLE: Final = (
+    f"{_CHILD}:has(.{LIVE})+{_CHILD}:has(.{MARK}){{display:none}}"
+    f"{_CHILD}:not(:has(.{LIVE})):has(+{_CHILD} .{MARK}):has(.jupyter-widgets,[data-mime-type*='widget-view']){{display:none}}"
+    f".{MARK} img{{max-width:100%}}"
+)
+
+
+def html(snapshot: Snapshot, picture: Picture | None) -> str:
+    """The saved output of a query.
+
+    Args:
+        snapshot: its last state.
+        picture: its chart, None where there is nothing to draw.
+    """
+    parts = [f'<div class="{MARK}"><style>{STYLE}</style>']
+    if picture is not None and picture.kind == "plot":
+        data = base64.b64encode(svg(picture).encode()).decode()
+        alt = escape(f"chart of {snapshot.name}", quote=True)
+        parts.append(f'<img alt="{alt}" src="data:image/svg+xml;base64,{data}"/>')
+    elif picture is not None and picture.kind == "number":
+        parts += [
+            f"<p><span>{escape(name)}</span><br/><b style='font-size:2em'>{escape(cells[0] if cells else '')}</b></p>"
+            for name, cells in zip(picture.rows.names, picture.rows.columns, strict=True)
+        ]
+    empty = nothing_yet(snapshot)
+    if empty:
+        parts.append(f"<p><i>{escape(empty)}</i></p>")
+    if picture is not None and picture.rows.height and picture.kind != "number":
+        newest_first = picture.kind == "table" and not snapshot.relation
+        parts.append(_table(picture.rows, first=picture.kind == "table", reverse=newest_first))
+    if snapshot.error:
+        parts.append(f'<pre style="color:#b00020;white-space:pre-wrap">{escape(snapshot.error)}</pre>')
+    if snapshot.hint:
+        parts.append(f"<p><i>{escape(snapshot.hint)}</i></p>")
+    parts.append(f"<p><b>{escape(snapshot.name)}</b>: {escape(summary(snapshot))}</p></div>")
+    return "".join(parts)
+
+
+def text(snapshot: Snapshot) -> str:
+    """The same for a terminal: the one line."""
+    return f"{snapshot.name}: {summary(snapshot)}"
+
+
+def _table(rows: Table, *, first: bool, reverse: bool) -> str:
+    height = rows.height
+    shown = list(range(min(LAST_ROWS * 2, height))) if first else list(range(max(0, height - LAST_ROWS), height))
+    if reverse:
+        shown.reverse()
+    head = "".join(f"<th>{escape(name)}</th>" for name in rows.names)
+    body = "".join(
+        ("<tr style='opacity:.55'>" if i < len(rows.light) and rows.light[i] else "<tr>")
+        + "".join(
+            f"<td align={'right' if numeric else 'left'}>{escape(column[i])}</td>"
+            for column, numeric in zip(rows.columns, rows.numeric, strict=True)
+        )
+        + "</tr>"
+        for i in shown
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

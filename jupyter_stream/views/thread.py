@@ -1,0 +1,184 @@
+"""The view thread: owns every widget, takes snapshots, sends frames. One for all views of the process.
+
+At most `FRAMES` a second, only of queries whose version has changed, one snapshot for all views that want the same rows,
+and never more than a quarter of the processor or `BYTES` a second however many views there are: the server drops messages
+beyond 1 MB/s, and the engine needs the interpreter more than charts do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from jupyter_stream.core.snapshot import Snapshot, Viewable
+from jupyter_stream.views.live import LiveView
+from jupyter_stream.views.options import ViewOptions
+
+log = logging.getLogger(__name__)
+
+FRAMES: Final = 8.0
+BYTES: Final = 500_000.0
+SHARE: Final = 0.25
+SAVE_EVERY: Final = 5.0
+SILENCE: Final = 130.0
+"""Seconds without a word from any page (they speak every 20, hidden ones every 60) after which it is presumed closed."""
+UNSEEN_EVERY: Final = 10.0
+"""Seconds between frames for a page presumed closed: the server keeps every message for a page that may come back."""
+KEPT: Final = 100
+"""Ended views that still answer; the oldest beyond are closed, and the saved pictures take their place."""
+
+
+class ViewThread:
+    """The thread and its mailbox. Everything public may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._views: list[LiveView] = []
+        self._unseen_at: dict[int, float] = {}
+        self._budget = BYTES
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="jupyter-stream-views", daemon=True)
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still serves."""
+        return self._thread.is_alive() and not self._stop.is_set()
+
+    def add(self, view: LiveView) -> None:
+        """Serve a view from now on."""
+        view.widget.listen(lambda message: self._heard(view, message))
+        self._commands.put(lambda: self._views.append(view))
+
+    def change(self, viewable: Viewable, options: ViewOptions) -> None:
+        """Show all views of a query another way."""
+        self._commands.put(lambda: self._change(viewable, options))
+
+    def close(self, timeout: float = 2.0) -> None:
+        """Send last frames, take all views off their pages, end the thread."""
+        self._commands.put(self._stop.set)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout)
+
+    def _heard(self, view: LiveView, message: dict[str, Any]) -> None:
+        wanted = view.hear(message)
+        if wanted == "library":
+            self._commands.put(lambda: self._spend(view.send_library()))
+        elif wanted is not None:
+            self._commands.put(lambda: self._spend(view.hello(with_library=wanted.endswith("library"))))
+
+    def _change(self, viewable: Viewable, options: ViewOptions) -> None:
+        for view in self._views:
+            if view.viewable is viewable:
+                view.change(options)
+
+    def _spend(self, count: int) -> None:
+        self._budget -= count
+
+    def _run(self) -> None:
+        pause = 1 / FRAMES
+        begun = time.monotonic()
+        while not self._stop.is_set():
+            self._obey(begun + pause)
+            now = time.monotonic()
+            self._budget = min(BYTES, self._budget + (now - begun) * BYTES)
+            begun = now
+            if not self._stop.is_set():
+                self._frame(now)
+            spent = time.monotonic() - begun
+            pause = max(1 / FRAMES, spent / SHARE)
+        self._frame(time.monotonic())
+        for view in self._views:
+            with contextlib.suppress(Exception):  # the kernel may already be closing its comms
+                view.close()
+        self._views.clear()
+
+    def _obey(self, until: float) -> None:
+        """Wait for the next frame, doing what is asked meanwhile; without running queries, wait for a command."""
+        while not self._stop.is_set():
+            idle = all(view.ended for view in self._views)
+            wait = None if idle else until - time.monotonic()
+            if wait is not None and wait <= 0:
+                return
+            try:
+                command = self._commands.get(timeout=wait)
+            except queue.Empty:
+                return
+            try:
+                command()
+            except Exception:
+                log.exception("a command to the view thread failed")
+            if idle and not all(view.ended for view in self._views):
+                return
+
+    def _frame(self, now: float) -> None:
+        taken: dict[tuple[int, int], Snapshot] = {}
+        every = max(SAVE_EVERY, len(self._views) / 2)
+        # those that waited for the byte budget go first in the next frame
+        for i, view in enumerate(list(self._views)):
+            if self._budget <= 0:
+                self._views = self._views[i:] + self._views[:i]
+                break
+            if view.ended or not self._worth(view, now):
+                continue
+            try:
+                self._spend(self._serve(view, taken, now))
+                view.save(now, every)
+            except Exception:
+                log.exception("a frame of %s failed", view.name)
+        ended = [view for view in self._views if view.ended]
+        for view in ended[:-KEPT]:
+            self._views.remove(view)
+            view.close()
+
+    def _serve(self, view: LiveView, taken: dict[tuple[int, int], Snapshot], now: float) -> int:
+        viewable = view.viewable
+        assert viewable is not None
+        snapshot = None
+        if view.due():
+            key = (id(viewable), view.options.rows)
+            if key not in taken:
+                taken[key] = viewable.snapshot(view.options.rows)
+            snapshot = taken[key]
+            view.take(snapshot)
+        return view.refresh(snapshot, now)
+
+    def _worth(self, view: LiveView, now: float) -> bool:
+        if not view.heard or now - view.heard < SILENCE:
+            return True
+        if now - self._unseen_at.get(id(view), 0.0) < UNSEEN_EVERY:
+            return False
+        self._unseen_at[id(view)] = now
+        return True
+
+
+_lock = threading.Lock()
+_current: ViewThread | None = None
+
+
+def current() -> ViewThread:
+    """The process's view thread, started when it is first needed."""
+    global _current
+    with _lock:
+        if _current is None or not _current.alive:
+            _current = ViewThread()
+        return _current
+
+
+def add(view: LiveView) -> None:
+    """Serve a view from now on."""
+    current().add(view)
+
+
+def close() -> None:
+    """End the thread, if there is one; the next view starts another."""
+    global _current
+    with _lock:
+        ended, _current = _current, None
+    if ended is not None:
+        ended.close()

@@ -1,0 +1,33 @@
+"""The ipywidget a live view stands on: a key, and messages. No data in synced traits; those would bloat saved files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from jupyter_stream.views.figure import BOKEH_VERSION
+
+_HERE = Path(__file__).parent
+
+
+class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc] # anywidget publishes no types
+    """The kernel's end. Made on the thread that shows it; everything afterwards is sent by the view thread alone."""
+
+    _esm = (_HERE / "live.js").read_text(encoding="utf-8")
+    _css = (_HERE / "live.css").read_text(encoding="utf-8")
+    key = traitlets.Unicode().tag(sync=True)
+    bokeh = traitlets.Unicode(BOKEH_VERSION).tag(sync=True)
+
+    def listen(self, hear: Callable[[dict[str, Any]], None]) -> None:
+        """Call `hear` with each message from a page. It runs on whatever thread the kernel takes comm messages on."""
+        self.on_msg(lambda _widget, content, _buffers: hear(content) if isinstance(content, dict) else None)
+
+    @property
+    def bundle(self) -> dict[str, Any]:
+        """What to display. No text beside it: the saved picture under it says the same better."""
+        view = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
+        return {"application/vnd.jupyter.widget-view+json": view}

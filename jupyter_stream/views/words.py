@@ -1,0 +1,114 @@
+"""Numbers, sizes, times and cells as people read them. Not for HTML: whoever writes markup escapes these."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from typing import Final
+
+import polars as pl
+
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show
+
+_STEPS: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
+_BYTES: Final = ("B", "kB", "MB", "GB", "TB")
+_DAY: Final = 86_400_000_000
+LONGEST_CELL: Final = 200
+"""Characters of a text shown in a cell; longer ones are cut, or one row could fill the message limit."""
+
+
+def count(value: float) -> str:
+    """A number with three figures: `318`, `9,990`, `12.3 k`, `1.20 M`."""
+    for size, letter in _STEPS:
+        if abs(value) >= size:
+            scaled = value / (1e3 if letter == "k" else size)
+            return f"{scaled:.{max(0, 2 - int(math.log10(abs(scaled))))}f} {letter}"
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 100 else f"{value:.1f}"
+
+
+def size(value: float) -> str:
+    """Bytes: `812 B`, `1.4 MB`."""
+    step = 0
+    while value >= 1000 and step < len(_BYTES) - 1:
+        value, step = value / 1000, step + 1
+    return f"{value:.0f} {_BYTES[step]}" if step == 0 or value >= 100 else f"{value:.1f} {_BYTES[step]}"
+
+
+def span(micros: int) -> str:
+    """A length of time in its two largest units: `350 ms`, `4.2 s`, `3 min 20 s`, `26 h 5 min`."""
+    seconds = abs(micros) / 1e6
+    sign = "-" if micros < 0 else ""
+    if seconds < 1:
+        return f"{sign}{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{sign}{seconds:.3g} s"
+    for per, large, small in ((60, "min", "s"), (60, "h", "min"), (24, "d", "h")):
+        seconds /= per if large != "min" else 1
+        high = seconds // per
+        if large == "d" or high < (24 if large == "h" else 60):
+            low = int(seconds % per)
+            return f"{sign}{high:.0f} {large}" + (f" {low} {small}" if low else "")
+    raise AssertionError("days always fit")
+
+
+def clock(micros: int, beside: int | None = None) -> str:
+    """A stream time: only the time of day where `beside`, the time it is shown with, is on the same day."""
+    if micros in (MIN_TIME, MAX_TIME):
+        return show(micros)
+    text = show(micros)
+    if beside is not None and beside not in (MIN_TIME, MAX_TIME) and micros // _DAY == beside // _DAY:
+        text = text[11:]
+    head, dot, fraction = text.partition(".")
+    return head + (dot + fraction[:3] if dot else "")
+
+
+def wall(seconds: float) -> str:
+    """A wall-clock time of day in this machine's zone."""
+    return dt.datetime.fromtimestamp(seconds).strftime("%H:%M:%S")
+
+
+def number(value: float | int | None) -> str:
+    """One value, in full but without noise: `1,234.5`, `0.000123`."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if math.isnan(value) or math.isinf(value):
+        return str(value)
+    if value and (abs(value) >= 1e15 or abs(value) < 1e-4):
+        return f"{value:.5g}"
+    figures = max(0, 5 - math.floor(math.log10(abs(value)))) if value else 0
+    return f"{value:,.{min(figures, 8)}f}".rstrip("0").rstrip(".") if figures else f"{value:,.0f}"
+
+
+def cells(series: pl.Series) -> list[str]:
+    """A column as text, vectorised: a frame is formatted up to eight times a second."""
+    dtype = series.dtype
+    if dtype == pl.Datetime or dtype == pl.Time:
+        whole = bool((series.cast(pl.Int64) % 1_000_000 == 0).all()) if dtype == pl.Datetime else False
+        text = series.dt.to_string(("%Y-%m-%d " if dtype == pl.Datetime else "") + ("%H:%M:%S" if whole else "%T%.3f"))
+    elif dtype.is_float():
+        text = series.round_sig_figs(6).cast(pl.String)
+    elif dtype == pl.Duration:
+        return [NULL if v is None else span(v) for v in series.cast(pl.Duration("us")).cast(pl.Int64).to_list()]
+    elif dtype.is_nested():
+        return [NULL if v is None else _nested(v) for v in series.to_list()]
+    elif dtype == pl.Binary:
+        text = series.bin.encode("hex")
+    elif dtype == pl.Object:
+        return [NULL if v is None else str(v)[:LONGEST_CELL] for v in series.to_list()]
+    else:
+        text = series.cast(pl.String)
+    if dtype in (pl.String, pl.Binary):
+        text = text.str.slice(0, LONGEST_CELL)
+    return text.fill_null(NULL).to_list()
+
+
+NULL: Final = "NULL"
+"""How a missing value is shown."""
+
+
+def _nested(value: object) -> str:
+    if isinstance(value, pl.Series):
+        value = value.to_list()
+    return str(value)[:LONGEST_CELL]
