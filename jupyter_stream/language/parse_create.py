@@ -1,0 +1,248 @@
+"""CREATE STREAM as written: columns, watermark, order, source and options. Not for whether they fit together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot.tokens import TokenType
+
+from jupyter_stream.language.diagnose import did_you_mean
+from jupyter_stream.language.parse_expression import ExpressionParser
+from jupyter_stream.language.parse_query import parse_body
+from jupyter_stream.language.parse_type import parse_type
+from jupyter_stream.language.parse_window import duration
+from jupyter_stream.language.source_text import Span
+from jupyter_stream.language.syntax import ColumnDef, Name, Option, WatermarkClause
+
+_CLAUSES = ("ORDER BY", "WATERMARK FOR", "SOURCE", "WITH", "AS")
+_NOT_YET = (
+    (("TABLE",), "CREATE TABLE"),
+    (("RETROACTIVE", "TABLE"), "CREATE RETROACTIVE TABLE"),
+    (("VIEW",), "CREATE VIEW"),
+    (("AGGREGATE",), "CREATE AGGREGATE"),
+    (("WINDOW", "AGGREGATE"), "CREATE WINDOW AGGREGATE"),
+    (("ALGEBRAIC",), "CREATE ALGEBRAIC AGGREGATE"),
+    (("SUMMARY",), "CREATE SUMMARY"),
+)
+_CONSTRAINTS = ("CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE", "CHECK")
+_WATERMARK = "Write WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS."
+
+
+def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
+    """Take what follows CREATE. `common` is what every statement has."""
+    from jupyter_stream.language.syntax import CreateStream, CreateStreamAs
+
+    if p.comes(TokenType.OR):
+        p._advance()
+        p.expect("REPLACE")
+    for words, clause in _NOT_YET:
+        if p.peek(*words):
+            p.unsupported(clause, p.here)
+    if not p.word("STREAM"):
+        word = p._curr.text if p._curr else ""
+        p.fail("STREAM is missing here", hint=did_you_mean(word, ("STREAM", "TABLE", "VIEW", "AGGREGATE", "SUMMARY")))
+    if p.comes(TokenType.IN) or p.peek("IF"):
+        p._advance()
+        if not p.sign(TokenType.NOT):
+            p.fail("NOT EXISTS is missing here")
+        p.expect("EXISTS")
+    name = p.name("the stream")
+    names: list[tuple[Name, Any]] | None = None
+    watermark: WatermarkClause | None = None
+    if p.sign(TokenType.L_PAREN):
+        names, watermark = _columns(p)
+    if p.sign(TokenType.ALIAS):
+        columns = None
+        if names is not None:
+            for column, dtype in names:
+                if dtype is not None:
+                    p.fail("the columns of a derived stream have the types of its SELECT", column.span, "Leave the type out.")
+            columns = tuple(column for column, _ in names)
+        if p.peek("WITH"):
+            p.unsupported("WITH in a derived stream")
+        start = p.here
+        body = parse_body(p)
+        if p.peek("EMIT"):
+            p.fail("a derived stream holds final answers", hint="Write EMIT in the query that reads it.")
+        return CreateStreamAs(name=name, columns=columns, body=body, query_text=p.source.slice(p.since(start)), **common)
+    order_by: Name | None = None
+    uri: str | None = None
+    uri_span = name.span
+    options: tuple[Option, ...] = ()
+    seen: set[str] = set()
+    while not p.at_end:
+        at = p.here
+        clause = _clause(p)
+        if clause in seen:
+            p.fail(f"{clause} stands twice", at)
+        seen.add(clause)
+        if clause == "ORDER BY":
+            order_by = p.name("the time column")
+            if p.peek("DESC"):
+                p.fail("time goes up", hint="Leave DESC out.")
+            p.word("ASC")
+        elif clause == "WATERMARK FOR":
+            if watermark is not None:
+                p.fail("a stream has one watermark", at)
+            watermark = _watermark(p, at)
+        elif clause == "SOURCE":
+            uri, uri_span = _text(p, "the source, such as 'file://bids.jsonl',")
+            if "{{" in uri:
+                p.fail("a parameter isn't filled in inside quotes", uri_span, "Write SOURCE {{ expression }}, the whole address.")
+        else:
+            options = _options(p)
+    if uri is None:
+        p.fail("SOURCE is missing", p.here, "Say where the rows come from, such as SOURCE 'frame://df'.")
+    columns_ = None
+    if names is not None:
+        for column, dtype in names:
+            if dtype is None:
+                p.fail(f"the type of {column.text} is missing", column.span, f"Write {column.text} DOUBLE, for example.")
+        columns_ = tuple(ColumnDef(column, dtype) for column, dtype in names)
+    return CreateStream(
+        name=name, columns=columns_, watermark=watermark, order_by=order_by, uri=uri, uri_span=uri_span, options=options, **common
+    )  # fmt: skip
+
+
+def _clause(p: ExpressionParser) -> str:
+    if p.comes(TokenType.ORDER_BY):
+        p._advance()
+        p.expect("BY")
+        return "ORDER BY"
+    if p.word("WATERMARK", "FOR"):
+        return "WATERMARK FOR"
+    if p.word("SOURCE"):
+        return "SOURCE"
+    if p.word("WITH"):
+        return "WITH"
+    if p.peek("WATERMARK"):
+        p.fail("FOR is missing after WATERMARK", hint=_WATERMARK)
+    if p.comes(TokenType.SELECT):
+        p.fail("AS is missing before SELECT", hint="Write CREATE STREAM name AS SELECT ....")
+    if p.comes(TokenType.STRING):
+        p.fail("SOURCE is missing before this", hint="Write SOURCE 'file://bids.jsonl'.")
+    word = p._curr.text
+    p.fail(f"{word} isn't expected here", hint=did_you_mean(word, _CLAUSES, "clauses of CREATE STREAM"))
+
+
+def _columns(p: ExpressionParser) -> tuple[list[tuple[Name, Any]], WatermarkClause | None]:
+    """The column list; types may be missing (for AS SELECT). The parenthesis is open already."""
+    columns: list[tuple[Name, Any]] = []
+    watermark: WatermarkClause | None = None
+    while True:
+        at = p.here
+        if p.word("WATERMARK", "FOR"):
+            if watermark is not None:
+                p.fail("a stream has one watermark", at)
+            watermark = _watermark(p, at)
+        elif any(p.peek(word) for word in _CONSTRAINTS) and p._next.token_type == TokenType.VAR and not _is_type(p):
+            p.unsupported(f"{p._curr.text.upper()} in the column list", at, "Leave it out: it saves memory and changes no answer.")
+        else:
+            name = p.name("a column")
+            dtype = None if p.comes(TokenType.COMMA, TokenType.R_PAREN) or p.at_end else parse_type(p)
+            columns.append((name, dtype))
+            if p.comes(TokenType.NOT) or p.peek("COMMENT") or p.peek("DEFAULT") or p.peek("PRIMARY"):
+                word = p._curr.text.upper()
+                p.unsupported(f"{'NOT NULL' if word == 'NOT' else word} behind a column", p.here, "Leave it out.")
+        if not p.sign(TokenType.COMMA):
+            break
+    if not p.sign(TokenType.R_PAREN):
+        if p.comes(TokenType.VAR, TokenType.IDENTIFIER):
+            p.fail(", or ) is missing here", hint="Columns are written name TYPE, name TYPE.")
+        p.fail(") is missing here", hint="The list of columns isn't closed.")
+    if not columns:
+        p.fail("the list of columns is empty", p.behind, "Leave it out if the source knows its own columns.")
+    return columns, watermark
+
+
+def _is_type(p: ExpressionParser) -> bool:
+    from jupyter_stream.core.schema import sql_type
+
+    return sql_type(p._next.text) is not None
+
+
+def _watermark(p: ExpressionParser, at: Span) -> WatermarkClause:
+    """`ts AS ts - INTERVAL d`, after WATERMARK FOR."""
+    column = p.name("the time column")
+    if not p.sign(TokenType.ALIAS):
+        p.fail("AS is missing here", hint=_WATERMARK)
+    again = p.name("the time column")
+    if again.text.lower() != column.text.lower():
+        p.fail(f"the watermark for {column.text} is worked out from {column.text}", again.span, _WATERMARK)
+    delay = 0
+    if p.sign(TokenType.DASH):
+        if p.comes(TokenType.NUMBER) and p._curr.text.isdigit() and not _unit_behind_number(p):
+            delay = int(p._curr.text)  # for times declared BIGINT, microseconds
+            p._advance()
+        elif p.comes(TokenType.INTERVAL) and _is_zero(p):
+            p.interval()
+        else:
+            delay = duration(p, _WATERMARK)
+    elif p.sign(TokenType.PLUS):
+        p.fail("a watermark runs behind the newest row", p.behind, _WATERMARK)
+    return WatermarkClause(column, delay, p.since(at))
+
+
+def _unit_behind_number(p: ExpressionParser) -> bool:
+    from jupyter_stream.core.time import unit
+
+    return bool(p._next) and p._next.token_type == TokenType.VAR and unit(p._next.text) is not None
+
+
+def _is_zero(p: ExpressionParser) -> bool:
+    return bool(p._next) and p._next.text.strip() in ("0", "0.0", "0 seconds", "0 second")
+
+
+def _text(p: ExpressionParser, what: str) -> tuple[str, Span]:
+    """A text in quotes, or a parameter that is one."""
+    if p.value_ahead():
+        written, value, span = p.value()
+        if not isinstance(value, str) and not hasattr(value, "__fspath__"):
+            p.fail(f"{written} is no text", span, f"{what} is written as a text.")
+        return str(value), span
+    if not p.comes(TokenType.STRING, TokenType.RAW_STRING):
+        p.fail(f"{what.removesuffix(',')} is missing here", hint="It stands in quotes.")
+    p._advance()
+    return p._prev.text, p.behind
+
+
+def _options(p: ExpressionParser) -> tuple[Option, ...]:
+    p.expect_sign(TokenType.L_PAREN, "(", "Write WITH (format = 'json').")
+    options: dict[str, Option] = {}
+    while not p.comes(TokenType.R_PAREN):
+        start = p.here
+        if p.comes(TokenType.STRING):
+            name = Name(p._curr.text, p.here)
+            p._advance()
+        else:
+            name = p.name("an option")
+        while p.sign(TokenType.DOT):
+            name = Name(f"{name.text}.{p.name('an option').text}", p.since(start))
+        p.expect_sign(TokenType.EQ, "=", f"Write {name.text} = 'value'.")
+        value, span = _option_value(p)
+        lower = name.text.lower()
+        if lower in options:
+            p.fail(f"the option {lower} stands twice", name.span)
+        options[lower] = Option(Name(lower, name.span), value, span)
+        if not p.sign(TokenType.COMMA):
+            break
+    p.expect_sign(TokenType.R_PAREN, ")", None if p.at_end else "Options are written name = 'value', name = 'value'.")
+    return tuple(options.values())
+
+
+def _option_value(p: ExpressionParser) -> tuple[str, Span]:
+    start = p.here
+    if p.value_ahead():
+        _, value, span = p.value()
+        return (str(value).lower() if isinstance(value, bool) else str(value)), span
+    if p.comes(TokenType.TRUE, TokenType.FALSE):
+        p._advance()
+        return p._prev.text.lower(), p.behind
+    negative = "-" if p.sign(TokenType.DASH) else ""
+    if p.comes(TokenType.NUMBER):
+        p._advance()
+        return negative + p._prev.text, p.since(start)
+    if p.comes(TokenType.STRING, TokenType.RAW_STRING):
+        p._advance()
+        return p._prev.text, p.behind
+    p.fail("the value of the option is missing here", hint="It stands in quotes, or is a number, true or false.")

@@ -1,0 +1,387 @@
+"""SELECT: its clauses and what stands in FROM, as written. Not for what names mean."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from jupyter_stream.language.diagnose import did_you_mean, nearest
+from jupyter_stream.language.parse_expression import CLAUSE_WORDS, STOP_WORDS, ExpressionParser
+from jupyter_stream.language.parse_window import amount, duration, parse_window
+from jupyter_stream.language.source_text import Span
+from jupyter_stream.language.syntax import (
+    Amount,
+    EmitClause,
+    FromItem,
+    Name,
+    QueryBody,
+    SelectBody,
+    SelectItem,
+    SetBody,
+    StreamRef,
+    SubqueryRef,
+    UnionRef,
+    WindowClause,
+)
+
+_OPERATORS = ("ISTREAM", "DSTREAM", "RSTREAM")
+_JOIN_WORDS = ("LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "SEMI", "ANTI")
+_NOT_YET = {
+    "LIMIT": "LIMIT",
+    "OFFSET": "OFFSET",
+    "QUALIFY": "QUALIFY",
+    "WINDOW": "the WINDOW clause",
+    "LATERAL": "LATERAL",
+    "PIVOT": "PIVOT",
+    "MINUS": "MINUS",
+    "SORT": "SORT BY",
+    "CLUSTER": "CLUSTER BY",
+    "DISTRIBUTE": "DISTRIBUTE BY",
+}
+
+
+def parse_query(p: ExpressionParser) -> tuple[QueryBody, EmitClause | None]:
+    """Take a whole query: `[WITH ...] SELECT ... [UNION ALL SELECT ...] [EMIT ...]`."""
+    p.with_bodies = {}
+    if p.word("WITH"):
+        _with(p)
+    body = parse_body(p)
+    emit = _emit(p)
+    return body, emit
+
+
+def parse_body(p: ExpressionParser) -> QueryBody:
+    """Take SELECTs put together by UNION."""
+    first = _select_or_parenthesis(p)
+    while p.comes(TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT) or p.peek("MINUS"):
+        operator = Name(p._curr.text.upper(), p.here)
+        p._advance()
+        if operator.text not in ("UNION", "∪"):
+            p.unsupported(f"{operator.text} between SELECTs", operator.span)
+        every = p.word("ALL")
+        if not every:
+            p.sign(TokenType.DISTINCT)
+            hint = "Write UNION ALL, which keeps equal rows; inside FROM, UNION between streams keeps them too."
+            p.unsupported("UNION between SELECTs, which removes equal rows,", operator.span, hint)
+        part = _select_or_parenthesis(p)
+        parts = (*first.parts, part) if isinstance(first, SetBody) else (first, part)
+        first = SetBody(parts, True, operator, first.span.to(part.span))
+    return first
+
+
+def _with(p: ExpressionParser) -> None:
+    """WITH name AS (SELECT ...), ...: each name stands for its SELECT from there on."""
+    if p.peek("PREFERENCE"):
+        p.unsupported("WITH PREFERENCE")
+    while True:
+        name = p.name("a subquery")
+        if not p.sign(TokenType.ALIAS):
+            p.fail("AS is missing here", hint="Write WITH name AS (SELECT ...) SELECT ... FROM name.")
+        p.expect_sign(TokenType.L_PAREN, "(")
+        p.with_bodies[name.text.lower()] = parse_body(p)
+        p.expect_sign(TokenType.R_PAREN, ")")
+        if not p.sign(TokenType.COMMA):
+            return
+
+
+def _select_or_parenthesis(p: ExpressionParser) -> QueryBody:
+    if p.sign(TokenType.L_PAREN):
+        body = parse_body(p)
+        _no_emit(p)
+        p.expect_sign(TokenType.R_PAREN, ")")
+        return body
+    if not p.comes(TokenType.SELECT):
+        word = p._curr.text if p._curr else ""
+        p.fail("SELECT is missing here", hint=did_you_mean(word, ("SELECT",)))
+    return _select(p)
+
+
+def _select(p: ExpressionParser) -> SelectBody:
+    start = p.here
+    p._advance()
+    operator = _operator(p)
+    distinct = p.here if p.sign(TokenType.DISTINCT) else None
+    if distinct is None and p.peek("ALL") and p._next.token_type not in (TokenType.COMMA, TokenType.FROM):
+        p._advance()
+    items = _items(p)
+    if not p.comes(TokenType.FROM):
+        if p.at_end or p.comes(TokenType.R_PAREN):
+            p.fail("FROM is missing here", hint="Say which stream the rows come from: SELECT ... FROM stream.")
+        p.unexpected(("FROM", *CLAUSE_WORDS))
+    p._advance()
+    source = _from(p)
+    where = _condition(p, TokenType.WHERE)
+    group_by, group_all = _group_by(p)
+    having = _condition(p, TokenType.HAVING)
+    if where is None and p.comes(TokenType.WHERE):
+        p.fail("WHERE stands before GROUP BY", hint="Or use HAVING, for a condition on aggregates.")
+    if p.comes(TokenType.GROUP_BY):
+        p.fail("GROUP BY stands before HAVING")
+    _refuse_rest(p)
+    return SelectBody(
+        select=start, operator=operator, distinct=distinct, items=items, source=source, where=where, group_by=group_by,
+        group_all=group_all, having=having, span=p.since(start),
+    )  # fmt: skip
+
+
+def _operator(p: ExpressionParser) -> Name | None:
+    for word in _OPERATORS:
+        if p.peek(word) and p._next and p._next.token_type not in (TokenType.COMMA, TokenType.FROM, TokenType.ALIAS):
+            p._advance()
+            return Name(word, p.behind)
+    return None
+
+
+def _items(p: ExpressionParser) -> tuple[SelectItem, ...]:
+    items = []
+    while True:
+        start = p.here
+        if p.comes(TokenType.FROM) and not items:
+            p.fail("the select list is missing here", hint="Name columns, or write *.")
+        expression = p.expression_here("an expression")
+        span = p.since(start)
+        text = p.source.slice(span)
+        items.append(SelectItem(expression, _alias(p), text, span))
+        if not p.sign(TokenType.COMMA):
+            return tuple(items)
+
+
+def _alias(p: ExpressionParser, what: str = "a column") -> Name | None:
+    """AS name, or a name that can't be the beginning of a clause."""
+    if p.sign(TokenType.ALIAS):
+        return p.name(what)
+    if p.comes(TokenType.IDENTIFIER) or (p.comes(TokenType.VAR) and p._curr.text.upper() not in STOP_WORDS):
+        return p.name(what)
+    return None
+
+
+# -- FROM
+
+
+def _from(p: ExpressionParser) -> FromItem:
+    item = _union(p)
+    if p.comes(TokenType.COMMA):
+        p.unsupported("a list of streams in FROM, which joins them,", hint="To put streams one after the other, write a UNION b.")
+    if p.comes(TokenType.JOIN) or any(p.peek(word) for word in _JOIN_WORDS):
+        p.unsupported("JOIN")
+    return item
+
+
+def _union(p: ExpressionParser) -> FromItem:
+    """One item, or several with UNION between them (a bag union, thesis Q1-2 and Q6-8)."""
+    parts = [_item(p)]
+    while p.comes(TokenType.UNION) and not _select_follows(p):
+        operator = p.here
+        p._advance()
+        every = p.word("ALL")
+        part = _item(p)
+        if not every and isinstance(part, SubqueryRef) and all(isinstance(q, SubqueryRef) for q in parts):
+            p.unsupported("UNION between SELECTs, which removes equal rows,", operator, "Write UNION ALL.")
+        parts.append(part)
+    if len(parts) == 1:
+        return parts[0]
+    last, others = parts[-1], parts[:-1]
+    window: WindowClause | None = None
+    alias: Name | None = None
+    if last.window is not None and all(q.window is None for q in others):
+        window, last = last.window, replace(last, window=None)
+    if last.alias is not None and all(q.alias is None for q in others):
+        alias, last = last.alias, replace(last, alias=None)
+    span = parts[0].span.to(parts[-1].span)
+    return UnionRef((*others, last), window, alias, span)
+
+
+def _select_follows(p: ExpressionParser) -> bool:
+    """Whether the UNION that comes next puts whole SELECTs together, rather than streams in FROM."""
+    at = p._index + 1
+    kinds = [t.token_type for t in p._tokens[at : at + 2]]
+    if kinds and p._tokens[at].text.upper() == "ALL":
+        kinds = kinds[1:]
+    return bool(kinds) and kinds[0] == TokenType.SELECT
+
+
+def _item(p: ExpressionParser) -> FromItem:
+    start = p.here
+    item: FromItem
+    if p.sign(TokenType.L_PAREN):
+        item = _in_parentheses(p, start)
+    elif p.comes(TokenType.SELECT):
+        p.fail("a SELECT in FROM stands in parentheses", hint="Write FROM (SELECT ...) AS name.")
+    else:
+        item = _named(p, start)
+    window, alias = item.window, item.alias
+    for _ in range(2):
+        if p.peek("SAMPLE") or p.peek("TABLESAMPLE"):
+            p.unsupported("SAMPLE")
+        if p.window_ahead() or p.comes(TokenType.L_BRACKET):
+            if window is not None:
+                p.fail("a stream has one window", hint="Take one of the two away, or nest a SELECT.")
+            window = parse_window(p)
+        elif alias is None or p.comes(TokenType.ALIAS):
+            alias = _alias(p, "this part of FROM") or alias
+    if p.peek("SAMPLE") or p.peek("TABLESAMPLE"):
+        p.unsupported("SAMPLE")
+    if p.comes(TokenType.L_BRACKET):
+        p.fail("a stream has one window", hint="Take one of the two away, or nest a SELECT.")
+    return replace(item, window=window, alias=alias, span=p.since(start))
+
+
+def _in_parentheses(p: ExpressionParser, start: Span) -> FromItem:
+    if p.comes(TokenType.SELECT):
+        body = parse_body(p)
+        _no_emit(p)
+        item: FromItem = SubqueryRef(body, None, None, p.since(start))
+    else:
+        item = _union(p)
+        if p.comes(TokenType.COMMA, TokenType.JOIN):
+            p.unsupported("a join in FROM")
+    p.expect_sign(TokenType.R_PAREN, ")", "A ( in FROM isn't closed." if p.at_end else None)
+    return item
+
+
+def _named(p: ExpressionParser, start: Span) -> FromItem:
+    name = p.name("a stream")
+    if p.comes(TokenType.DOT):
+        p.fail("streams have plain names, without a schema before them", p.here)
+    if p.comes(TokenType.L_PAREN):
+        return _function(p, name, start)
+    body = p.with_bodies.get(name.text.lower())
+    if body is not None:
+        return SubqueryRef(body, None, name, name.span)
+    return StreamRef(name, None, None, None, name.span)
+
+
+def _function(p: ExpressionParser, name: Name, start: Span) -> FromItem:
+    """`late(s)`, `errors(s)`, and the windows of Flink: `TUMBLE(s, ts, INTERVAL '1' MINUTE)`."""
+    p._advance()
+    lower = name.text.lower()
+    if lower in ("late", "errors"):
+        inner = p.name("a stream")
+        p.expect_sign(TokenType.R_PAREN, ")")
+        return StreamRef(inner, "late" if lower == "late" else "errors", None, None, p.since(start))
+    if lower == "table":
+        item = _named(p, p.here)
+        p.expect_sign(TokenType.R_PAREN, ")")
+        return item
+    if lower in ("tumble", "hop", "session"):
+        return _window_function(p, lower, start)
+    if lower == "cumulate":
+        p.unsupported("CUMULATE", name.span, "Use a landmark window: [RANGE ALL SLIDE 1 HOUR].")
+    hint = did_you_mean(name.text, ("late", "errors", "TUMBLE", "HOP", "SESSION"), "functions in FROM")
+    p.fail(f"there is no function called {name.text} in FROM", name.span, hint)
+
+
+def _window_function(p: ExpressionParser, function: str, start: Span) -> FromItem:
+    p.word("TABLE")
+    item: FromItem
+    if p.sign(TokenType.L_PAREN):
+        item = _in_parentheses(p, p.behind)
+    else:
+        stream = p.name("a stream")
+        item = _with_or_stream(p, stream)
+    p.expect_sign(TokenType.COMMA, ",", f"Write {function.upper()}(stream, ts, INTERVAL '10' MINUTE).")
+    described = p.word("DESCRIPTOR") and p.sign(TokenType.L_PAREN)
+    on = p.name("the time column")
+    if described:
+        p.expect_sign(TokenType.R_PAREN, ")")
+    lengths: list[Amount] = []
+    while p.sign(TokenType.COMMA):
+        at = p.here
+        taken = amount(p, "Write INTERVAL '10' MINUTE.")
+        if taken.kind != "time":
+            p.fail("a length of time belongs here", p.since(at), "Write INTERVAL '10' MINUTE.")
+        lengths.append(taken)
+    wanted = {"tumble": 1, "session": 1, "hop": 2}[function]
+    if len(lengths) != wanted:
+        shown = {
+            "tumble": "TUMBLE(stream, ts, INTERVAL '10' MINUTE)",
+            "session": "SESSION(stream, ts, INTERVAL '30' MINUTE)",
+            "hop": "HOP(stream, ts, INTERVAL '1' MINUTE, INTERVAL '10' MINUTE), the slide first",
+        }[function]
+        p.fail(f"{function.upper()} takes {wanted} length{'s' * (wanted > 1)} of time", p.since(start), f"Write {shown}.")
+    p.expect_sign(TokenType.R_PAREN, ")")
+    span = p.since(start)
+    if function == "session":
+        clause = WindowClause(span, session=lengths[0], on=on)
+    else:
+        clause = WindowClause(span, range=lengths[-1], slide=lengths[0], on=on, starts=True)
+    return replace(item, window=clause, span=span)
+
+
+def _with_or_stream(p: ExpressionParser, name: Name) -> FromItem:
+    body = p.with_bodies.get(name.text.lower())
+    if body is not None:
+        return SubqueryRef(body, None, name, name.span)
+    return StreamRef(name, None, None, None, name.span)
+
+
+# -- the other clauses
+
+
+def _condition(p: ExpressionParser, kind: TokenType) -> exp.Expr | None:
+    if not p.sign(kind):
+        return None
+    return p.expression_here("a condition")
+
+
+def _group_by(p: ExpressionParser) -> tuple[tuple[exp.Expr, ...], bool]:
+    if not p.comes(TokenType.GROUP_BY):
+        return (), False
+    word = p._curr.text.upper()
+    p._advance()
+    if word == "GROUP":
+        if p.comes(TokenType.DASH):
+            p._advance()
+        p.expect("BY", hint="Write GROUP BY.")
+    if p.peek("ALL") and (not p._next or p._next.token_type in (TokenType.HAVING, TokenType.R_PAREN)):
+        p._advance()
+        return (), True
+    keys = [_group_key(p)]
+    while p.sign(TokenType.COMMA):
+        keys.append(_group_key(p))
+    return tuple(keys), False
+
+
+def _group_key(p: ExpressionParser) -> exp.Expr:
+    start = p.here
+    key = p.expression_here("a grouping column")
+    if isinstance(key, exp.Anonymous) and key.name.upper() in ("ROLLUP", "CUBE") or p.peek("SETS"):
+        p.unsupported("ROLLUP, CUBE or GROUPING SETS", p.since(start))
+    return key
+
+
+def _refuse_rest(p: ExpressionParser) -> None:
+    if p.comes(TokenType.ORDER_BY):
+        p.unsupported("ORDER BY in a query", hint="Results come when they are final; sort them with q.to_pandas().sort_values(...).")
+    if p.peek("WITH", "PREFERENCE"):
+        p.unsupported("WITH PREFERENCE")
+    for word, clause in _NOT_YET.items():
+        if p.peek(word):
+            if word == "LIMIT":
+                p.unsupported(clause, hint="Results are an endless stream; --last says how many rows a view shows.")
+            p.unsupported(clause)
+
+
+def _emit(p: ExpressionParser) -> EmitClause | None:
+    start = p.here
+    if not p.word("EMIT"):
+        return None
+    if p.word("FINAL"):
+        return EmitClause("final", None, p.since(start))
+    if p.word("CHANGES"):
+        return EmitClause("changes", None, p.since(start))
+    if p.word("EVERY"):
+        interval = duration(p, "Write EMIT EVERY 10 SECONDS.")
+        return EmitClause("every", interval, p.since(start))
+    meant = nearest(p._curr.text, ("FINAL", "CHANGES", "EVERY")) if p._curr else None
+    p.fail(
+        "FINAL, CHANGES or EVERY is missing here",
+        hint=f"Did you mean EMIT {meant}?" if meant else "Write EMIT FINAL, EMIT CHANGES or EMIT EVERY 10 SECONDS.",
+    )
+
+
+def _no_emit(p: ExpressionParser) -> None:
+    if p.peek("EMIT"):
+        p.fail("EMIT stands at the end of the whole query, not in a subquery")

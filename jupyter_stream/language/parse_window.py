@@ -1,0 +1,449 @@
+"""Window clauses as written: in brackets behind a stream or an aggregate, behind OVER, as TUMBLE, HOP and SESSION.
+
+The parts of a window come in any order, with or without commas between them, in our words and in the papers'. What a window
+means is decided when it is bound (`bind_window`); here are only the mistakes that need no knowledge of the stream.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from jupyter_stream.core.schema import INTERVAL
+from jupyter_stream.core.time import parse_duration, show_duration, unit
+from jupyter_stream.language.diagnose import did_you_mean
+from jupyter_stream.language.nodes import mark
+from jupyter_stream.language.parameters import constant
+from jupyter_stream.language.parse_expression import WINDOW_WORDS, ExpressionParser
+from jupyter_stream.language.source_text import Span
+from jupyter_stream.language.syntax import Amount, Name, WindowClause
+
+_PART_WORDS = (
+    "RANGE", "ROWS", "SLIDE", "TUMBLING", "NOW", "UNBOUNDED", "SESSION", "PARTITION BY", "ON", "ORIGIN", "WHERE", "BY RANK",
+    "PRECEDING", "WA", "WATTR", "RATTR", "SATTR", "PA",
+)  # fmt: skip
+_ROW_NUM = ("row_num", "rownum", "row-num")
+_EXAMPLE = "Write [RANGE 10 MINUTES SLIDE 1 MINUTE], [RANGE 5 MINUTES TUMBLING] or [ROWS 100 SLIDE 10]."
+
+
+def parse_window(p: ExpressionParser) -> WindowClause:
+    """Take `[...]`."""
+    start = p.here
+    p.sign(TokenType.L_BRACKET)
+    return _Parts(p, start, TokenType.R_BRACKET, "]").read()
+
+
+def parse_over(p: ExpressionParser) -> WindowClause:
+    """Take what follows OVER: `(PARTITION BY k ROWS 10 PRECEDING)`, or a window in brackets."""
+    start = p.here
+    if p.sign(TokenType.L_BRACKET):
+        return _Parts(p, start, TokenType.R_BRACKET, "]", over=True).read()
+    p.expect_sign(TokenType.L_PAREN, "(", "Write OVER (ROWS 10 PRECEDING).")
+    return _Parts(p, start, TokenType.R_PAREN, ")", over=True).read()
+
+
+def amount(p: ExpressionParser, example: str) -> Amount:
+    """Take a length of time or a number of rows.
+
+    Args:
+        p: the parser.
+        example: what it could have been, for errors.
+
+    Raises:
+        QueryError: there is none, or it isn't more than zero.
+    """
+    start = p.here
+    negative = p.sign(TokenType.DASH)
+    number: str | None = None
+    if p.comes(TokenType.INTERVAL):
+        return _positive(p, _length(p, p.interval().value), "time", p.since(start), negative)
+    if p.value_ahead():
+        written, value, span = p.value()
+        known, dtype = constant(value, p.source, span)
+        if dtype == INTERVAL:
+            return _positive(p, _length(p, known), "time", span, negative)
+        if isinstance(known, str):
+            return _from_text(p, known, span, negative)
+        if isinstance(known, bool) or not isinstance(known, int | float):
+            p.fail(f"{written} is neither a length of time nor a number", span, "Pass a timedelta, a text such as '5 minutes', or a number.")
+        number = str(known)
+    elif p.comes(TokenType.STRING):
+        text = p._curr.text
+        p._advance()
+        if unit_follows(p) and _is_number(text):
+            number = text
+        else:
+            return _from_text(p, text, p.behind, negative)
+    elif p.comes(TokenType.NUMBER):
+        number = p._curr.text.replace("_", "")
+        p._advance()
+    else:
+        p.fail("a length of time or a number of rows is missing here", hint=example)
+    if p.word("ROW") or p.word("ROWS"):
+        return _positive(p, _whole(p, number, p.since(start)), "rows", p.since(start), negative)
+    if unit_follows(p):
+        micros = unit(p._curr.text)
+        assert micros is not None
+        p._advance()
+        return _positive(p, round(float(number) * micros), "time", p.since(start), negative)
+    if p.comes(TokenType.VAR) and p._curr.text.upper() not in WINDOW_WORDS | {"PRECEDING", "WHERE", "BY", "ACTIVE", "AND"}:
+        p.bad_unit(number, p.since(start))
+    if float(number) <= 0 or negative:
+        p.fail("this must be more than zero", p.since(start))
+    return Amount("bare", _whole(p, number, p.since(start)) if _is_whole(number) else 0, p.since(start))
+
+
+def unit_follows(p: ExpressionParser) -> bool:
+    """Whether a unit of time comes next."""
+    return p.comes(TokenType.VAR) and unit(p._curr.text) is not None
+
+
+def duration(p: ExpressionParser, example: str) -> int:
+    """Take a length of time, in microseconds."""
+    taken = amount(p, example)
+    if taken.kind == "time":
+        return taken.value
+    if taken.kind == "rows":
+        p.fail("a length of time belongs here, not a number of rows", taken.span, example)
+    p.bad_unit(p.source.slice(taken.span), taken.span)
+
+
+def _from_text(p: ExpressionParser, text: str, span: Span, negative: bool) -> Amount:
+    words = text.split()
+    if len(words) == 2 and words[1].lower() in ("row", "rows"):
+        return _positive(p, _whole(p, words[0], span), "rows", span, negative)
+    negative = negative or text.strip().startswith("-")
+    micros = parse_duration(text.strip().removeprefix("-").removeprefix("INTERVAL").removeprefix("interval"))
+    if micros is None:
+        if _is_number(text):
+            p.bad_unit(text, span)
+        p.fail(f"'{text}' is no length of time", span, "Write '5 minutes', '30 seconds', ...")
+    return _positive(p, micros, "time", span, negative)
+
+
+def _positive(p: ExpressionParser, value: int, kind: Any, span: Span, negative: bool) -> Amount:
+    if negative or value <= 0:
+        p.fail("this must be more than zero", span)
+    if value >= 2**62:
+        p.fail("this is too long", span)
+    return Amount(kind, value, span)
+
+
+def _length(p: ExpressionParser, value: object) -> int:
+    assert isinstance(value, dt.timedelta)
+    return value // dt.timedelta(microseconds=1)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_whole(text: str) -> bool:
+    return _is_number(text) and float(text).is_integer()
+
+
+def _whole(p: ExpressionParser, text: str, span: Span) -> int:
+    if not _is_whole(text):
+        p.fail(f"{text} is no whole number of rows", span)
+    return int(float(text))
+
+
+class _Parts:
+    """The parts of one window while they are read."""
+
+    def __init__(self, p: ExpressionParser, start: Span, close: TokenType, close_shown: str, over: bool = False) -> None:
+        self.p = p
+        self.start = start
+        self.close = close
+        self.close_shown = close_shown
+        self.over = over
+        self.seen: dict[str, Span] = {}
+        self.got: dict[str, Any] = {}
+        self.tumbling: Span | None = None
+
+    def read(self) -> WindowClause:
+        p = self.p
+        while not p.sign(self.close):
+            if p.at_end:
+                p.fail(f"{self.close_shown} is missing here", hint="The window isn't closed.")
+            if p.sign(TokenType.COMMA):
+                continue
+            self._part()
+        self.span = p.since(self.start)
+        self._check()
+        return WindowClause(span=self.span, over=self.over, **self.got)
+
+    def _part(self) -> None:
+        p = self.p
+        at = p.here
+        for words, reader in _READERS:
+            if p.word(*words):
+                reader(self, at)
+                return
+        if p.comes(TokenType.WHERE):
+            p._advance()
+            self._set("where", p.expression_here("a condition"), at, "WHERE")
+            return
+        if p.comes(TokenType.ORDER_BY):
+            p._advance()
+            p.expect("BY")
+            p.expression_here("a column")
+            p.word("ASC")
+            return
+        token = p._curr
+        if token.token_type in (TokenType.NUMBER, TokenType.STRING, TokenType.INTERVAL) or p.value_ahead():
+            p.fail("RANGE, ROWS or SLIDE is missing before this", hint=_EXAMPLE)
+        self.p.fail(
+            f"{token.text} isn't expected in a window", hint=did_you_mean(token.text, _PART_WORDS) or _EXAMPLE
+        )
+
+    def _set(self, name: str, value: object, at: Span, word: str) -> None:
+        if name in self.got:
+            self.p.fail(f"{word} stands twice in this window", at)
+        self.got[name] = value
+        self.seen[name] = self.p.since(at)
+
+    # -- one reader for each part; the word is taken already
+
+    def _range(self, at: Span) -> None:
+        p = self.p
+        if p.word("ALL"):
+            self._set("landmark", True, at, "RANGE")
+        elif p.word("UNBOUNDED"):
+            self._set("unbounded", True, at, "RANGE")
+        elif p.comes(TokenType.BETWEEN):
+            self._between(at, "RANGE")
+            return
+        elif p.word("TUMBLING"):
+            self.tumbling = p.behind
+            self._set("range", amount(p, "Write RANGE TUMBLING 5 MINUTES."), at, "RANGE")
+        else:
+            self._set("range", amount(p, "Write RANGE 10 MINUTES."), at, "RANGE")
+        p.word("PRECEDING")
+        if p.comes(TokenType.AND):
+            p.fail("BETWEEN is missing before the range", at, "Write RANGE 10 MINUTES PRECEDING.")
+
+    def _between(self, at: Span, word: str) -> None:
+        """SQL's long form of a frame, where it says what the short one does."""
+        p = self.p
+        p._advance()
+        if p.word("UNBOUNDED"):
+            self._set("unbounded", True, at, word)
+        else:
+            taken = amount(p, f"Write {word} 10 PRECEDING.")
+            self._set("range", self._rows(taken) if word == "ROWS" else taken, at, word)
+        p.expect("PRECEDING")
+        p.expect_sign(TokenType.AND, "AND")
+        if not p.word("CURRENT", "ROW"):
+            p.fail("CURRENT ROW is missing here", hint="A window looks back from the current row: rows to come are not known.")
+
+    def _rows(self, taken: Amount) -> Amount:
+        if taken.kind == "time":
+            shown = show_duration(taken.value).upper()
+            self.p.fail("ROWS counts rows, and this is a length of time", taken.span, f"Did you mean RANGE {shown}?")
+        if taken.value <= 0:
+            self.p.fail("this is no whole number of rows", taken.span)
+        return Amount("rows", taken.value, taken.span)
+
+    def _read_rows(self, at: Span) -> None:
+        p = self.p
+        if p.word("UNBOUNDED"):
+            self._set("unbounded", True, at, "ROWS")
+        elif p.comes(TokenType.BETWEEN):
+            self._between(at, "ROWS")
+            return
+        else:
+            self._set("range", self._rows(amount(p, "Write ROWS 100.")), at, "ROWS")
+        p.word("PRECEDING")
+
+    def _slide(self, at: Span) -> None:
+        self._set("slide", amount(self.p, "Write SLIDE 1 MINUTE or SLIDE 10 ROWS."), at, "SLIDE")
+
+    def _tumbling(self, at: Span) -> None:
+        p = self.p
+        if self.tumbling is not None:
+            p.fail("TUMBLING stands twice in this window", at)
+        self.tumbling = at
+        if "range" not in self.got and not p.comes(self.close, TokenType.COMMA):
+            p.fail("RANGE is missing before TUMBLING", at, "Write [RANGE 5 MINUTES TUMBLING].")
+
+    def _now(self, at: Span) -> None:
+        self._set("now", True, at, "NOW")
+
+    def _unbounded(self, at: Span) -> None:
+        self._set("unbounded", True, at, "UNBOUNDED")
+        self.p.word("PRECEDING")
+
+    def _session(self, at: Span) -> None:
+        p = self.p
+        p.word("GAP")
+        taken = amount(p, "Write SESSION 30 MINUTES.")
+        if taken.kind == "rows":
+            p.fail("the gap of a session is a length of time", taken.span, "Write [SESSION 30 MINUTES].")
+        if taken.kind == "bare":
+            p.bad_unit(p.source.slice(taken.span), taken.span)
+        self._set("session", taken, at, "SESSION")
+
+    def _partition(self, at: Span) -> None:
+        p = self.p
+        wrapped = p.sign(TokenType.L_PAREN)
+        columns: list[exp.Expr] = [_attribute(p)]
+        while p.comes(TokenType.COMMA) and (wrapped or p._next.text.upper() not in WINDOW_WORDS | {"WHERE"}):
+            p._advance()
+            columns.append(_attribute(p))
+        if wrapped:
+            p.expect_sign(TokenType.R_PAREN, ")")
+        self._set("partition", tuple(columns), at, "PARTITION BY")
+
+    def _on(self, at: Span) -> None:
+        p = self.p
+        start = p.here
+        column = _attribute(p)
+        self._set("on", Name(_attribute_name(column), p.since(start)), at, "the windowing attribute")
+
+    def _sattr(self, at: Span) -> None:
+        p = self.p
+        start = p.here
+        if p.peek("RANK") and p._next.token_type == TokenType.L_PAREN:
+            p._advance(2)
+            name = _attribute_name(_attribute(p))
+            p.expect_sign(TokenType.R_PAREN, ")")
+            self._set("by_rank", True, at, "SATTR")
+        else:
+            name = _attribute_name(_attribute(p))
+        self._set("slide_on", Name(name, p.since(start)), at, "SATTR")
+
+    def _by_rank(self, at: Span) -> None:
+        self._set("by_rank", True, at, "BY RANK")
+
+    def _origin(self, at: Span) -> None:
+        self._set("origin", self.p.expression_here("a time, such as '2024-01-01 00:00:00',"), at, "ORIGIN")
+
+    def _active_expiration(self, at: Span) -> None:
+        self._set("active_expiration", True, at, "ACTIVE EXPIRATION")
+
+    # -- what fits together
+
+    def _check(self) -> None:
+        p, got = self.p, self.got
+        shapes = [n for n in ("range", "landmark", "unbounded", "now", "session") if n in got]
+        if len(shapes) > 1:
+            if "session" in shapes:
+                p.fail("a session has a gap and nothing else", self.seen[shapes[0]], "Write [SESSION 30 MINUTES].")
+            p.fail("a window has one range", self.seen[shapes[1]])
+        if not shapes and not (self.over and (self.got.get("partition") or not got)):
+            missing = "RANGE" if "slide" in got or self.tumbling else "RANGE or ROWS"
+            p.fail(f"{missing} is missing in this window", self.span, _EXAMPLE)
+        span: Amount | None = got.get("range")
+        on_rows = isinstance(got.get("on"), Name) and got["on"].text.lower() in _ROW_NUM
+        if span is not None and span.kind == "bare":
+            if not on_rows:
+                shown = p.source.slice(span.span)
+                hint = f"Write RANGE {shown} MINUTES for a length of time, ROWS {shown} for a number of rows."
+                p.fail(f"RANGE {shown} of what? The unit is missing", span.span, hint)
+            span = got["range"] = Amount("rows", span.value, span.span)
+        if on_rows:
+            if span is not None and span.kind == "time":
+                p.fail("a length of time can't be measured on row_num", got["on"].span, "Write ROWS n, or name a time.")
+            if span is not None:
+                del got["on"]
+        self._check_slide(span)
+        if "session" in got and ("slide" in got or self.tumbling):
+            where = self.seen.get("slide") or self.tumbling
+            p.fail("a session has no SLIDE: it ends when its gap has passed", where, "Write [SESSION 30 MINUTES].")
+        if "landmark" in got and "slide" not in got:
+            p.fail("RANGE ALL needs a SLIDE", self.span, "Write [RANGE ALL SLIDE 1 MINUTE], or [RANGE UNBOUNDED] for a relation.")
+        if "where" in got and "partition" not in got:
+            p.fail("WHERE in a window goes with PARTITION BY", self.seen["where"], "Put the condition into the query's WHERE.")
+        if "partition" in got and not self.over and span is not None and span.kind == "time":
+            p.fail("PARTITION BY goes with ROWS or SESSION", self.seen["partition"], "Use GROUP BY: windows over time are the same for all groups.")
+        if "origin" in got and (got.get("slide") is None or got["slide"].kind != "time"):
+            p.fail("ORIGIN goes with a SLIDE over time", self.seen["origin"])
+        if "active_expiration" in got and not self.over:
+            p.fail("ACTIVE EXPIRATION goes with OVER", self.seen["active_expiration"], "Write sum(x) OVER (RANGE 5 MINUTES PRECEDING ACTIVE EXPIRATION).")
+
+    def _check_slide(self, span: Amount | None) -> None:
+        p, got = self.p, self.got
+        if self.tumbling is not None:
+            if "slide" in got:
+                p.fail("a tumbling window slides by its range", self.seen["slide"], "Take SLIDE or TUMBLING away.")
+            if span is None:
+                p.fail("TUMBLING needs a RANGE", self.tumbling, "Write [RANGE 5 MINUTES TUMBLING].")
+            got["slide"] = span
+        slide: Amount | None = got.get("slide")
+        slide_on: Name | None = got.get("slide_on")
+        counts_rows = slide_on is not None and (slide_on.text.lower() in _ROW_NUM or got.get("by_rank"))
+        if slide is not None and slide.kind == "bare":
+            if not (counts_rows or self.over or (span is not None and span.kind == "rows")):
+                shown = p.source.slice(slide.span)
+                p.fail(f"SLIDE {shown} of what? The unit is missing", slide.span, f"Write SLIDE {shown} SECONDS or SLIDE {shown} ROWS.")
+            if slide.value <= 0:
+                p.fail("this is no whole number of rows", slide.span)
+            slide = got["slide"] = Amount("rows", slide.value, slide.span)
+        if slide is not None:
+            if "now" in got:
+                p.fail("NOW has no SLIDE", self.seen["slide"])
+            if "unbounded" in got and not self.over:
+                p.fail("an unbounded window with a SLIDE is a landmark", self.seen["slide"], "Write RANGE ALL instead of RANGE UNBOUNDED.")
+            if span is not None and span.kind == "rows" and slide.kind == "time" and not self.over:
+                p.fail("a window of rows slides by rows", slide.span, "Write SLIDE 10 ROWS.")
+        if counts_rows and slide is not None and slide.kind == "time":
+            p.fail("SATTR names rows, and SLIDE is a length of time", slide.span)
+        if got.get("by_rank") and (slide is None or slide.kind != "rows"):
+            p.fail("BY RANK goes with SLIDE n ROWS", self.span)
+        if counts_rows:
+            got.pop("slide_on")
+
+
+def _attribute(p: ExpressionParser) -> exp.Expr:
+    """A column, qualified or not; `row-num`, as the papers write it, is `row_num`."""
+    start = p.here
+    name = p.name("a column")
+    parts = [name]
+    while p.sign(TokenType.DOT):
+        parts.append(p.name("a column"))
+    text = parts[-1].text
+    if text.lower() == "row" and p.comes(TokenType.DASH) and p._next and p._next.text.lower() == "num":
+        p._advance(2)
+        text = "row_num"
+    column = exp.Column(
+        this=exp.Identifier(this=text, quoted=False),
+        table=exp.Identifier(this=parts[-2].text, quoted=False) if len(parts) > 1 else None,
+    )
+    marked: exp.Expr = mark(column, p.since(start))
+    return marked
+
+
+def _attribute_name(column: exp.Expr) -> str:
+    return column.name
+
+
+_READERS: tuple[tuple[tuple[str, ...], Callable[[_Parts, Span], None]], ...] = (
+    (("RANGE",), _Parts._range),
+    (("ROWS",), _Parts._read_rows),
+    (("ROW",), _Parts._read_rows),
+    (("SLIDE",), _Parts._slide),
+    (("TUMBLING",), _Parts._tumbling),
+    (("NOW",), _Parts._now),
+    (("UNBOUNDED",), _Parts._unbounded),
+    (("SESSION",), _Parts._session),
+    (("PARTITION", "BY"), _Parts._partition),
+    (("PA",), _Parts._partition),
+    (("ON",), _Parts._on),
+    (("WA",), _Parts._on),
+    (("WATTR",), _Parts._on),
+    (("RATTR",), _Parts._on),
+    (("SATTR",), _Parts._sattr),
+    (("BY", "RANK"), _Parts._by_rank),
+    (("ORIGIN",), _Parts._origin),
+    (("ACTIVE", "EXPIRATION"), _Parts._active_expiration),
+)
+"""The parts a window can have, by the words they begin with."""

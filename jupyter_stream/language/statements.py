@@ -1,0 +1,133 @@
+"""A cell's text as statements. The one way in from text; what names mean is worked out by `bind_*`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot.tokens import TokenType
+
+from jupyter_stream.language.diagnose import did_you_mean
+from jupyter_stream.language.parameters import Parameters
+from jupyter_stream.language.parse_create import parse_create
+from jupyter_stream.language.parse_expression import ExpressionParser
+from jupyter_stream.language.parse_query import parse_body, parse_query
+from jupyter_stream.language.parse_window import parse_over, parse_window
+from jupyter_stream.language.script import Piece, cut
+from jupyter_stream.language.source_text import SourceText
+from jupyter_stream.language.syntax import Describe, DescribeFunctions, Drop, Explain, Select, Show, Statement
+
+_FIRST_WORDS = ("SELECT", "CREATE STREAM", "SHOW", "DESCRIBE", "DROP", "EXPLAIN", "WITH")
+_NOT_YET = ("INSERT", "DELETE", "UPDATE", "MERGE", "ALTER", "TRUNCATE")
+_SHOWN = ("STREAMS", "QUERIES", "TABLES", "VIEWS", "SOURCES", "FUNCTIONS")
+
+
+def parse(text: str, parameters: Parameters = None, first_line: int = 1) -> tuple[Statement, ...]:
+    """Split a cell into statements and parse each.
+
+    Args:
+        text: statements with `;` between them; `--` and `/* */` comments.
+        parameters: values of `:name` and `{{ expression }}`, by name or from a function of the expression's text.
+        first_line: number of the text's first line as the notebook shows it.
+
+    Returns:
+        The statements, in order; none for an empty text.
+
+    Raises:
+        QueryError: what is written isn't a statement; with line, column and, where it can be told, what was meant.
+        UnsupportedError: a statement or clause that isn't available yet.
+    """
+    source = SourceText(text, first_line)
+    return tuple(_one(piece, source, parameters) for piece in cut(source))
+
+
+def _one(piece: Piece, source: SourceText, parameters: Parameters) -> Statement:
+    common = {"source": source, "span": piece.span, "text": source.text[piece.span.start : piece.span.end]}
+
+    def whole(p: ExpressionParser) -> Any:
+        statement = _statement(p, common)
+        if not p.at_end:
+            p.unexpected()
+        return statement
+
+    made: Statement = ExpressionParser.run(whole, piece, source, parameters, (parse_body, parse_window, parse_over))
+    return made
+
+
+def _statement(p: ExpressionParser, common: dict[str, Any]) -> Any:
+    if p.comes(TokenType.SELECT, TokenType.L_PAREN) or p.peek("WITH"):
+        return _select(p, common)
+    if p.word("CREATE"):
+        return parse_create(p, common)
+    if p.word("SHOW"):
+        return _show(p, common)
+    if p.word("DESCRIBE") or p.word("DESC"):
+        return _describe(p, common)
+    if p.word("DROP"):
+        return _drop(p, common)
+    if p.word("EXPLAIN"):
+        return _explain(p, common)
+    word = p._curr.text
+    if word.upper() in _NOT_YET:
+        p.unsupported(word.upper())
+    if word.startswith("%"):
+        p.fail("magics stand in cells of their own", hint="Put this line into another cell.")
+    p.fail(f"no statement begins with {word}", hint=did_you_mean(word, _FIRST_WORDS, "statements"))
+
+
+def _select(p: ExpressionParser, common: dict[str, Any]) -> Select:
+    body, emit = parse_query(p)
+    return Select(body=body, emit=emit, **common)
+
+
+def _show(p: ExpressionParser, common: dict[str, Any]) -> Any:
+    word = p._curr.text.upper() if p._curr else ""
+    if word not in _SHOWN:
+        p.fail("what to show is missing here" if p.at_end else f"there is nothing called {word} to show", hint=did_you_mean(word, _SHOWN, "words"))
+    p._advance()
+    return Show(what=word.lower(), **common)  # type: ignore[arg-type]  # it is one of _SHOWN
+
+
+def _describe(p: ExpressionParser, common: dict[str, Any]) -> Any:
+    if p.word("FUNCTIONS"):
+        return DescribeFunctions(**common)
+    if p.peek("FUNCTION") and p._next:
+        p._advance()
+        return DescribeFunctions(name=p.name("a function"), **common)
+    p.word("STREAM")
+    name = p.name("a stream")
+    if name.text.lower() in ("late", "errors") and p.sign(TokenType.L_PAREN):
+        inner = p.name("a stream")
+        p.expect_sign(TokenType.R_PAREN, ")")
+        return Describe(name=inner, function=name.text.lower(), **common)
+    return Describe(name=name, **common)
+
+
+def _drop(p: ExpressionParser, common: dict[str, Any]) -> Any:
+    kinds = ("STREAM", "TABLE", "VIEW", "QUERY")
+    word = p._curr.text.upper() if p._curr else ""
+    if word in ("AGGREGATE", "SUMMARY"):
+        p.unsupported(f"DROP {word}")
+    if word not in kinds:
+        p.fail("STREAM is missing here", hint=did_you_mean(word, kinds) or "Write DROP STREAM name.")
+    p._advance()
+    if_exists = p.word("IF", "EXISTS")
+    return Drop(kind=word.lower(), name=p.name("a stream"), if_exists=if_exists, **common)
+
+
+def _explain(p: ExpressionParser, common: dict[str, Any]) -> Any:
+    select: Select | None = None
+    name = None
+    start = p.here
+    if p.comes(TokenType.SELECT, TokenType.L_PAREN) or p.peek("WITH"):
+        body, emit = parse_query(p)
+        span = p.since(start)
+        inner = {**common, "span": span, "text": p.source.text[span.start : span.end]}
+        select = Select(body=body, emit=emit, **inner)
+    else:
+        name = p.name("a query, or a SELECT,")
+    engine = "kernel"
+    if p.word("ON"):
+        if not (p.word("SPARK") or p.word("KERNEL")):
+            p.fail("SPARK or KERNEL is missing here")
+        engine = p._prev.text.lower()
+    return Explain(select=select, name=name, engine=engine, **common)
