@@ -1,0 +1,4 @@
+CREATE STREAM Main1 (srcIP STRING, len INT, ts TIMESTAMP) ORDER BY ts SOURCE 'file://inputs/main1.csv';
+SELECT srcIP FROM Main1 [RANGE 1 MINUTE TUMBLING]
+WHERE count(*) > 1
+GROUP BY srcIP

@@ -1,0 +1,1 @@
+CREATE STREAM lost (a INT, ts TIMESTAMP) ORDER BY ts SOURCE 'file://inputs/lost.csv';

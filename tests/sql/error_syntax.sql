@@ -1,0 +1,3 @@
+CREATE STREAM Main1 (srcIP STRING, len INT, ts TIMESTAMP) ORDER BY ts SOURCE 'file://inputs/main1.csv';
+SELECT count(*
+FROM Main1 [RANGE 1 MINUTE TUMBLING]

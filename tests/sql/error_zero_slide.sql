@@ -1,0 +1,2 @@
+CREATE STREAM Main1 (srcIP STRING, len INT, ts TIMESTAMP) ORDER BY ts SOURCE 'file://inputs/main1.csv';
+SELECT count(*) FROM Main1 [RANGE 1 MINUTE SLIDE 0 SECONDS]

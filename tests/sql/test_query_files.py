@@ -1,0 +1,82 @@
+"""Runs every NAME.sql here and compares with NAME.json: rows (in any order), late rows, or the error a mistake must give.
+
+A .sql file holds statements as a user types them, the query last; inputs are in `inputs/`. Its .json says `columns` (null: any
+name) and `rows`; where they matter `late` (the columns, the punctuation, how many missed) and `errors` (how many bad rows);
+or, for a mistake, `error` (its class), `line` and `column`, and what the message `says`. Times are text in UTC.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from jupyter_stream import errors
+from jupyter_stream.session import Session
+from tests.oracle.compare import assert_same_bag
+
+FOLDER = Path(__file__).parent
+NAMES = sorted(path.stem for path in FOLDER.glob("*.sql"))
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.chdir(FOLDER)  # the paths in the files are relative to it
+    opened = Session({})
+    yield opened
+    opened.close()
+
+
+def as_written(value: object) -> Any:
+    """A value as the expected rows write it."""
+    return value.isoformat(sep=" ") if isinstance(value, dt.datetime) else value
+
+
+def rows_of(frame: pl.DataFrame) -> list[tuple[Any, ...]]:
+    return [tuple(as_written(v) for v in row) for row in frame.iter_rows()]
+
+
+def as_frame(found: Any) -> pl.DataFrame:
+    return found if isinstance(found, pl.DataFrame) else found.to_polars()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_query_file(name: str, session: Any) -> None:
+    text = (FOLDER / f"{name}.sql").read_text()
+    expected = json.loads((FOLDER / f"{name}.json").read_text())
+    if "error" in expected:
+        assert_refused(text, expected, session)
+        return
+    handle = session.execute(text)[-1]
+    handle.wait(60)
+    assert handle.status == "finished", handle.snapshot().error
+    result = handle.to_polars()
+    assert len(result.columns) == len(expected["columns"]), result.columns
+    named = [(a, e) for a, e in zip(result.columns, expected["columns"], strict=True) if e is not None]
+    assert [a for a, _ in named] == [e for _, e in named]
+    assert_same_bag(rows_of(result), [tuple(row) for row in expected["rows"]], result.columns)
+    late = as_frame(handle.late)
+    assert_same_bag(rows_of(late), [tuple(row) for row in expected.get("late", [])], late.columns, "late rows")
+    assert as_frame(handle.errors).height == expected.get("errors", 0)
+
+
+def assert_refused(text: str, expected: dict[str, Any], session: Any) -> None:
+    """The mistake must be refused where it stands, with what to write instead, as a person sees it."""
+    with pytest.raises(getattr(errors, expected["error"])) as refused:
+        session.execute(text)
+    error = refused.value
+    for word in expected["says"]:
+        assert word in str(error)
+    if "line" in expected:
+        assert error.line == expected["line"], str(error)
+    if "column" in expected:
+        assert error.column == expected["column"], str(error)
+
+
+def test_every_query_has_its_expectation_and_every_expectation_its_query() -> None:
+    assert NAMES == sorted(path.stem for path in FOLDER.glob("*.json"))
+    assert len(NAMES) > 40

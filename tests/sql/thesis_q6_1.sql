@@ -1,0 +1,8 @@
+-- Count the number of packets from each source IP from the past 10 minutes; update the results every minute.
+CREATE STREAM Main (srcIP STRING, srcPort INT, destIP STRING, destPort INT, len INT, ts TIMESTAMP,
+                   WATERMARK FOR ts AS ts - INTERVAL 30 SECONDS)
+  SOURCE 'file://inputs/main.csv';
+
+Select srcIP, count(*) [RANGE 10 minutes, SLIDE 1 minute, WA ts]
+From Main
+Group By srcIP
