@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import polars as pl
 
-from jupyter_stream.core.schema import Schema
+from jupyter_stream.core.schema import Field, Schema
 
 BATCH_ROWS = 65_536
 """Rows handed over at once by a flood: columnar speed; larger batches gained nothing when measured."""
@@ -36,7 +36,8 @@ class Request:
     """What the reader wants.
 
     Attributes:
-        columns: the columns wanted, in the schema's spelling; the source need not read others. None for all.
+        columns: the columns wanted, in the schema's spelling; the source reads and converts no others, and a record whose
+            only fault is in another column is not rejected. None for all; for none at all a source gives one column.
         stop: set when the reader has lost interest; a source blocking on input looks at it at least every 100 ms.
     """
 
@@ -60,6 +61,11 @@ class Context:
     options: Mapping[str, str]
     namespace: Mapping[str, object]
 
+    @property
+    def path(self) -> str:
+        """What the URI says after its scheme."""
+        return self.uri.partition("://")[2]
+
 
 class Source(Protocol):
     """A connector, opened. Raises `SourceError` when it is made, if what it names isn't there."""
@@ -73,3 +79,28 @@ class Source(Protocol):
 
     def read(self, request: Request) -> Iterator[Chunk]:
         """Hand over chunks; runs in a thread of its own. Ends when the source has ended or `request.stop` is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """How to open the sources of one scheme.
+
+    Attributes:
+        scheme: what stands before `://`.
+        example: a URI that shows its form.
+        options: what can be said in WITH, besides what every source takes: name in lower case, what it does.
+        open: makes the source; raises `SourceError` when what the URI names isn't there.
+    """
+
+    scheme: str
+    example: str
+    options: Mapping[str, str]
+    open: Callable[[Context], Source]
+
+
+def wanted(schema: Schema, request: Request) -> tuple[Field, ...]:
+    """The fields of a schema a request asks for, in the schema's order; the first one when it asks for none."""
+    if request.columns is None:
+        return schema.fields
+    names = set(request.columns)
+    return tuple(f for f in schema if f.name in names) or schema.fields[:1]

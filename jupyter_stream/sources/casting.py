@@ -1,0 +1,200 @@
+"""Casting one column from the type a source has to the type declared, strictly but without giving up at the first bad value.
+
+A value that has no exact counterpart (`'abc'` as INT, 1.5 as INT, 300 as TINYINT) becomes NULL here, so that what is NULL
+after and was not before is what failed. Not for casts in queries: those are the function table's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import polars as pl
+
+from jupyter_stream.core.schema import INTERVAL, TIMESTAMP
+from jupyter_stream.core.time import parse_duration
+from jupyter_stream.sources.instants import parse_instants
+
+TICKS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 0}
+"""Values of the option `timestamp_unit`, as microseconds; 0 stands for nanoseconds."""
+
+_TRUE: Final = ("true", "t", "yes", "y", "1")
+_FALSE: Final = ("false", "f", "no", "n", "0")
+_EXACT: Final = 2.0**63
+
+
+def stream_type(dtype: pl.DataType) -> pl.DataType:
+    """The declared type that suits a column of this type best: one that SQL has a name for."""
+    if isinstance(dtype, pl.Datetime):
+        return TIMESTAMP
+    if isinstance(dtype, pl.Duration):
+        return INTERVAL
+    if isinstance(dtype, pl.List | pl.Array):
+        return pl.List(stream_type(made(dtype.inner)))
+    if isinstance(dtype, pl.Struct):
+        return pl.Struct([pl.Field(f.name, stream_type(made(f.dtype))) for f in dtype.fields])
+    if dtype.is_unsigned_integer():
+        wider: dict[pl.DataType, pl.DataType] = {pl.UInt8(): pl.Int16(), pl.UInt16(): pl.Int32()}
+        return wider.get(dtype, pl.Int64())
+    if dtype in (pl.Boolean, pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Float32, pl.Float64, pl.Binary, pl.Date):
+        return dtype
+    if isinstance(dtype, pl.Decimal):
+        return dtype
+    if dtype.is_float():
+        return pl.Float32()
+    return pl.Int64() if dtype.is_integer() else pl.String()
+
+
+def castable(source: pl.DataType, target: pl.DataType, tick: int | None = None) -> bool:
+    """Whether any value of one type can be one of the other.
+
+    Args:
+        source: the type a source has.
+        target: the type declared.
+        tick: what a number means as a time, one of `TICKS`; None when nobody said.
+    """
+    if source == target or isinstance(source, pl.Null) or isinstance(target, pl.String):
+        return not isinstance(source, pl.Object)
+    if isinstance(source, pl.String | pl.Categorical | pl.Enum):
+        return True
+    if isinstance(target, pl.Datetime):
+        return isinstance(source, pl.Datetime | pl.Date) or (tick is not None and source.is_numeric())
+    if isinstance(target, pl.Date):
+        return isinstance(source, pl.Datetime)
+    if isinstance(target, pl.Duration):
+        return isinstance(source, pl.Duration)
+    if target.is_numeric() or isinstance(target, pl.Boolean):
+        return source.is_numeric() or isinstance(source, pl.Boolean)
+    if isinstance(target, pl.List):
+        return isinstance(source, pl.List | pl.Array)
+    return isinstance(target, pl.Struct) and isinstance(source, pl.Struct)
+
+
+def cast(values: pl.Series, target: pl.DataType, tick: int | None = None) -> pl.Series:
+    """The column in the declared type; NULL where a value has no counterpart.
+
+    Args:
+        values: a column of a type `castable` says yes to.
+        target: the type declared.
+        tick: what a number means as a time, one of `TICKS`.
+    """
+    source = values.dtype
+    if source == target:
+        return values
+    if isinstance(source, pl.Categorical | pl.Enum):
+        return cast(values.cast(pl.String), target, tick)
+    if isinstance(source, pl.String):
+        return _from_text(values, target, tick)
+    if isinstance(target, pl.Datetime):
+        return _to_instant(values, tick)
+    if isinstance(target, pl.Boolean) and source.is_numeric():
+        return pl.select(pl.when(values.is_in([0, 1])).then(values == 1).otherwise(None)).to_series().alias(values.name)
+    if target.is_integer() and (source.is_float() or isinstance(source, pl.Decimal)):
+        fits = (values == values.floor()) & (values >= -_EXACT) & (values < _EXACT)
+        return values.set(~fits.fill_null(False), None).cast(target, strict=False)
+    if source.is_nested() or target.is_nested():
+        return _nested(values, target)
+    return values.cast(target, strict=False)
+
+
+def _to_instant(values: pl.Series, tick: int | None) -> pl.Series:
+    source = values.dtype
+    if isinstance(source, pl.Datetime):
+        # Whole units only: from seconds and milliseconds the product may leave int64.
+        if source.time_zone is not None:
+            values = values.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        if source.time_unit == "ms":
+            return _scaled(values.to_physical(), 1_000)
+        return values.cast(TIMESTAMP)
+    if isinstance(source, pl.Date):
+        return values.cast(TIMESTAMP)
+    assert tick is not None, "castable() has said so"
+    return _scaled(values, tick)
+
+
+def _scaled(numbers: pl.Series, tick: int) -> pl.Series:
+    if not numbers.dtype.is_integer():
+        micros = numbers.cast(pl.Float64) * tick if tick else (numbers.cast(pl.Float64) / 1_000).floor()
+        fits = micros.is_finite() & (micros >= -_EXACT) & (micros < _EXACT)
+        return micros.round().set(~fits.fill_null(False), None).cast(pl.Int64).cast(TIMESTAMP)
+    whole = numbers.cast(pl.Int64, strict=False)
+    if not tick:
+        return (whole // 1_000).cast(TIMESTAMP)
+    limit = (2**63 - 1) // tick
+    beyond = (whole > limit) | (whole < -limit)
+    return (whole.set(beyond.fill_null(False), None) * tick).cast(TIMESTAMP)
+
+
+def _from_text(text: pl.Series, target: pl.DataType, tick: int | None) -> pl.Series:
+    if isinstance(target, pl.Datetime):
+        return _text_to_instant(text, tick)
+    if isinstance(target, pl.Date):
+        return parse_instants(text).dt.date()
+    if isinstance(target, pl.Boolean):
+        word = text.str.strip_chars().str.to_lowercase()
+        return (
+            pl.select(pl.when(word.is_in(_TRUE)).then(True).when(word.is_in(_FALSE)).then(False).otherwise(None))
+            .to_series()
+            .alias(text.name)
+        )
+    if isinstance(target, pl.Duration):
+        micros = {word: parse_duration(word) for word in text.drop_nulls().unique()}
+        return text.replace_strict(micros, default=None, return_dtype=pl.Int64).cast(INTERVAL)
+    if isinstance(target, pl.Binary):
+        return text.cast(pl.Binary)
+    if target.is_nested():
+        return _nested(text, target)
+    return _text_to_number(text, target)
+
+
+def _text_to_instant(text: pl.Series, tick: int | None) -> pl.Series:
+    times = parse_instants(text)
+    if tick is None or times.null_count() == text.null_count():
+        return times
+    word = text.str.strip_chars()
+    whole = _scaled(word.cast(pl.Int64, strict=False), tick)
+    fraction = _scaled(word.cast(pl.Float64, strict=False), tick)
+    return pl.select(pl.coalesce(whole, fraction, times)).to_series().alias(text.name)
+
+
+def _text_to_number(text: pl.Series, target: pl.DataType) -> pl.Series:
+    numbers = text.cast(target, strict=False)
+    if numbers.null_count() == text.null_count():
+        return numbers
+    # The rare spellings, for what failed only: spaces around, and 5.0 where a whole number was asked for.
+    failed = (numbers.is_null() & text.is_not_null()).arg_true()
+    again = text.gather(failed).str.strip_chars()
+    second = again.cast(target, strict=False)
+    if target.is_integer():
+        second = pl.select(pl.coalesce(second, cast(again.cast(pl.Float64, strict=False), target))).to_series()
+    return numbers.scatter(failed, second)
+
+
+def _nested(values: pl.Series, target: pl.DataType) -> pl.Series:
+    # A failure deep inside a value makes the whole value a failure, which Polars only tells by raising: so by halves.
+    if values.null_count() == len(values):
+        return pl.Series(values.name, [None] * len(values), dtype=target)
+    try:
+        if isinstance(values.dtype, pl.String):
+            return values.str.json_decode(target)
+        if isinstance(target, pl.String):
+            return _as_json(values)
+        return values.cast(target)
+    except pl.exceptions.PolarsError:
+        if len(values) == 1:
+            return pl.Series(values.name, [None], dtype=target)
+    half = len(values) // 2
+    return pl.concat([_nested(values[:half], target), _nested(values[half:], target)])
+
+
+def _as_json(values: pl.Series) -> pl.Series:
+    if isinstance(values.dtype, pl.Struct):
+        return values.struct.json_encode()
+    # Polars writes JSON for structs only; the brackets of a one-field struct are cut off again.
+    text = values.to_frame("v").to_struct("s").struct.json_encode().str.slice(5).str.head(-1)
+    return text.set(values.is_null(), None).alias(values.name)
+
+
+def made(dtype: Any) -> pl.DataType:
+    """The type of a nested type's part, which Polars may give as a class."""
+    found: pl.DataType = dtype() if isinstance(dtype, type) else dtype
+    return found

@@ -1,0 +1,178 @@
+"""`file://path`: CSV, JSON lines and Parquet; a file, a folder or a pattern, read in name order or followed as it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from jupyter_stream.core.schema import Field, Schema
+from jupyter_stream.errors import SourceError
+from jupyter_stream.sources.casting import TICKS
+from jupyter_stream.sources.csv_text import CsvFormat
+from jupyter_stream.sources.follow import Tail
+from jupyter_stream.sources.json_text import JsonFormat
+from jupyter_stream.sources.options import choice, flag
+from jupyter_stream.sources.parquet import parquet_names, parquet_schema, read_parquet
+from jupyter_stream.sources.paths import absolute, is_open_ended, matching, nothing_there
+from jupyter_stream.sources.protocol import Chunk, Connector, Context, Request, Source, wanted
+from jupyter_stream.sources.tabular import declared
+from jupyter_stream.sources.text import Parser, TextFormat, head_of, read_text
+
+_BY_SUFFIX: Final = {
+    ".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet",
+    ".pq": "parquet",
+}  # fmt: skip
+_FORMATS: Final = ("csv", "tsv", "json", "parquet")
+_SPELLINGS: Final = {"jsonl": "json", "ndjson": "json", "json lines": "json"}
+_POLL: Final = 0.05
+"""Seconds between looks at files that are followed."""
+
+
+class FileSource:
+    """The records of files, those that can't be read as declared told apart.
+
+    Raises:
+        SourceError: when it is made: nothing there, a format nobody knows, or declared columns that the first file lacks.
+    """
+
+    units: Mapping[str, str]
+
+    def __init__(self, context: Context) -> None:
+        options = context.options
+        self._text = context.path
+        self._format = _format(options)
+        self._follow = flag(options, "follow")
+        self._tick = TICKS[choice(options, "timestamp_unit", TICKS, "us")] if "timestamp_unit" in options else None
+        self._texts: dict[str, TextFormat] = {
+            "csv": CsvFormat(options, self._tick, ","),
+            "tsv": CsvFormat(options, self._tick, "\t"),
+            "json": JsonFormat(self._tick),
+        }
+        self.replayable = not self._follow
+        self.units = {}
+        self.schema: Schema = self._opened(context.schema)
+
+    def read(self, request: Request) -> Iterator[Chunk]:
+        """All files in name order; with `follow`, then what is added to them, until told to stop.
+
+        Raises:
+            SourceError: when a file can't be read, or lacks declared columns.
+        """
+        fields = wanted(self.schema, request)
+        if self._follow:
+            yield from self._tail(fields, request)
+            return
+        files = self._files()
+        if not files:
+            raise nothing_there(self._text)
+        for path in files:
+            yield from self._whole(path, fields, request)
+            if request.stop.is_set():
+                return
+
+    def _tail(self, fields: Sequence[Field], request: Request) -> Iterator[Chunk]:
+        tail = Tail(
+            self._text,
+            parser=lambda path: self._parser(path, fields),
+            whole=lambda path: self._whole(path, fields, request),
+            is_wanted=self._is_ours,
+            nothing=Schema(tuple(fields)).empty(),
+        )
+        try:
+            while not request.stop.is_set():
+                quiet = True
+                for chunk in tail.look():
+                    quiet = False
+                    yield chunk
+                    if request.stop.is_set():
+                        return
+                if quiet:
+                    request.stop.wait(_POLL)
+        finally:
+            tail.close()
+
+    def _whole(self, path: Path, fields: Sequence[Field], request: Request) -> Iterator[Chunk]:
+        form = self._text_format(path)
+        if form is None:
+            yield from read_parquet(path, fields, self._tick, request)
+        else:
+            yield from read_text(path, form.parser(path, self.schema, fields), request.stop)
+
+    def _parser(self, path: Path, fields: Sequence[Field]) -> Parser | None:
+        form = self._text_format(path)
+        return None if form is None or path.suffix == ".gz" else form.parser(path, self.schema, fields)
+
+    def _opened(self, schema: Schema | None) -> Schema:
+        files = self._files()
+        if files:
+            return self._first_file(files[0], schema)
+        if matching(self._text) and not self._follow:
+            raise SourceError(
+                f"No file that matches {absolute(self._text)} has a known ending ({', '.join(_BY_SUFFIX)}).",
+                hint="Say what they are: WITH (format = 'csv').",
+            )
+        if not (self._follow and is_open_ended(self._text)):
+            raise nothing_there(self._text)
+        if schema is None:
+            raise SourceError(
+                f"No file matches {absolute(self._text)} yet, so its columns are not known.",
+                hint="Declare the columns of the stream.",
+            )
+        return schema
+
+    def _first_file(self, path: Path, schema: Schema | None) -> Schema:
+        form = self._text_format(path)
+        if form is None:
+            if schema is None:
+                return declared(parquet_schema(path))
+            parquet_names(path, schema.fields, self._tick)
+            return schema
+        head = head_of(path)
+        if schema is None:
+            return form.discover(head, path)
+        form.check(head, path, schema)
+        return schema
+
+    def _files(self) -> list[Path]:
+        return [path for path in matching(self._text) if self._is_ours(path)]
+
+    def _is_ours(self, path: Path) -> bool:
+        return self._kind(path) is not None
+
+    def _text_format(self, path: Path) -> TextFormat | None:
+        """None for Parquet."""
+        return self._texts.get(self._kind(path) or "")
+
+    def _kind(self, path: Path) -> str | None:
+        if self._format is not None:
+            return self._format
+        name = path.name.lower().removesuffix(".gz")
+        return _BY_SUFFIX.get(Path(name).suffix)
+
+
+def _format(options: Mapping[str, str]) -> str | None:
+    if "format" not in options:
+        return None
+    told = options["format"].strip().lower()
+    return choice({"format": _SPELLINGS.get(told, told)}, "format", _FORMATS, "csv")
+
+
+def _open(context: Context) -> Source:
+    return FileSource(context)
+
+
+FILE = Connector(
+    scheme="file",
+    example="file://bids.jsonl",
+    options={
+        "format": "'csv', 'tsv', 'json' (JSON lines) or 'parquet'; by default the file name's ending tells",
+        "follow": "'true' to wait for new lines and files",
+        "header": "'false' where CSV files begin with a record at once; columns are then taken by position",
+        "delimiter": "what stands between the fields of CSV, by default ','",
+        "quote": "what quotes fields of CSV, by default '\"'; '' for none",
+        "null": "words for NULL in CSV besides the empty field, such as 'NA, -'",
+        "timestamp_unit": "what numbers in TIMESTAMP columns count since 1970: 's', 'ms', 'us' or 'ns'",
+    },
+    open=_open,
+)

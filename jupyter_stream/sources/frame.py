@@ -1,0 +1,80 @@
+"""`frame://name`: a table in the notebook (pandas, Polars, Arrow), replayed in row order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from jupyter_stream.core.schema import Field, Schema
+from jupyter_stream.errors import SourceError
+from jupyter_stream.sources.casting import TICKS
+from jupyter_stream.sources.conform import check_castable, conform, match_names
+from jupyter_stream.sources.options import choice, did_you_mean
+from jupyter_stream.sources.protocol import Chunk, Connector, Context, Request, Source, wanted
+from jupyter_stream.sources.tabular import declared, is_frame, is_once, raw_schema, slices
+
+
+class FrameSource:
+    """The rows of a variable that holds a frame. The variable is looked up anew by each `read`.
+
+    Raises:
+        SourceError: when it is made: no such variable, no frame, or a declared column that isn't there.
+    """
+
+    units: Mapping[str, str]
+
+    def __init__(self, context: Context) -> None:
+        self._uri = context.uri
+        self._name = context.path
+        self._namespace = context.namespace
+        self._tick = TICKS[choice(context.options, "timestamp_unit", TICKS, "us")] if _has_unit(context) else None
+        value = self._value()
+        raw = raw_schema(value, context.uri)
+        self.schema: Schema = context.schema or declared(raw)
+        self._matched(raw, self.schema.fields)
+        self.replayable = not is_once(value)
+        self.units = {}
+
+    def read(self, request: Request) -> Iterator[Chunk]:
+        """The frame's rows as they are now, `BATCH_ROWS` at a time."""
+        fields = wanted(self.schema, request)
+        value = self._value()
+        names = self._matched(raw_schema(value, self._uri), fields)
+        back = {raw: name for name, raw in names.items() if raw != name}
+        for piece in slices(value, [names[f.name] for f in fields]):
+            if request.stop.is_set():
+                return
+            yield conform(piece.rename(back) if back else piece, fields, self._tick)
+
+    def _value(self) -> object:
+        if self._name not in self._namespace:
+            frames = [n for n, v in self._namespace.items() if not n.startswith("_") and is_frame(v)]
+            exist = f"Frames here: {', '.join(sorted(frames))}." if frames else "No variable holds a frame yet."
+            raise SourceError(f"There is no variable '{self._name}'.", hint=did_you_mean(self._name, frames, exist))
+        value = self._namespace[self._name]
+        if not is_frame(value):
+            raise SourceError(
+                f"The variable '{self._name}' is a {type(value).__name__}, not a pandas, Polars or Arrow frame.",
+                hint=f"For generators, lists and functions write SOURCE 'python://{self._name}'.",
+            )
+        return value
+
+    def _matched(self, raw: Schema, fields: tuple[Field, ...]) -> dict[str, str]:
+        names = match_names(fields, raw.names, self._uri)
+        check_castable(fields, raw, names, self._tick, self._uri)
+        return names
+
+
+def _has_unit(context: Context) -> bool:
+    return "timestamp_unit" in context.options
+
+
+def _open(context: Context) -> Source:
+    return FrameSource(context)
+
+
+FRAME = Connector(
+    scheme="frame",
+    example="frame://trades_df",
+    options={"timestamp_unit": "what numbers in TIMESTAMP columns count since 1970: 's', 'ms', 'us' or 'ns'"},
+    open=_open,
+)

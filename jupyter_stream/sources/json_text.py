@@ -1,0 +1,229 @@
+"""JSON lines: an object on each line. Lines that are none are told apart, with their text and number.
+
+A block is parsed at once with all values as text, which `conform` casts; only where that fails are lines looked at one by one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from jupyter_stream.core.schema import Field, Schema
+from jupyter_stream.errors import SourceError
+from jupyter_stream.sources.casting import made
+from jupyter_stream.sources.conform import both, conform, rejected
+from jupyter_stream.sources.protocol import Chunk
+from jupyter_stream.sources.text import Parser, type_of_text
+from jupyter_stream.sources.values import infer
+
+_LOOKED_AT: Final = 1_000
+"""Lines looked at to find how keys are spelt."""
+
+
+class JsonFormat:
+    """JSON lines; a file that is one array of objects is taken as well.
+
+    Args:
+        tick: what numbers mean as times (`casting.TICKS`).
+    """
+
+    def __init__(self, tick: int | None) -> None:
+        self.tick = tick
+
+    def parser(self, path: Path, schema: Schema, fields: Sequence[Field]) -> Parser:
+        """A parser for one file, giving these fields of the stream's schema; a key that is missing is NULL."""
+        return _JsonParser(path, fields, self.tick)
+
+    def discover(self, head: bytes, path: Path) -> Schema:
+        """Columns and types as the first objects have them; text that is all times becomes TIMESTAMP or DATE."""
+        rows = _objects(head)
+        found = infer(rows)
+        if found is None:
+            raise SourceError(
+                f"{path} does not begin with JSON objects.", hint="Declare the columns, or say WITH (format = 'csv')."
+            )
+        types = []
+        for field in found:
+            dtype = field.dtype
+            if isinstance(dtype, pl.String):
+                words = pl.Series(
+                    [v if isinstance(v := row.get(field.name), str) else None for row in rows], dtype=pl.String
+                )
+                guess = type_of_text(words)
+                dtype = guess if guess.is_temporal() else dtype
+            types.append((field.name, dtype))
+        return Schema.of(types)
+
+    def check(self, head: bytes, path: Path, schema: Schema) -> None:
+        """Refuse a file in whose first objects none of the declared columns occurs."""
+        keys = {k.lower() for row in _objects(head) for k in row}
+        if keys and not keys & {n.lower() for n in schema.names}:
+            raise SourceError(
+                f"The objects in {path} have none of the declared columns.",
+                hint=f"They have {', '.join(sorted(keys))}.",
+            )
+
+
+class _JsonParser:
+    def __init__(self, path: Path, fields: Sequence[Field], tick: int | None) -> None:
+        self._path = path
+        self._fields = fields
+        self._tick = tick
+        self._line = 1
+        self._keys: dict[str, str] = {}
+        self._to_look_at = _LOOKED_AT
+        self._array: bool | None = None
+
+    def cut(self, data: bytes) -> int:
+        if self._is_array(data):
+            return 0
+        return data.rfind(b"\n") + 1
+
+    def parse(self, data: bytes) -> Chunk:
+        if self._is_array(data):
+            data = self._lines_of_array(data)
+        first_line = self._line
+        self._line += data.count(b"\n")
+        self._spell(data)
+        whole = self._decode(data)
+        if whole is not None:
+            return self._conform(whole, data, first_line, None)
+        return self._by_line(data, first_line)
+
+    def _is_array(self, data: bytes) -> bool:
+        if self._array is None:
+            self._array = data.lstrip()[:1] == b"["
+        return self._array
+
+    def _lines_of_array(self, data: bytes) -> bytes:
+        try:
+            items = json.loads(data)
+        except ValueError as error:
+            raise SourceError(f"{self._path} begins like a JSON array but is none: {error}.") from None
+        return b"".join(json.dumps(item).encode() + b"\n" for item in items)
+
+    def _decode(self, data: bytes) -> pl.DataFrame | None:
+        """Lines as text columns; None when one of them is no object."""
+        schema = {self._keys.get(f.name, f.name): _text(f.dtype) for f in self._fields}
+        if not data.strip():
+            return pl.DataFrame(schema={f.name: _text(f.dtype) for f in self._fields})
+        try:
+            data.decode()
+            frame = pl.read_ndjson(data, schema=schema)
+        except (UnicodeDecodeError, pl.exceptions.PolarsError):
+            return None
+        return pl.DataFrame([frame.get_column(self._keys.get(f.name, f.name)).alias(f.name) for f in self._fields])
+
+    def _by_line(self, data: bytes, first_line: int) -> Chunk:
+        good: list[tuple[int, bytes]] = []
+        bad: list[tuple[int, bytes, str]] = []
+        for number, line in _numbered(data, first_line):
+            reason = _fault(line)
+            if reason is None:
+                good.append((number, line))
+            else:
+                bad.append((number, line, reason))
+        chunks = self._halves(good, bad)
+        bad.sort()
+        told = rejected(
+            [line.decode(errors="replace").rstrip("\r") for _, line, _ in bad],
+            [reason + self._place(number) for number, _, reason in bad],
+        )
+        frames = [chunk.frame for chunk in chunks] or [Schema(tuple(self._fields)).empty()]
+        for chunk in chunks:
+            told = both(told, chunk.rejected)
+        return Chunk(pl.concat(frames), told)
+
+    def _halves(self, lines: list[tuple[int, bytes]], bad: list[tuple[int, bytes, str]]) -> list[Chunk]:
+        """Chunks of lines that Python takes for objects; those the block parser still refuses go to `bad`."""
+        if not lines:
+            return []
+        data = b"\n".join(line for _, line in lines)
+        frame = self._decode(data)
+        if frame is not None and frame.height == len(lines):
+            return [self._conform(frame, data, 0, lines)]
+        if len(lines) == 1:
+            bad.append((*lines[0], "not a JSON object"))
+            return []
+        half = len(lines) // 2
+        return self._halves(lines[:half], bad) + self._halves(lines[half:], bad)
+
+    def _conform(
+        self, frame: pl.DataFrame, data: bytes, first_line: int, lines: Sequence[tuple[int, bytes]] | None
+    ) -> Chunk:
+        found: list[Sequence[tuple[int, bytes]]] = [] if lines is None else [lines]
+
+        def line(row: int) -> tuple[int, bytes]:
+            if not found:
+                found.append(_numbered(data, first_line))
+            return found[0][row]
+
+        return conform(
+            frame,
+            self._fields,
+            self._tick,
+            lambda rows: [line(row)[1].decode().rstrip("\r") for row in rows],
+            lambda row: self._place(line(row)[0]),
+        )
+
+    def _spell(self, data: bytes) -> None:
+        """Learn how this file spells the columns, from the first lines that have them."""
+        missing = [f.name for f in self._fields if f.name not in self._keys]
+        if not missing or self._to_look_at <= 0:
+            return
+        rows = _objects(data, self._to_look_at)
+        self._to_look_at -= len(rows)
+        keys = {key for row in rows for key in row}
+        lower = {key.lower(): key for key in sorted(keys)}
+        for name in missing:
+            if name in keys or name.lower() in lower:
+                self._keys[name] = name if name in keys else lower[name.lower()]
+
+    def _place(self, number: int) -> str:
+        return f" ({self._path.name}, line {number})"
+
+
+def _text(dtype: pl.DataType) -> pl.DataType:
+    """The type with text for all that isn't nested."""
+    if isinstance(dtype, pl.List):
+        return pl.List(_text(made(dtype.inner)))
+    if isinstance(dtype, pl.Struct):
+        return pl.Struct([pl.Field(f.name, _text(made(f.dtype))) for f in dtype.fields])
+    return pl.String()
+
+
+def _numbered(data: bytes, first_line: int) -> list[tuple[int, bytes]]:
+    return [(first_line + i, line) for i, line in enumerate(data.split(b"\n")) if line.strip()]
+
+
+def _fault(line: bytes) -> str | None:
+    try:
+        value = json.loads(line)
+    except UnicodeDecodeError:
+        return "bytes that are no UTF-8"
+    except (ValueError, RecursionError) as error:
+        return f"not JSON: {error}"
+    return None if isinstance(value, dict) else "not a JSON object"
+
+
+def _objects(data: bytes, most: int = 10_000) -> list[dict[str, Any]]:
+    """The objects among the first lines (or of the array, where it is whole)."""
+    if data.lstrip()[:1] == b"[":
+        try:
+            items = json.loads(data)
+        except ValueError:
+            return []
+        return [item for item in items[:most] if isinstance(item, dict)]
+    found = []
+    for line in data.split(b"\n", most)[:most]:
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            found.append(value)
+    return found

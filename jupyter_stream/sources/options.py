@@ -1,0 +1,119 @@
+"""Reading WITH options and naming the nearest right one. Not for what an option does: that is the connector's."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from urllib.parse import parse_qsl
+
+from jupyter_stream.core.time import parse_duration
+from jupyter_stream.errors import SourceError
+
+GENERAL = {
+    "slack": "how many rows late a row may be: '10 rows'",
+    "punctuation": "the column that makes a row a punctuation",
+    "punctuation_key": "the column that says for which key a punctuation speaks",
+    "idle_timeout": "after how long an idle live source is advanced by the clock: '2 seconds'",
+    "skew": "how far the source's clock may be behind ours: '1 second'",
+    "seed": "what random choices start from",
+    "rate": "how fast a replay goes: '1000/s', 'event time', 'event time x60' or 'max'",
+}
+"""Options every source takes; what they mean is the engine's business."""
+
+_TRUE = ("true", "yes", "on", "1")
+_FALSE = ("false", "no", "off", "0")
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate most like `name`, whatever its case; None if none is like it."""
+    by_lower = {c.lower(): c for c in candidates}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else None
+
+
+def did_you_mean(name: str, candidates: Iterable[str], fallback: str = "") -> str:
+    """`Did you mean 'x'?` where there is such an x, else what `fallback` says."""
+    near = nearest(name, candidates)
+    return f"Did you mean '{near}'?" if near is not None else fallback
+
+
+def check_known(given: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Refuse an option nobody knows.
+
+    Raises:
+        SourceError: naming the nearest one that exists.
+    """
+    names = tuple(known)
+    for option in given:
+        if option.lower() not in names:
+            exist = "Options here: " + ", ".join(sorted(names)) + "."
+            raise SourceError(f"{where} has no option '{option}'.", hint=did_you_mean(option, names, exist))
+
+
+def split_query(path: str) -> tuple[str, dict[str, str]]:
+    """`packets?rows=10&seed=1` as `packets` and its options, names in lower case."""
+    head, _, query = path.partition("?")
+    return head.strip("/"), {name.lower(): value for name, value in parse_qsl(query, keep_blank_values=True)}
+
+
+def flag(options: Mapping[str, str], name: str, default: bool = False) -> bool:
+    """A yes-or-no option."""
+    text = options.get(name)
+    if text is None:
+        return default
+    if text.strip().lower() in _TRUE:
+        return True
+    if text.strip().lower() in _FALSE:
+        return False
+    raise SourceError(f"Option {name} = '{text}' is neither true nor false.", hint=f"Write {name} = 'true'.")
+
+
+def choice(options: Mapping[str, str], name: str, choices: Iterable[str], default: str) -> str:
+    """An option with a few possible values."""
+    text = options.get(name, default).strip().lower()
+    allowed = tuple(choices)
+    if text in allowed:
+        return text
+    exist = f"It can be {', '.join(repr(c) for c in allowed)}."
+    raise SourceError(f"Option {name} can't be '{text}'.", hint=did_you_mean(text, allowed, exist))
+
+
+def whole(options: Mapping[str, str], name: str, default: int, least: int = 0) -> int:
+    """A whole number; thousands may be set apart with `_` or `,`."""
+    text = options.get(name)
+    if text is None:
+        return default
+    try:
+        value = int(text.replace("_", "").replace(",", "").strip())
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise SourceError(
+            f"Option {name} = '{text}' is no whole number from {least} up.", hint=f"Write {name} = '1000'."
+        )
+    return value
+
+
+def number(options: Mapping[str, str], name: str, default: float, least: float = 0.0) -> float:
+    """A number, fractions allowed."""
+    text = options.get(name)
+    if text is None:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not value >= least:
+        raise SourceError(f"Option {name} = '{text}' is no number from {least:g} up.", hint=f"Write {name} = '1.5'.")
+    return value
+
+
+def duration(options: Mapping[str, str], name: str, default: int) -> int:
+    """A duration such as `'2 seconds'`, in microseconds."""
+    text = options.get(name)
+    if text is None:
+        return default
+    value = parse_duration(text)
+    if value is None:
+        raise SourceError(f"Option {name} = '{text}' is no duration.", hint=f"Write {name} = '2 seconds'.")
+    return value

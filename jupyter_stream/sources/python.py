@@ -1,0 +1,280 @@
+"""`python://name`: a generator, async generator, callable or list in the notebook.
+
+A thread of its own pulls items; a read takes whatever has come in since it last asked. So single rows have a latency below a
+millisecond, a flood makes large batches, and a generator that is faster than the query is held back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from jupyter_stream.core.schema import Schema
+from jupyter_stream.errors import SourceError, StreamError
+from jupyter_stream.sources.casting import TICKS
+from jupyter_stream.sources.conform import check_castable, conform, match_names
+from jupyter_stream.sources.options import choice, did_you_mean
+from jupyter_stream.sources.protocol import BATCH_ROWS, Chunk, Connector, Context, Request, Source, wanted
+from jupyter_stream.sources.tabular import declared, is_frame, raw_schema, slices
+from jupyter_stream.sources.values import infer, rows_to_chunk
+
+_ROOM = 2 * BATCH_ROWS
+"""Items held at most before the generator is made to wait."""
+_ROOM_FRAMES = 4
+"""The same when the items are frames."""
+_LOOK = 0.1
+"""Seconds between looks at `stop` while waiting."""
+_HOLD = 0.002
+"""Seconds an async generator is made to wait at a time."""
+
+
+class PythonSource:
+    """The items of a variable, in the order they come.
+
+    A list, another re-iterable or a callable is replayable: each read iterates anew. A bare iterator or generator is live: it
+    runs once, and a later read goes on where an earlier one stopped.
+
+    Raises:
+        SourceError: when it is made: no such variable, nothing to iterate, or columns that neither the statement nor the
+            first items tell.
+    """
+
+    units: Mapping[str, str]
+
+    def __init__(self, context: Context) -> None:
+        self._uri = context.uri
+        self._name = context.path
+        self._namespace = context.namespace
+        unit = choice(context.options, "timestamp_unit", TICKS, "us")
+        self._tick = TICKS[unit] if "timestamp_unit" in context.options else None
+        value = self._value()
+        self.replayable = not isinstance(value, Iterator | AsyncIterator)
+        self.schema: Schema = context.schema or self._inferred(value)
+        self.units = {}
+        self._pull = None if self.replayable else _Pull(value, self._uri)
+        self._lock = threading.Lock()
+
+    def read(self, request: Request) -> Iterator[Chunk]:
+        """Whatever has come in, at most `BATCH_ROWS` items at a time; ends with the generator.
+
+        Raises:
+            SourceError: what the generator raised.
+        """
+        pull = self._pull or _Pull(self._value(), self._uri)
+        with self._lock:
+            pull.start()
+        try:
+            while not request.stop.is_set():
+                items = pull.take(request.stop)
+                if items is None:
+                    return
+                yield from self._chunks(items, request)
+        finally:
+            if self._pull is None:
+                pull.cancel()
+
+    def _chunks(self, items: list[object], request: Request) -> Iterator[Chunk]:
+        fields = wanted(self.schema, request)
+        rows: list[object] = []
+        for item in items:
+            if type(item) in _ROWS or not is_frame(item):
+                rows.append(item)
+                continue
+            if rows:
+                yield rows_to_chunk(rows, self.schema, fields, self._tick)
+                rows = []
+            raw = raw_schema(item, self._uri)
+            names = match_names(fields, raw.names, f"A frame from {self._uri}")
+            check_castable(fields, raw, names, self._tick, f"a frame from {self._uri}")
+            back = {name: field for field, name in names.items() if name != field}
+            for piece in slices(item, [names[f.name] for f in fields]):
+                yield conform(piece.rename(back), fields, self._tick)
+        if rows:
+            yield rows_to_chunk(rows, self.schema, fields, self._tick)
+
+    def _value(self) -> Any:
+        if self._name not in self._namespace:
+            names = [n for n, v in self._namespace.items() if not n.startswith("_") and _iterates(v)]
+            exist = "Define it in a cell first: a generator, a list or a function."
+            raise SourceError(f"There is no variable '{self._name}'.", hint=did_you_mean(self._name, names, exist))
+        value = self._namespace[self._name]
+        if not _iterates(value):
+            raise SourceError(
+                f"The variable '{self._name}' is a {type(value).__name__}, which can't be iterated.",
+                hint="Use a generator, an async generator, a list, or a function that returns one of these.",
+            )
+        return value
+
+    def _inferred(self, value: Any) -> Schema:
+        found: Schema | None = None
+        if is_frame(value):
+            found = declared(raw_schema(value, self._uri))
+        elif isinstance(value, list | tuple) and value:
+            found = declared(raw_schema(value[0], self._uri)) if is_frame(value[0]) else infer(value)
+        if found is None:
+            raise SourceError(
+                f"The columns of {self._uri} are not known before it runs.",
+                hint=f"Declare them: CREATE STREAM name (price DOUBLE, ts TIMESTAMP) ORDER BY ts SOURCE '{self._uri}'.",
+            )
+        return found
+
+
+class _Pull:
+    """A thread that takes items out of an iterable and holds them until a read asks.
+
+    Not shared between reads of a replayable source: each of those has its own.
+    """
+
+    def __init__(self, value: Any, uri: str) -> None:
+        self._value = value
+        self._uri = uri
+        self._items: deque[object] = deque()
+        self._changed = threading.Condition()
+        self._reader_waits = False
+        self._ended = False
+        self._cancelled = False
+        self._error: BaseException | None = None
+        self._thread: threading.Thread | None = None
+        self._cancel_async: Callable[[], object] | None = None
+
+    def start(self) -> None:
+        """Begin to pull; nothing happens when that was done before."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=self._uri, daemon=True)
+            self._thread.start()
+
+    def cancel(self) -> None:
+        """Nobody wants more. A generator that is waiting for something ends when that comes."""
+        with self._changed:
+            self._cancelled = True
+            self._changed.notify_all()
+            if self._cancel_async is not None:
+                self._cancel_async()
+
+    def take(self, stop: threading.Event) -> list[object] | None:
+        """What has come in, in order; None at the end or when told to stop.
+
+        Raises:
+            SourceError: once everything that came before it is taken, what the generator raised.
+        """
+        with self._changed:
+            self._reader_waits = True
+            while not self._items and not self._ended:
+                if stop.is_set():
+                    self._reader_waits = False
+                    return None
+                self._changed.wait(_LOOK)
+            self._reader_waits = False
+            taken = [self._items.popleft() for _ in range(min(len(self._items), BATCH_ROWS))]
+            self._changed.notify_all()
+        if taken:
+            return taken
+        if self._error is None:
+            return None
+        if isinstance(self._error, StreamError):
+            raise self._error
+        told = f"{self._uri} raised {type(self._error).__name__}: {self._error}"
+        raise SourceError(told.rstrip(": ")) from self._error
+
+    def _run(self) -> None:
+        try:
+            value = self._value() if _is_function(self._value) else self._value
+            if isinstance(value, AsyncIterable) or inspect.isawaitable(value):
+                asyncio.run(self._drive(value))
+            else:
+                self._drain(value)
+        except BaseException as error:  # whatever a user's code raises ends the stream, and must be told
+            self._error = error
+        finally:
+            with self._changed:
+                self._ended = True
+                self._changed.notify_all()
+
+    def _drain(self, items: Any) -> None:
+        if is_frame(items):
+            self._put(items)
+            return
+        if not isinstance(items, Iterable) or isinstance(items, str | bytes | Mapping):
+            told = f"{self._uri} returned a {type(items).__name__}, which can't be iterated."
+            raise SourceError(told, hint="Let it yield rows, or return a list, a generator or a frame.")
+        iterator = iter(items)
+        for item in iterator:
+            self._put(item)
+            if self._room_for(item):
+                continue
+            with self._changed:
+                while not self._cancelled and not self._room_for(item):
+                    self._changed.wait(_LOOK)
+            if self._cancelled:
+                close = getattr(iterator, "close", None)
+                if close is not None:
+                    close()
+                return
+
+    async def _drive(self, value: Any) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None, "a coroutine of asyncio.run is a task"
+        with self._changed:
+            self._cancel_async = lambda: loop.call_soon_threadsafe(task.cancel)
+            if self._cancelled:
+                return
+        try:
+            if inspect.isawaitable(value):
+                value = await value
+            if not isinstance(value, AsyncIterable):
+                self._drain(value)
+                return
+            async for item in value:
+                self._put(item)
+                while not self._room_for(item):
+                    await asyncio.sleep(_HOLD)
+        except asyncio.CancelledError:
+            if not self._cancelled:
+                raise
+        finally:
+            with self._changed:
+                self._cancel_async = None
+
+    def _put(self, item: object) -> None:
+        # No lock for each item: deques are safe to use from two threads, and a reader says that it waits before it looks
+        # once more.
+        self._items.append(item)
+        if self._reader_waits:
+            with self._changed:
+                self._changed.notify_all()
+
+    def _room_for(self, item: object) -> bool:
+        """Whether the next item may be fetched, when this is the kind of items there are."""
+        if self._cancelled:
+            return False
+        return len(self._items) < (_ROOM if type(item) in _ROWS or not is_frame(item) else _ROOM_FRAMES)
+
+
+_ROWS = frozenset((dict, tuple, list, int, float, str))
+"""Kinds of items that are surely no frame, so that most items need no closer look."""
+
+
+def _is_function(value: object) -> bool:
+    return callable(value) and not isinstance(value, Iterable | AsyncIterable) and not is_frame(value)
+
+
+def _iterates(value: object) -> bool:
+    if isinstance(value, str | bytes | Mapping | type):
+        return False
+    return is_frame(value) or isinstance(value, Iterable | AsyncIterable) or callable(value)
+
+
+def _open(context: Context) -> Source:
+    return PythonSource(context)
+
+
+PYTHON = Connector(
+    scheme="python",
+    example="python://ticks",
+    options={"timestamp_unit": "what numbers in TIMESTAMP columns count since 1970: 's', 'ms', 'us' or 'ns'"},
+    open=_open,
+)

@@ -1,0 +1,137 @@
+"""Frames of other libraries as slices of Polars frames: pandas, Polars, Arrow. No copy where memory layouts allow it.
+
+Not for types declared by the user: `conform` casts the slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+
+from jupyter_stream.core.schema import Schema
+from jupyter_stream.errors import SourceError
+from jupyter_stream.sources.casting import stream_type
+from jupyter_stream.sources.protocol import BATCH_ROWS
+
+Slice: TypeAlias = Callable[[int, int], pl.Series]
+
+_BY_INFERENCE: dict[str, pl.DataType] = {
+    "string": pl.String(), "integer": pl.Int64(), "boolean": pl.Boolean(), "floating": pl.Float64(), "bytes": pl.Binary(),
+    "mixed-integer-float": pl.Float64(), "datetime": pl.Datetime("us"), "datetime64": pl.Datetime("us"), "date": pl.Date(),
+    "timedelta": pl.Duration("us"), "timedelta64": pl.Duration("us"), "empty": pl.String(),
+}  # fmt: skip
+
+
+def is_frame(value: object) -> bool:
+    """Whether it is a table of one of the libraries known here, or exports itself as an Arrow stream."""
+    return isinstance(value, pd.DataFrame | pl.DataFrame | pl.LazyFrame) or hasattr(value, "__arrow_c_stream__")
+
+
+def is_once(value: object) -> bool:
+    """Whether a frame can be read only one time."""
+    return isinstance(value, pa.RecordBatchReader)
+
+
+def raw_schema(value: Any, where: str) -> Schema:
+    """The columns of a frame and their types, before any cast.
+
+    Raises:
+        SourceError: when two columns have the same name.
+    """
+    if isinstance(value, pd.DataFrame):
+        names = [str(c) for c in value.columns]
+        if len(set(names)) < len(names):
+            twice = next(n for n in names if names.count(n) > 1)
+            raise SourceError(f"{where} has two columns named '{twice}'.", hint="Rename one of them.")
+        return Schema.of((name, _pandas_type(value.iloc[:, i])) for i, name in enumerate(names))
+    if isinstance(value, pl.LazyFrame):
+        return Schema.of(value.collect_schema().items())
+    if isinstance(value, pl.DataFrame):
+        return Schema.from_frame(value)
+    schema = value.schema if isinstance(getattr(value, "schema", None), pa.Schema) else None
+    if schema is None:
+        return Schema.from_frame(pl.DataFrame(value).clear())
+    if len(set(schema.names)) < len(schema.names):
+        raise SourceError(f"{where} has two columns of the same name.", hint="Rename one of them.")
+    return Schema.from_frame(pl.from_arrow(schema.empty_table()))  # type: ignore[arg-type]
+
+
+def declared(raw: Schema) -> Schema:
+    """The schema a stream over such columns has when none was declared."""
+    return Schema.of((f.name, stream_type(f.dtype)) for f in raw)
+
+
+def slices(value: Any, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[pl.DataFrame]:
+    """The frame's rows, in order, at most `rows` at a time, in the types of `raw_schema`; only these columns."""
+    if isinstance(value, pd.DataFrame):
+        yield from _pandas_slices(value, columns, rows)
+    elif isinstance(value, pa.RecordBatchReader):
+        for batch in value:
+            yield from _cut(pl.from_arrow(batch.select(list(columns))), rows)
+    else:
+        yield from _cut(_polars(value, columns), rows)
+
+
+def _polars(value: Any, columns: Sequence[str]) -> pl.DataFrame:
+    if isinstance(value, pl.LazyFrame):
+        return value.select(columns).collect()
+    if isinstance(value, pl.DataFrame):
+        return value.select(columns)
+    if isinstance(value, pa.Table | pa.RecordBatch):
+        return pl.from_arrow(value.select(list(columns)))  # type: ignore[return-value]
+    return pl.DataFrame(value).select(columns)
+
+
+def _cut(frame: Any, rows: int) -> Iterator[pl.DataFrame]:
+    for start in range(0, frame.height, rows):
+        yield frame.slice(start, rows)
+
+
+def _pandas_slices(frame: pd.DataFrame, columns: Sequence[str], rows: int) -> Iterator[pl.DataFrame]:
+    positions = {str(c): i for i, c in enumerate(frame.columns)}
+    cutters = [_pandas_column(frame.iloc[:, positions[name]], name) for name in columns]
+    for start in range(0, len(frame), rows):
+        yield pl.DataFrame([cut(start, min(rows, len(frame) - start)) for cut in cutters])
+
+
+def _pandas_column(column: pd.Series[Any], name: str) -> Slice:
+    """A cutter for one column: memory that Arrow can share is taken whole, Python objects are converted slice by slice."""
+    if column.dtype == object:
+        dtype = _pandas_type(column)
+        values = column.to_numpy()
+        return lambda start, rows: _objects(values[start : start + rows], dtype).alias(name)
+    whole = _without_nan(pl.Series(name, pa.array(column, from_pandas=True)))
+    return lambda start, rows: whole.slice(start, rows)
+
+
+def _pandas_type(column: pd.Series[Any]) -> pl.DataType:
+    if column.dtype != object:
+        return pl.Series(pa.array(column.iloc[:0], from_pandas=True)).dtype
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind in _BY_INFERENCE:
+        return _BY_INFERENCE[kind]
+    try:
+        return pl.Series(pa.array(column.iloc[:BATCH_ROWS], from_pandas=True)).dtype
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return pl.String()
+
+
+def _objects(values: np.ndarray[Any, Any], dtype: pl.DataType) -> pl.Series:
+    try:
+        found = pl.Series(pa.array(values, from_pandas=True))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        # Numbers, words and the like in one column: as text, which `conform` may still read as numbers.
+        found = pl.Series([None if v is None or v is pd.NaT or v != v else str(v) for v in values], dtype=pl.String)
+    return found.cast(dtype) if isinstance(found.dtype, pl.Null) else _without_nan(found)
+
+
+def _without_nan(values: pl.Series) -> pl.Series:
+    """NaN in a pandas float column is NULL; Arrow-backed columns may still hold NaN beside their nulls."""
+    if values.dtype.is_float() and values.is_nan().any():
+        return values.fill_nan(None)
+    return values
