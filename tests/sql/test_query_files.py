@@ -78,5 +78,5 @@ def assert_refused(text: str, expected: dict[str, Any], session: Any) -> None:
 
 
 def test_every_query_has_its_expectation_and_every_expectation_its_query() -> None:
-    assert NAMES == sorted(path.stem for path in FOLDER.glob("*.json"))
+    assert sorted(path.stem for path in FOLDER.glob("*.json")) == NAMES
     assert len(NAMES) > 40
