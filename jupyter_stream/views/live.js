@@ -58,6 +58,8 @@ class Store {
     const need = !slot.taken && Date.now() - slot.asked > 5000;
     if (need) slot.asked = Date.now();
     this.say({ say: "hello", library: need });
+    // the first message may still go to the main shell, which may be running a cell; by now there is a subshell
+    if (need) setTimeout(() => { if (!slot.taken) this.say({ say: "library" }); }, 400);
   }
 
   take(message, buffers) {

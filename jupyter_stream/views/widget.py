@@ -22,6 +22,13 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc] # anywidget publish
     key = traitlets.Unicode().tag(sync=True)
     bokeh = traitlets.Unicode(BOKEH_VERSION).tag(sync=True)
 
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**traits)
+        # ipykernel 7.4 sends a page's answers to the shell that last wrote to the comm. Our writer is a thread, which counts as
+        # the main shell, so that buttons would wait for the running cell. The page's own choice, its subshell, doesn't.
+        if self.comm is not None:
+            self.comm._reply_subshell_for = lambda _data, chosen: chosen
+
     def listen(self, hear: Callable[[dict[str, Any]], None]) -> None:
         """Call `hear` with each message from a page. It runs on whatever thread the kernel takes comm messages on."""
         self.on_msg(lambda _widget, content, _buffers: hear(content) if isinstance(content, dict) else None)
