@@ -1,0 +1,322 @@
+"""Aggregate queries: which calls, which groups, which window, and what may be said about a group."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+
+import polars as pl
+from sqlglot import exp
+
+from jupyter_stream import aggregates, functions
+from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START
+from jupyter_stream.core.schema import TIMESTAMP
+from jupyter_stream.errors import QueryError, UnsupportedError
+from jupyter_stream.functions import Call, Column, Expr, Literal
+from jupyter_stream.language.bind_expression import ExpressionBinder
+from jupyter_stream.language.bind_window import bind_window
+from jupyter_stream.language.nodes import Windowed, span_of
+from jupyter_stream.language.scope import WINDOW_TIME, Scope, slides
+from jupyter_stream.language.source_text import SourceText, Span
+from jupyter_stream.language.syntax import Name, WindowClause
+from jupyter_stream.plan.logical import AggregateCall
+from jupyter_stream.windows import LifetimeWindow, Window
+
+_UNBOUNDED = LifetimeWindow(None, written=False)
+
+WINDOW_COLUMNS = {"window_start": WINDOW_START, "window_end": WINDOW_END, "window_id": WINDOW_ID, WINDOW_TIME: TS}
+"""What can be said about the extent an answer is for."""
+
+
+class InputNames:
+    """Names before aggregation: the columns of FROM, and aliases of the select list written before.
+
+    Args:
+        scope: what FROM gives.
+        source: the cell.
+        clause: where the expression stands, for errors ("WHERE").
+        aliases: values of aliases, which are seen where no column has the name (as in Spark).
+    """
+
+    def __init__(self, scope: Scope, source: SourceText, clause: str, aliases: dict[str, Expr] | None = None) -> None:
+        self.scope = scope
+        self.source = source
+        self.clause = clause
+        self.aliases = aliases if aliases is not None else {}
+
+    def column(self, name: Name, qualifier: Name | None) -> Expr | None:
+        """A column of FROM, or an alias."""
+        check_qualifier(self.scope, qualifier, self.source)
+        found = self.scope.find(name.text)
+        if found is not None or qualifier is not None:
+            return found
+        if name.text.lower() in WINDOW_COLUMNS and self.scope.window is not None and slides(self.scope.window):
+            raise self.source.error(
+                f"{name.text} isn't known in {self.clause}: it is about answers", name.span, "Use it in the select list or in HAVING."
+            )
+        return self.aliases.get(name.text.lower())
+
+    def known(self) -> tuple[str, ...]:
+        """Columns and aliases."""
+        return (*self.scope.names, *self.aliases)
+
+    def aggregate(self, node: exp.Expr) -> Expr:
+        """None may stand here."""
+        hint = "Conditions on aggregates belong into HAVING." if self.clause == "WHERE" else None
+        if self.clause == "an aggregate":
+            hint = "Aggregate in a subquery first: SELECT max(n) FROM (SELECT count(*) AS n FROM ...)."
+        raise self.source.error(f"an aggregate can't stand in {self.clause}", span_of(node) or Span(0, 1), hint)
+
+    def special(self, node: exp.Expr) -> Expr | None:
+        """Nothing means anything else here."""
+        return None
+
+
+def check_qualifier(scope: Scope, qualifier: Name | None, source: SourceText) -> None:
+    """Raise if a column is qualified with the name of something that isn't in FROM (and is no STRUCT column either)."""
+    if qualifier is None or qualifier.text.lower() in scope.qualifiers or scope.schema.find(qualifier.text) is not None:
+        return
+    if scope.qualifiers:
+        hint = f"FROM has {scope.qualifiers[0]} only."
+    else:
+        hint = "Give this part of FROM a name: FROM (...) AS a."
+    raise source.error(f"{qualifier.text} isn't in FROM", qualifier.span, hint)
+
+
+class Grouping:
+    """An aggregate query while it is bound: names after aggregation.
+
+    Args:
+        scope: what FROM gives.
+        source: the cell.
+        span: the SELECT, for errors without a place.
+    """
+
+    def __init__(self, scope: Scope, source: SourceText, span: Span) -> None:
+        self.scope = scope
+        self.source = source
+        self.span = span
+        self.keys: list[tuple[str, Expr]] = []
+        self.calls: list[AggregateCall] = []
+        self.aliases: dict[str, Expr] = {}
+        self.window: Window = scope.window if scope.window is not None else _UNBOUNDED
+        self._places: dict[str, Span] = {}
+        self._clause: WindowClause | None = None
+
+    # -- the window, which may stand behind an aggregate instead of in FROM
+
+    def take_window(self, nodes: Iterable[exp.Expr], extra: Iterable[WindowClause] = ()) -> None:
+        """Find the one window that is written behind aggregates or in GROUP BY, if any is."""
+        clauses = list(extra)
+        for node in nodes:
+            clauses += [part.clause for part in node.walk() if isinstance(part, Windowed)]
+        if not clauses:
+            return
+        first = clauses[0]
+        for other in clauses[1:]:
+            if other.key() != first.key():
+                raise self.source.error(
+                    "several different windows in one query aren't available in this version",
+                    other.span,
+                    "Write one query for each window.",
+                    UnsupportedError,
+                )
+        if self.scope.window is not None:
+            raise self.source.error("this query has two windows", first.span, "Write it in FROM or behind the aggregate, not both.")
+        self.window = bind_window(first, self.scope, self.source)
+        self.scope = Scope(self.scope.plan, self.scope.qualifiers, self.window)
+
+    @property
+    def slides(self) -> bool:
+        """Whether answers are given extent by extent."""
+        return slides(self.window)
+
+    @property
+    def window_dtype(self) -> pl.DataType:
+        """The type of window_start and window_end."""
+        if self.window.on is not None:
+            field = self.scope.schema.find(self.window.on)
+            if field is not None:
+                return pl.Int64() if field.dtype.is_integer() else TIMESTAMP
+        return self.scope.time.dtype
+
+    def window_column(self, name: str) -> Column:
+        """window_start, window_end, window_id or window_time as a column above the aggregate."""
+        lower = name.lower()
+        return Column(WINDOW_COLUMNS[lower], pl.Int64() if lower == "window_id" else self.window_dtype)
+
+    # -- names
+
+    def column(self, name: Name, qualifier: Name | None) -> Expr | None:
+        """A grouping column, something about the extent, a column of FROM (refused later unless grouped), or an alias."""
+        check_qualifier(self.scope, qualifier, self.source)
+        found = self.scope.find(name.text)
+        lower = name.text.lower()
+        if qualifier is None and self.slides and lower in WINDOW_COLUMNS:
+            if found is None or all(found != key for _, key in self.keys):
+                return self.window_column(lower)
+        if qualifier is None and lower in self.aliases and (found is None or all(found != key for _, key in self.keys)):
+            return self.aliases[lower]
+        if isinstance(found, Column):
+            self._places[found.name] = name.span
+            if found.name == TS and all(found != key for _, key in self.keys):
+                raise self._ungrouped(name.span)
+        return found
+
+    def known(self) -> tuple[str, ...]:
+        """Columns of FROM, of the extent, and aliases."""
+        extent = tuple(WINDOW_COLUMNS) if self.slides else ()
+        return (*self.scope.names, *extent, *self.aliases)
+
+    def special(self, node: exp.Expr) -> Expr | None:
+        """`window.start` and `window.end` of Spark, and `window_time(window)`."""
+        if not self.slides:
+            return None
+        if isinstance(node, exp.Column) and node.args.get("table") and node.args["table"].name.lower() == "window":
+            if "window" not in self.scope.qualifiers and node.name.lower() in ("start", "end"):
+                return self.window_column(f"window_{node.name.lower()}")
+        if isinstance(node, exp.Anonymous) and str(node.this).lower() == "window_time":
+            return self.window_column(WINDOW_TIME)
+        return None
+
+    def aggregate(self, node: exp.Expr) -> Expr:
+        """The column of an aggregate's answer; equal calls share one."""
+        where: Expr | None = None
+        inner = node
+        while isinstance(inner, Windowed | exp.Filter | exp.IgnoreNulls):
+            if isinstance(inner, exp.Filter):
+                if where is not None:
+                    raise self._error("FILTER stands twice", inner)
+                where = self._input("FILTER").condition(inner.args["expression"].this, "FILTER")
+            if isinstance(inner, exp.IgnoreNulls):
+                raise self._error("IGNORE NULLS isn't available in this version", inner, kind=UnsupportedError)
+            inner = inner.this
+        if not isinstance(inner, exp.Anonymous):
+            raise self._error("FILTER and windows go with aggregates", node)
+        name = (inner.this.name if isinstance(inner.this, exp.Expr) else str(inner.this)).lower()
+        function = aggregates.find(name)
+        if function is None:
+            if name in ("row_number", "rank", "dense_rank", "lag", "lead", "ntile"):
+                raise self._error(f"{name} isn't available in this version", inner, kind=UnsupportedError)
+            if name in functions.names():
+                raise self._error(f"FILTER and windows go with aggregates, and {name} is none", inner)
+            binder = ExpressionBinder(self.source, self, self.span)
+            return binder.call(name, [], inner)  # it says what is wrong
+        return self._add(function, inner, where)
+
+    def _add(self, function: aggregates.AggregateFunction, node: exp.Anonymous, where: Expr | None) -> Expr:
+        arguments = list(node.expressions)
+        distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
+        if distinct:
+            arguments = list(arguments[0].expressions)
+        if len(arguments) == 1 and isinstance(arguments[0], exp.Star | exp.Column) and arguments[0].find(exp.Star):
+            if function.name != "count" or distinct:
+                raise self._error("* goes with count only", node, f"Name a column: {function.name}(x).")
+            arguments = []
+        elif not arguments:
+            raise self._error(f"{function.name} needs an argument", node, f"It is called {function.signature}.")
+        binder = self._input("an aggregate")
+        args = [binder.bind(argument) for argument in arguments]
+        try:
+            types, dtype = function.resolve(tuple(a.dtype for a in args), distinct)
+            args = [functions.cast(a, t) for a, t in zip(args, types, strict=True)]
+        except (aggregates.BadArguments, functions.BadArguments) as bad:
+            raise self._error(str(bad), node, f"It is called {function.signature}.") from None
+        parameters: tuple[object, ...] = ()
+        if function.constant_from is not None:
+            rest = list(zip(arguments, args, strict=True))[function.constant_from :]
+            parameters = tuple(self._parameter(function.name, a, e) for a, e in rest)
+            args = args[: function.constant_from]
+        if function.name == "count" and not distinct and args and isinstance(args[0], Literal) and args[0].value is not None:
+            args = []  # count(1) counts rows
+        for call in self.calls:
+            if (call.function, call.args, call.distinct, call.where, call.parameters) == (
+                function.name,
+                tuple(args),
+                distinct,
+                where,
+                parameters,
+            ):
+                return Column(call.name, call.dtype)
+        made = AggregateCall(function.name, tuple(args), f"$agg{len(self.calls)}", dtype, distinct, where, parameters)
+        self.calls.append(made)
+        return Column(made.name, made.dtype)
+
+    def _parameter(self, function: str, node: exp.Expr, bound: Expr) -> object:
+        value = constant_value(bound)
+        if value is _UNKNOWN:
+            raise self._error(f"this argument of {function} must be a constant", node, "Write a number, or pass a parameter.")
+        return value
+
+    def _input(self, clause: str) -> ExpressionBinder:
+        return ExpressionBinder(self.source, InputNames(self.scope, self.source, clause), self.span)
+
+    # -- what may be said about a group
+
+    def bind(self, node: exp.Expr) -> Expr:
+        """An expression over a group: grouping columns, aggregates, the extent.
+
+        Raises:
+            QueryError: it names a column that is neither grouped nor aggregated.
+        """
+        return self.over_groups(self.bind_input(node), node)
+
+    def bind_input(self, node: exp.Expr) -> Expr:
+        """The same before grouping columns are put in: over columns of FROM, aggregates' answers and the extent."""
+        self._places.clear()
+        return ExpressionBinder(self.source, self, self.span).bind(node)
+
+    def condition(self, node: exp.Expr, clause: str) -> Expr:
+        """The same for HAVING."""
+        self._places.clear()
+        bound = ExpressionBinder(self.source, self, self.span).condition(node, clause)
+        return self.over_groups(bound, node)
+
+    def over_groups(self, bound: Expr, node: exp.Expr) -> Expr:
+        """Put grouping columns in; complain of columns that are left over."""
+        for name, key in self.keys:
+            if bound == key:
+                return Column(name, key.dtype)
+        if isinstance(bound, Call):
+            return Call(bound.function, tuple(self.over_groups(a, node) for a in bound.args), bound.dtype)
+        if isinstance(bound, Column) and not self._is_output(bound.name):
+            raise self._ungrouped(self._places.get(bound.name) or span_of(node) or self.span)
+        return bound
+
+    def _ungrouped(self, place: Span) -> QueryError:
+        shown = self.source.slice(place)
+        hint = f"Add it to GROUP BY, or wrap it, e.g. first({shown})."
+        return self.source.error(f"{shown} is neither grouped nor aggregated", place, hint)
+
+    def _is_output(self, name: str) -> bool:
+        if name in (WINDOW_START, WINDOW_END, WINDOW_ID) or any(name == call.name for call in self.calls):
+            return True
+        return name == TS and self.slides
+
+    def _error(
+        self, message: str, node: exp.Expr, hint: str | None = None, kind: type[UnsupportedError] | None = None
+    ) -> Exception:
+        place = span_of(node) or self.span
+        return self.source.error(message, place, hint, kind) if kind else self.source.error(message, place, hint)
+
+
+class _Unknown:
+    """No constant."""
+
+
+_UNKNOWN = _Unknown()
+
+
+def constant_value(expr: Expr) -> object:
+    """The value of an expression that has no columns, as far as aggregates' parameters need; `_UNKNOWN` otherwise."""
+    if isinstance(expr, Literal):
+        return expr.value
+    if isinstance(expr, Call) and len(expr.args) == 1:
+        inner = constant_value(expr.args[0])
+        if expr.function == "neg" and isinstance(inner, int | float):
+            return -inner
+        if expr.function == "cast" and isinstance(inner, int | float) and expr.dtype.is_numeric():
+            return float(inner) if expr.dtype.is_float() else int(inner)
+        if expr.function == "cast" and isinstance(inner, str | dt.date | dt.timedelta) and expr.dtype == expr.args[0].dtype:
+            return inner
+    return _UNKNOWN

@@ -1,0 +1,156 @@
+"""Window clauses, from what is written to the windows of `windows/`. One binder for each kind, tried in order."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import polars as pl
+from sqlglot import exp
+
+from jupyter_stream.core.schema import TIMESTAMP, type_name
+from jupyter_stream.core.time import from_datetime
+from jupyter_stream.errors import UnsupportedError
+from jupyter_stream.language.diagnose import did_you_mean
+from jupyter_stream.language.nodes import CastTo, Constant, span_of
+from jupyter_stream.language.scope import CURRENT_TIME, ROW_NUM, WINDOW_TIME, Scope
+from jupyter_stream.language.source_text import SourceText
+from jupyter_stream.language.syntax import Name, WindowClause
+from jupyter_stream.windows import LifetimeWindow, TimeWindow, Window
+
+
+@dataclass(frozen=True, slots=True)
+class WindowContext:
+    """What a binder may look at: the clause, the rows it stands on, and the cell for errors."""
+
+    clause: WindowClause
+    scope: Scope
+    source: SourceText
+
+
+def bind_window(clause: WindowClause, scope: Scope, source: SourceText) -> Window:
+    """The window a clause stands for.
+
+    Raises:
+        QueryError: an ON column that doesn't exist or is no time, a bad ORIGIN.
+        UnsupportedError: a kind of window that isn't available yet.
+    """
+    context = WindowContext(clause, scope, source)
+    for binder in BINDERS:
+        window = binder(context)
+        if window is not None:
+            return window
+    raise source.error("this isn't a window", clause.span)
+
+
+def _not_yet(context: WindowContext) -> Window | None:
+    """The kinds that are understood and can't be run yet."""
+    clause = context.clause
+    what: str | None = None
+    if clause.over:
+        what = "OVER (...)"
+    elif clause.session is not None:
+        what = "SESSION"
+    elif clause.partition or clause.where is not None:
+        what = "PARTITION BY in a window"
+    elif clause.range is not None and clause.range.kind == "rows":
+        what = "a window of ROWS"
+    elif clause.slide is not None and clause.slide.kind == "rows":
+        what = "SLIDE by rows"
+    elif clause.slide_on is not None and (clause.on is None or clause.slide_on.text.lower() != clause.on.text.lower()):
+        what = "SATTR with another attribute than the window's"
+    if what is None:
+        return None
+    raise context.source.error(
+        f"{what} isn't available in this version", clause.span, "Windows over time are: [RANGE 10 MINUTES SLIDE 1 MINUTE].", UnsupportedError
+    )
+
+
+def _time(context: WindowContext) -> Window | None:
+    """`[RANGE d SLIDE s]`, `[RANGE d TUMBLING]`, `[RANGE ALL SLIDE s]`, TUMBLE, HOP, `window(...)`."""
+    clause = context.clause
+    if clause.slide is None:
+        return None
+    length = clause.range.value if clause.range is not None else None
+    on = _attribute(context, clause.on)
+    origin = _origin(context) if clause.origin is not None else 0
+    return TimeWindow(length, clause.slide.value, origin, on, clause.starts)
+
+
+def _lifetime(context: WindowContext) -> Window | None:
+    """`[RANGE d]`, `[RANGE UNBOUNDED]`, `[NOW]`."""
+    clause = context.clause
+    on = _attribute(context, clause.on)
+    if clause.now:
+        return LifetimeWindow(1, on)
+    return LifetimeWindow(clause.range.value if clause.range is not None else None, on)
+
+
+BINDERS: tuple[Callable[[WindowContext], Window | None], ...] = (_not_yet, _time, _lifetime)
+"""All kinds of windows. A new kind goes before `_time`, and its lines out of `_not_yet`."""
+
+
+def _attribute(context: WindowContext, name: Name | None) -> str | None:
+    """The windowing attribute, None for the rows' own time."""
+    if name is None:
+        return None
+    scope, source = context.scope, context.source
+    time = scope.time
+    lower = name.text.lower()
+    field = scope.schema.find(name.text)
+    if field is None:
+        if lower == time.pseudo:
+            return None
+        if lower == ROW_NUM:
+            raise source.error("a length of time can't be measured on row_num", name.span, "Name a time column, or write ROWS n.")
+        times = [f.name for f in scope.schema if _is_time(f.dtype)] + ([time.pseudo] if time.pseudo else [])
+        if lower in (CURRENT_TIME, WINDOW_TIME):
+            hint = f"The time of these rows is {time.column}." if time.column else None
+        else:
+            hint = did_you_mean(name.text, times, "time columns")
+        raise source.error(f"there is no column called {name.text} to window on", name.span, hint)
+    if field.name == time.column:
+        return None
+    if not _is_time(field.dtype):
+        raise source.error(
+            f"{field.name} is {type_name(field.dtype)}, and a window needs a time", name.span, "It takes a TIMESTAMP, or a BIGINT of microseconds."
+        )
+    return field.name
+
+
+def _is_time(dtype: pl.DataType) -> bool:
+    return dtype == TIMESTAMP or isinstance(dtype, pl.Datetime | pl.Int64 | pl.Int32)
+
+
+def _origin(context: WindowContext) -> int:
+    node = context.clause.origin
+    assert node is not None
+    place = span_of(node) or context.clause.span
+    value = origin_value(node)
+    if value is None:
+        raise context.source.error("ORIGIN takes a timestamp", place, "Write ORIGIN '2024-01-01 06:00:00'.")
+    return value
+
+
+def origin_value(node: exp.Expr) -> int | None:
+    """Microseconds of a literal time, None if it is none."""
+    if isinstance(node, CastTo):
+        node = node.this
+    if not isinstance(node, Constant):
+        return None
+    value = node.value
+    if isinstance(value, str):
+        try:
+            value = dt.datetime.fromisoformat(value.strip())
+        except ValueError:
+            return None
+    if isinstance(value, dt.datetime):
+        return from_datetime(value)
+    if isinstance(value, dt.date):
+        return from_datetime(dt.datetime(value.year, value.month, value.day))
+    if isinstance(value, dt.timedelta):
+        return value // dt.timedelta(microseconds=1)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+

@@ -1,0 +1,129 @@
+"""What FROM gives a query: a plan, the names that reach its columns, and its time. Not for expressions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from jupyter_stream.core.messages import ROW, TS
+from jupyter_stream.core.schema import TIMESTAMP, Schema
+from jupyter_stream.functions import Column, Expr
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Scan, Union
+from jupyter_stream.windows import LifetimeWindow, Window
+
+CURRENT_TIME = "current_time"
+WINDOW_TIME = "window_time"
+ROW_NUM = "row_num"
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """The progressing attribute of a plan's rows.
+
+    Attributes:
+        column: the column of the plan's schema that holds it, None if none does.
+        dtype: TIMESTAMP, or BIGINT where the time column is an integer: the type window columns have.
+        pseudo: the name `$ts` can be called by where no column holds it: current_time, window_time, or None.
+    """
+
+    column: str | None
+    dtype: pl.DataType
+    pseudo: str | None
+
+
+def time_of(plan: Plan) -> Time:
+    """Which column of a plan is its time, worked out from the plan alone."""
+    if isinstance(plan, Scan):
+        spec = plan.stream.time
+        if spec.kind != "external" or spec.column is None:
+            return Time(None, TIMESTAMP, CURRENT_TIME)
+        field = plan.stream.schema.find(spec.column)
+        integer = field is not None and field.dtype.is_integer()
+        shown = plan.schema.find(spec.column)
+        return Time(shown.name if shown else None, pl.Int64() if integer else TIMESTAMP, None)
+    if isinstance(plan, Filter | Derived):
+        return time_of(plan.input)
+    if isinstance(plan, Project):
+        below = time_of(plan.input)
+        for name, expr in plan.items:
+            if isinstance(expr, Column) and expr.name in (below.column, TS):
+                return Time(name, below.dtype, below.pseudo)
+        return Time(None, below.dtype, below.pseudo)
+    if isinstance(plan, Union):
+        times = [time_of(part) for part in plan.parts]
+        places = {t.column and part.schema.names.index(t.column) for t, part in zip(times, plan.parts, strict=True)}
+        same = places.pop() if len(places) == 1 else None
+        pseudo = {t.pseudo for t in times}
+        column = None if same is None or isinstance(same, str) else plan.schema.names[same]
+        return Time(column, times[0].dtype, pseudo.pop() if len(pseudo) == 1 else None)
+    return Time(None, window_dtype(plan), WINDOW_TIME)
+
+
+def window_dtype(plan: Aggregate) -> pl.DataType:
+    """The type of window_start and window_end: that of the windowing attribute."""
+    on = plan.window.on
+    if on is not None:
+        field = plan.input.schema.find(on)
+        return pl.Int64() if field is not None and field.dtype.is_integer() else TIMESTAMP
+    return time_of(plan.input).dtype
+
+
+def slides(window: Window) -> bool:
+    """Whether a window chooses the instants at which a query looks (it has a SLIDE)."""
+    return not isinstance(window, LifetimeWindow)
+
+
+def is_relation(plan: Plan) -> bool:
+    """Whether a plan's answer is a relation, which changes, rather than a stream, which grows."""
+    if isinstance(plan, Aggregate):
+        return not slides(plan.window)
+    return any(is_relation(part) for part in plan.inputs)
+
+
+def is_windowed(plan: Plan) -> bool:
+    """Whether its rows are answers of a windowed aggregate."""
+    return isinstance(plan, Aggregate) or any(is_windowed(part) for part in plan.inputs)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A FROM item with its names resolved.
+
+    Attributes:
+        plan: its rows.
+        qualifiers: what a column can be qualified with, in lower case.
+        window: the window written behind it, or the lifetimes its rows have from further down; None for neither.
+    """
+
+    plan: Plan
+    qualifiers: tuple[str, ...]
+    window: Window | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """Its columns."""
+        return self.plan.schema
+
+    @property
+    def time(self) -> Time:
+        """Its time."""
+        return time_of(self.plan)
+
+    def find(self, name: str) -> Expr | None:
+        """A column of that name, or the time or the row number under its name; None if there is none."""
+        field = self.schema.find(name)
+        if field is not None:
+            return Column(field.name, field.dtype)
+        lower = name.lower()
+        if lower == self.time.pseudo:
+            return Column(TS, self.time.dtype)
+        if lower == ROW_NUM and not is_windowed(self.plan):
+            return Column(ROW, pl.Int64())
+        return None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names that `find` finds, for suggestions."""
+        pseudo = (self.time.pseudo,) if self.time.pseudo else ()
+        return (*self.schema.names, *pseudo, *(() if is_windowed(self.plan) else (ROW_NUM,)))
