@@ -52,13 +52,19 @@ class InputNames:
             return found
         if name.text.lower() in WINDOW_COLUMNS and self.scope.window is not None and slides(self.scope.window):
             raise self.source.error(
-                f"{name.text} isn't known in {self.clause}: it is about answers", name.span, "Use it in the select list or in HAVING."
+                f"{name.text} isn't known in {self.clause}: it is about answers",
+                name.span,
+                "Use it in the select list or in HAVING.",
             )
         return self.aliases.get(name.text.lower())
 
     def known(self) -> tuple[str, ...]:
         """Columns and aliases."""
-        return (*self.scope.names, *self.aliases)
+        return (*self.scope.schema.names, *self.aliases)
+
+    def pseudo(self) -> tuple[str, ...]:
+        """The time and the row number."""
+        return self.scope.pseudo
 
     def aggregate(self, node: exp.Expr) -> Expr:
         """None may stand here."""
@@ -76,10 +82,8 @@ def check_qualifier(scope: Scope, qualifier: Name | None, source: SourceText) ->
     """Raise if a column is qualified with the name of something that isn't in FROM (and is no STRUCT column either)."""
     if qualifier is None or qualifier.text.lower() in scope.qualifiers or scope.schema.find(qualifier.text) is not None:
         return
-    if scope.qualifiers:
-        hint = f"FROM has {scope.qualifiers[0]} only."
-    else:
-        hint = "Give this part of FROM a name: FROM (...) AS a."
+    known = scope.qualifiers[0] if scope.qualifiers else None
+    hint = f"FROM has {known} only." if known else "Give this part of FROM a name: FROM (...) AS a."
     raise source.error(f"{qualifier.text} isn't in FROM", qualifier.span, hint)
 
 
@@ -122,7 +126,9 @@ class Grouping:
                     UnsupportedError,
                 )
         if self.scope.window is not None:
-            raise self.source.error("this query has two windows", first.span, "Write it in FROM or behind the aggregate, not both.")
+            raise self.source.error(
+                "this query has two windows", first.span, "Write it in FROM or behind the aggregate, not both."
+            )
         self.window = bind_window(first, self.scope, self.source)
         self.scope = Scope(self.scope.plan, self.scope.qualifiers, self.window)
 
@@ -152,29 +158,34 @@ class Grouping:
         check_qualifier(self.scope, qualifier, self.source)
         found = self.scope.find(name.text)
         lower = name.text.lower()
-        if qualifier is None and self.slides and lower in WINDOW_COLUMNS:
-            if found is None or all(found != key for _, key in self.keys):
+        grouped = found is not None and any(found == key for _, key in self.keys)
+        if qualifier is None and not grouped:
+            if self.slides and lower in WINDOW_COLUMNS:
                 return self.window_column(lower)
-        if qualifier is None and lower in self.aliases and (found is None or all(found != key for _, key in self.keys)):
-            return self.aliases[lower]
+            if lower in self.aliases:
+                return self.aliases[lower]
         if isinstance(found, Column):
             self._places[found.name] = name.span
-            if found.name == TS and all(found != key for _, key in self.keys):
+            if found.name == TS and not grouped:
                 raise self._ungrouped(name.span)
         return found
 
     def known(self) -> tuple[str, ...]:
-        """Columns of FROM, of the extent, and aliases."""
-        extent = tuple(WINDOW_COLUMNS) if self.slides else ()
-        return (*self.scope.names, *extent, *self.aliases)
+        """Columns of FROM, and aliases."""
+        return (*self.scope.schema.names, *self.aliases)
+
+    def pseudo(self) -> tuple[str, ...]:
+        """What can be said about the extent, the time and the row number."""
+        return (*self.scope.pseudo, *WINDOW_COLUMNS) if self.slides else self.scope.pseudo
 
     def special(self, node: exp.Expr) -> Expr | None:
         """`window.start` and `window.end` of Spark, and `window_time(window)`."""
         if not self.slides:
             return None
-        if isinstance(node, exp.Column) and node.args.get("table") and node.args["table"].name.lower() == "window":
-            if "window" not in self.scope.qualifiers and node.name.lower() in ("start", "end"):
+        if isinstance(node, exp.Column) and node.table.lower() == "window" and node.name.lower() in ("start", "end"):
+            if "window" not in self.scope.qualifiers:
                 return self.window_column(f"window_{node.name.lower()}")
+            return None
         if isinstance(node, exp.Anonymous) and str(node.this).lower() == "window_time":
             return self.window_column(WINDOW_TIME)
         return None
@@ -227,7 +238,13 @@ class Grouping:
             rest = list(zip(arguments, args, strict=True))[function.constant_from :]
             parameters = tuple(self._parameter(function.name, a, e) for a, e in rest)
             args = args[: function.constant_from]
-        if function.name == "count" and not distinct and args and isinstance(args[0], Literal) and args[0].value is not None:
+        if (
+            function.name == "count"
+            and not distinct
+            and args
+            and isinstance(args[0], Literal)
+            and args[0].value is not None
+        ):
             args = []  # count(1) counts rows
         for call in self.calls:
             if (call.function, call.args, call.distinct, call.where, call.parameters) == (
@@ -245,7 +262,9 @@ class Grouping:
     def _parameter(self, function: str, node: exp.Expr, bound: Expr) -> object:
         value = constant_value(bound)
         if value is _UNKNOWN:
-            raise self._error(f"this argument of {function} must be a constant", node, "Write a number, or pass a parameter.")
+            raise self._error(
+                f"this argument of {function} must be a constant", node, "Write a number, or pass a parameter."
+            )
         return value
 
     def _input(self, clause: str) -> ExpressionBinder:
@@ -317,6 +336,10 @@ def constant_value(expr: Expr) -> object:
             return -inner
         if expr.function == "cast" and isinstance(inner, int | float) and expr.dtype.is_numeric():
             return float(inner) if expr.dtype.is_float() else int(inner)
-        if expr.function == "cast" and isinstance(inner, str | dt.date | dt.timedelta) and expr.dtype == expr.args[0].dtype:
+        if (
+            expr.function == "cast"
+            and isinstance(inner, str | dt.date | dt.timedelta)
+            and expr.dtype == expr.args[0].dtype
+        ):
             return inner
     return _UNKNOWN

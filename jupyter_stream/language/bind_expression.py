@@ -11,7 +11,7 @@ from sqlglot import exp
 from jupyter_stream import aggregates, functions
 from jupyter_stream.core.schema import TIMESTAMP, type_name
 from jupyter_stream.errors import QueryError, UnsupportedError
-from jupyter_stream.functions import Expr, Literal
+from jupyter_stream.functions import Call, Expr, Literal
 from jupyter_stream.language.diagnose import did_you_mean, nearest
 from jupyter_stream.language.nodes import CastTo, Constant, Subselect, Windowed, span_of
 from jupyter_stream.language.source_text import SourceText, Span
@@ -25,7 +25,6 @@ _BINARY: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 _UNARY: dict[type[exp.Expr], str] = {exp.Neg: "neg", exp.Not: "not", exp.BitwiseNot: "~"}
 _WITHOUT_PARENTHESES = ("current_date", "current_timestamp", "localtimestamp")
-_SHOWN = {"neg": "-", "is_null": "IS NULL", "is_not_null": "IS NOT NULL"}
 
 
 class Names(Protocol):
@@ -36,6 +35,9 @@ class Names(Protocol):
 
     def known(self) -> tuple[str, ...]:
         """Names of columns, for suggestions."""
+
+    def pseudo(self) -> tuple[str, ...]:
+        """Other names that can be used like columns."""
 
     def aggregate(self, node: exp.Expr) -> Expr:
         """The value of an aggregate call. Raises `QueryError` where aggregates may not stand."""
@@ -88,7 +90,9 @@ class ExpressionBinder:
         if isinstance(bound.dtype, pl.Null):
             return functions.cast(bound, pl.Boolean())
         raise self.error(
-            f"{clause} takes a condition, and this is {type_name(bound.dtype)}", node, "Compare it with something: x = 1, x > 0."
+            f"{clause} takes a condition, and this is {type_name(bound.dtype)}",
+            node,
+            "Compare it with something: x = 1, x > 0.",
         )
 
     def call(self, function: str, args: list[Expr], node: exp.Expr) -> Expr:
@@ -96,7 +100,9 @@ class ExpressionBinder:
         try:
             return functions.resolve(function, args)
         except functions.UnknownFunction as unknown:
-            raise self.error(f"there is no function called {function}", node, self._suggest(function, unknown)) from None
+            raise self.error(
+                f"there is no function called {function}", node, self._suggest(function, unknown)
+            ) from None
         except functions.BadArguments as bad:
             raise self.error(bad.message, node) from None
 
@@ -134,11 +140,13 @@ class ExpressionBinder:
             if outer is not None and isinstance(outer.dtype, pl.Struct):
                 return self._field(outer, name, node)
             raise self.error(
-                f"there is no column {qualifier.text}.{name.text}", node, did_you_mean(name.text, self.names.known(), "columns")
+                f"there is no column {qualifier.text}.{name.text}",
+                node,
+                did_you_mean(name.text, self.names.known(), "columns", self.names.pseudo()),
             )
         if name.text.lower() in _WITHOUT_PARENTHESES and name.text.lower() in functions.names():
             return self.call(name.text.lower(), [], node)
-        hint = did_you_mean(name.text, self.names.known(), "columns")
+        hint = did_you_mean(name.text, self.names.known(), "columns", self.names.pseudo())
         if name.text.lower() in functions.names() or aggregates.find(name.text):
             hint = f"Functions are called with parentheses: {name.text}(...)."
         raise self.error(f"there is no column called {name.text}", node, hint)
@@ -147,7 +155,9 @@ class ExpressionBinder:
         assert isinstance(struct.dtype, pl.Struct)
         known = {f.name.lower(): f.name for f in struct.dtype.fields}
         if name.text.lower() not in known:
-            raise self.error(f"this STRUCT has no field {name.text}", node, did_you_mean(name.text, known.values(), "fields"))
+            raise self.error(
+                f"this STRUCT has no field {name.text}", node, did_you_mean(name.text, known.values(), "fields")
+            )
         return self.call("get_field", [struct, Literal(known[name.text.lower()], pl.String())], node)
 
     def _dot(self, node: exp.Expr) -> Expr:
@@ -168,20 +178,26 @@ class ExpressionBinder:
 
     def _unary(self, function: str, node: exp.Expr) -> Expr:
         inner = self.bind(node.this)
-        if function == "neg" and isinstance(inner, Literal) and isinstance(inner.value, int | float):
-            # -5 is one number; and so is the least of each type, whose positive has no place in it.
-            if not isinstance(inner.value, bool):
-                value = -inner.value
-                dtype = pl.Int32() if value == -(2**31) and inner.dtype == pl.Int64() else inner.dtype
-                return Literal(value, dtype)
-        if function == "not" and isinstance(node.this, exp.Is) and inner == self.bind(node.this):
-            right = node.this.args["expression"]
-            if isinstance(right, Constant) and right.value is None:
-                return self.call("is_not_null", [self.bind(node.this.this)], node)
+        number = (
+            isinstance(inner, Literal) and isinstance(inner.value, int | float) and not isinstance(inner.value, bool)
+        )
+        if function == "neg" and number and isinstance(inner, Literal) and isinstance(inner.value, int | float):
+            # -5 is one number; and so is the least INT, whose positive is a BIGINT.
+            least = inner.value == 2**31 and inner.dtype == pl.Int64()
+            return Literal(-inner.value, pl.Int32() if least else inner.dtype)
+        if (
+            function == "not"
+            and isinstance(inner, Call)
+            and inner.function == "is_null"
+            and isinstance(node.this, exp.Is)
+        ):
+            return self.call("is_not_null", list(inner.args), node)
         return self.call(function, [inner], node)
 
     def _between(self, node: exp.Expr) -> Expr:
-        return self.call("between", [self.bind(node.this), self.bind(node.args["low"]), self.bind(node.args["high"])], node)
+        return self.call(
+            "between", [self.bind(node.this), self.bind(node.args["low"]), self.bind(node.args["high"])], node
+        )
 
     def _in(self, node: exp.Expr) -> Expr:
         for item in node.expressions:

@@ -34,7 +34,8 @@ def bind_from(item: FromItem, catalog: Catalog, source: SourceText, bind_body: B
         if item.alias is None and item.function is None:
             qualifiers = (item.name.text.lower(),)
     elif isinstance(item, SubqueryRef):
-        plan, window = bind_body(item.body)
+        plan, lifetime = bind_body(item.body)
+        window = lifetime
     else:
         parts = [bind_from(part, catalog, source, bind_body) for part in item.parts]
         plan = union_of([part.plan for part in parts], source, item.span)
@@ -57,7 +58,11 @@ def _stream(item: StreamRef, catalog: Catalog, source: SourceText) -> Plan:
         return Derived(entry.name, entry.query.plan, entry.schema)
     known = [n for n in catalog.names if "(" not in n]
     if item.function is not None and catalog.find(item.name.text) is not None:
-        raise source.error(f"{item.name.text} has no {item.function} rows", item.span, f"{item.function}(name) goes with streams that have a SOURCE.")
+        raise source.error(
+            f"{item.name.text} has no {item.function} rows",
+            item.span,
+            f"{item.function}(name) goes with streams that have a SOURCE.",
+        )
     hint = did_you_mean(item.name.text, known, "streams")
     if not known:
         hint = "No stream has been declared yet: CREATE STREAM name (...) SOURCE '...'."
@@ -70,7 +75,9 @@ def _shared_window(parts: Sequence[Scope], items: Sequence[FromItem], source: So
         return windows.pop()
     odd = next(i for i, part in enumerate(parts) if part.window != parts[0].window)
     raise source.error(
-        "the parts of a union have different windows", items[odd].span, "Write one window behind the whole union: (a UNION b) [RANGE ...]."
+        "the parts of a union have different windows",
+        items[odd].span,
+        "Write one window behind the whole union: (a UNION b) [RANGE ...].",
     )
 
 
@@ -87,18 +94,24 @@ def union_of(plans: Sequence[Plan], source: SourceText, span: Span) -> Plan:
     for plan in flat[1:]:
         if len(plan.schema) != len(first):
             raise source.error(
-                f"the parts of a union have {len(first)} and {len(plan.schema)} columns", span, "Select the same columns from each part."
+                f"the parts of a union have {len(first)} and {len(plan.schema)} columns",
+                span,
+                "Select the same columns from each part.",
             )
     fields = []
     for i, field in enumerate(first):
         types = [plan.schema.fields[i].dtype for plan in flat]
         common = types[0] if all(t == types[0] for t in types) else functions.common_type(types)
         if common is None:
-            other = next(p.schema.fields[i] for p in flat if functions.common_type([field.dtype, p.schema.fields[i].dtype]) is None)
+            other = next(
+                p.schema.fields[i]
+                for p in flat
+                if functions.common_type([field.dtype, p.schema.fields[i].dtype]) is None
+            )
             raise source.error(
-                f"column {i + 1} of the union is {type_name(field.dtype)} in {field.name} and {type_name(other.dtype)} in {other.name}",
+                f"column {i + 1} of a union can't be {type_name(field.dtype)} and {type_name(other.dtype)}",
                 span,
-                "The parts of a union go together by position: cast one of the two.",
+                f"The parts go together by position ({field.name} with {other.name} here): reorder or cast one.",
             )
         fields.append(Field(field.name, common))
     if len({time_of(plan).dtype for plan in flat}) > 1:

@@ -63,7 +63,10 @@ def _not_yet(context: WindowContext) -> Window | None:
     if what is None:
         return None
     raise context.source.error(
-        f"{what} isn't available in this version", clause.span, "Windows over time are: [RANGE 10 MINUTES SLIDE 1 MINUTE].", UnsupportedError
+        f"{what} isn't available in this version",
+        clause.span,
+        "Windows over time are: [RANGE 10 MINUTES SLIDE 1 MINUTE].",
+        UnsupportedError,
     )
 
 
@@ -103,7 +106,9 @@ def _attribute(context: WindowContext, name: Name | None) -> str | None:
         if lower == time.pseudo:
             return None
         if lower == ROW_NUM:
-            raise source.error("a length of time can't be measured on row_num", name.span, "Name a time column, or write ROWS n.")
+            raise source.error(
+                "a length of time can't be measured on row_num", name.span, "Name a time column, or write ROWS n."
+            )
         times = [f.name for f in scope.schema if _is_time(f.dtype)] + ([time.pseudo] if time.pseudo else [])
         if lower in (CURRENT_TIME, WINDOW_TIME):
             hint = f"The time of these rows is {time.column}." if time.column else None
@@ -114,7 +119,9 @@ def _attribute(context: WindowContext, name: Name | None) -> str | None:
         return None
     if not _is_time(field.dtype):
         raise source.error(
-            f"{field.name} is {type_name(field.dtype)}, and a window needs a time", name.span, "It takes a TIMESTAMP, or a BIGINT of microseconds."
+            f"{field.name} is {type_name(field.dtype)}, and a window needs a time",
+            name.span,
+            "It takes a TIMESTAMP, or a BIGINT of microseconds.",
         )
     return field.name
 
@@ -152,5 +159,3 @@ def origin_value(node: exp.Expr) -> int | None:
     if isinstance(value, dt.timedelta):
         return value // dt.timedelta(microseconds=1)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-

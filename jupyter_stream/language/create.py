@@ -43,7 +43,9 @@ def bind_stream(statement: CreateStream, open_source: OpenSourceFunction) -> Str
     for option in statement.options:
         meant = nearest(option.name.text, OPTIONS, _MISSPELT)
         if meant is not None and meant != option.name.text:
-            raise source.error(f"there is no option called {option.name.text}", option.name.span, f"Did you mean {meant}?")
+            raise source.error(
+                f"there is no option called {option.name.text}", option.name.span, f"Did you mean {meant}?"
+            )
     internal = statement.order_by is not None and statement.order_by.text.lower() == CURRENT_TIME
     declared = _declared(statement, internal)
     own = {name: o.value for name, o in options.items() if name not in OPTIONS}
@@ -55,7 +57,9 @@ def bind_stream(statement: CreateStream, open_source: OpenSourceFunction) -> Str
         raise source.error(error.message, statement.uri_span, error.hint, type(error)) from None
     schema = declared if declared is not None else opened.schema
     if not len(schema):
-        raise source.error("this source has no columns", statement.uri_span, "Declare them: CREATE STREAM name (a INT, ...).")
+        raise source.error(
+            "this source has no columns", statement.uri_span, "Declare them: CREATE STREAM name (a INT, ...)."
+        )
     time = _time(statement, schema, options, internal)
     return StreamDef(
         name=statement.name.text,
@@ -98,15 +102,23 @@ def _time(statement: CreateStream, schema: Schema, options: Mapping[str, Option]
         if span is not None
     ]
     if len(said) > 1:
-        raise source.error("a stream says once how it progresses", said[1], "Keep one of WATERMARK FOR, slack and punctuation.")
+        raise source.error(
+            "a stream says once how it progresses", said[1], "Keep one of WATERMARK FOR, slack and punctuation."
+        )
     idle = _idle_timeout(options.get("idle_timeout"), source)
     key = options.get("punctuation_key")
     if key is not None and column is None:
-        raise source.error("punctuation_key goes with punctuation", key.name.span, "Write WITH (punctuation = 'p', punctuation_key = 'k').")
+        raise source.error(
+            "punctuation_key goes with punctuation",
+            key.name.span,
+            "Write WITH (punctuation = 'p', punctuation_key = 'k').",
+        )
     order = statement.order_by
     if internal:
         if said:
-            raise source.error("times stamped on arrival are never late", said[0], "Leave this out, or ORDER BY a column.")
+            raise source.error(
+                "times stamped on arrival are never late", said[0], "Leave this out, or ORDER BY a column."
+            )
         return TimeSpec("internal", CURRENT_TIME, Watermark(0, declared=False), idle)
     if watermark is not None and order is not None and watermark.column.text.lower() != order.text.lower():
         raise source.error(
@@ -148,7 +160,11 @@ def _progress(statement: CreateStream, schema: Schema, options: Mapping[str, Opt
             return Slack(int(rows[1]))
         delay = parse_duration(slack.value)
         if delay is None:
-            raise source.error("slack is a number of rows or a length of time", slack.value_span, "Write slack = '10 rows' or slack = '5 seconds'.")
+            raise source.error(
+                "slack is a number of rows or a length of time",
+                slack.value_span,
+                "Write slack = '10 rows' or slack = '5 seconds'.",
+            )
         return Watermark(delay)
     punctuation = options.get("punctuation")
     if punctuation is None:
@@ -157,7 +173,11 @@ def _progress(statement: CreateStream, schema: Schema, options: Mapping[str, Opt
     if not _is_time(field.dtype):
         raise source.error(f"{field.name} is {type_name(field.dtype)}: a punctuation is a time", punctuation.value_span)
     if field.name == time.name:
-        raise source.error("the punctuation has a column of its own", punctuation.value_span, "Rows that have a value there are not data.")
+        raise source.error(
+            "the punctuation has a column of its own",
+            punctuation.value_span,
+            "Rows that have a value there are not data.",
+        )
     key = options.get("punctuation_key")
     return PunctuationColumn(field.name, _option_column(key, schema, source).name if key is not None else None)
 

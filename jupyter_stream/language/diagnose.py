@@ -13,16 +13,17 @@ def nearest(wrong: str, right: Iterable[str], cutoff: float = 0.6) -> str | None
     return by_lower[found[0]] if found else None
 
 
-def did_you_mean(wrong: str, right: Iterable[str], what: str | None = None) -> str | None:
+def did_you_mean(wrong: str, right: Iterable[str], what: str | None = None, unlisted: Iterable[str] = ()) -> str | None:
     """`Did you mean x?`; otherwise, where the right names are few, a list of them; None where there are none.
 
     Args:
         wrong: what was written.
         right: what could have been.
         what: what the names are, in the plural ("columns"), for the list.
+        unlisted: names that could have been meant as well, but are not worth listing.
     """
     names = list(dict.fromkeys(right))
-    best = nearest(wrong, names)
+    best = nearest(wrong, [*names, *unlisted])
     if best is not None:
         return f"Did you mean {best}?"
     if what and names:

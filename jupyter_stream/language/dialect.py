@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from sqlglot import TokenType
 from sqlglot.dialects.spark import Spark
-from sqlglot.tokens import TokenType
 
 RESERVED: dict[str, TokenType] = {
     "AND": TokenType.AND,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jupyter_stream.language.syntax import QueryBody, WindowClause
 
 
-class Constant(exp.Expression, exp.Condition):  # type: ignore[misc]  # sqlglot's own nodes are built the same way
+class Constant(exp.Expression, exp.Condition):
     """A value that is known when the text is read: a parameter or an INTERVAL."""
 
     arg_types: ClassVar[dict[str, bool]] = {"value": False, "dtype": True}
@@ -30,13 +30,13 @@ class Constant(exp.Expression, exp.Condition):  # type: ignore[misc]  # sqlglot'
         return dtype
 
 
-class CastTo(exp.Expression, exp.Condition):  # type: ignore[misc]
+class CastTo(exp.Expression, exp.Condition):
     """`CAST(x AS t)`, `TRY_CAST`, `x::t`, and typed literals such as `DATE '2024-01-01'`."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "dtype": True, "safe": False}
 
 
-class Windowed(exp.Expression, exp.Condition):  # type: ignore[misc]
+class Windowed(exp.Expression, exp.Condition):
     """An aggregate with a window behind it: `count(*) [RANGE ...]`, or `sum(x) OVER (...)`."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "clause": True}
@@ -48,7 +48,7 @@ class Windowed(exp.Expression, exp.Condition):  # type: ignore[misc]
         return clause
 
 
-class Subselect(exp.Expression, exp.Condition):  # type: ignore[misc]
+class Subselect(exp.Expression, exp.Condition):
     """A SELECT inside an expression: `IN (SELECT ...)`, `EXISTS (SELECT ...)`."""
 
     arg_types: ClassVar[dict[str, bool]] = {"body": True}

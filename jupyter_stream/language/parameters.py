@@ -56,9 +56,7 @@ def look_up(expression: str, parameters: Parameters, source: SourceText, span: S
         ) from None
     except LookupError:
         known = getattr(parameters, "names", ())
-        raise source.error(
-            f"there is no value for {expression}", span, did_you_mean(expression, known)
-        ) from None
+        raise source.error(f"there is no value for {expression}", span, did_you_mean(expression, known)) from None
     except Exception as error:
         raise source.error(f"{expression} failed: {type(error).__name__}: {error}", span) from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType
 
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.parse_expression import ExpressionParser
@@ -56,7 +56,11 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
         if names is not None:
             for column, dtype in names:
                 if dtype is not None:
-                    p.fail("the columns of a derived stream have the types of its SELECT", column.span, "Leave the type out.")
+                    p.fail(
+                        "the columns of a derived stream have the types of its SELECT",
+                        column.span,
+                        "Leave the type out.",
+                    )
             columns = tuple(column for column, _ in names)
         if p.peek("WITH"):
             p.unsupported("WITH in a derived stream")
@@ -64,7 +68,9 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
         body = parse_body(p)
         if p.peek("EMIT"):
             p.fail("a derived stream holds final answers", hint="Write EMIT in the query that reads it.")
-        return CreateStreamAs(name=name, columns=columns, body=body, query_text=p.source.slice(p.since(start)), **common)
+        return CreateStreamAs(
+            name=name, columns=columns, body=body, query_text=p.source.slice(p.since(start)), **common
+        )
     order_by: Name | None = None
     uri: str | None = None
     uri_span = name.span
@@ -88,7 +94,11 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
         elif clause == "SOURCE":
             uri, uri_span = _text(p, "the source, such as 'file://bids.jsonl',")
             if "{{" in uri:
-                p.fail("a parameter isn't filled in inside quotes", uri_span, "Write SOURCE {{ expression }}, the whole address.")
+                p.fail(
+                    "a parameter isn't filled in inside quotes",
+                    uri_span,
+                    "Write SOURCE {{ expression }}, the whole address.",
+                )
         else:
             options = _options(p)
     if uri is None:
@@ -97,7 +107,9 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
     if names is not None:
         for column, dtype in names:
             if dtype is None:
-                p.fail(f"the type of {column.text} is missing", column.span, f"Write {column.text} DOUBLE, for example.")
+                p.fail(
+                    f"the type of {column.text} is missing", column.span, f"Write {column.text} DOUBLE, for example."
+                )
         columns_ = tuple(ColumnDef(column, dtype) for column, dtype in names)
     return CreateStream(
         name=name, columns=columns_, watermark=watermark, order_by=order_by, uri=uri, uri_span=uri_span, options=options, **common
@@ -122,7 +134,7 @@ def _clause(p: ExpressionParser) -> str:
     if p.comes(TokenType.STRING):
         p.fail("SOURCE is missing before this", hint="Write SOURCE 'file://bids.jsonl'.")
     word = p._curr.text
-    p.fail(f"{word} isn't expected here", hint=did_you_mean(word, _CLAUSES, "clauses of CREATE STREAM"))
+    raise p.failure(f"{word} isn't expected here", hint=did_you_mean(word, _CLAUSES, "clauses of CREATE STREAM"))
 
 
 def _columns(p: ExpressionParser) -> tuple[list[tuple[Name, Any]], WatermarkClause | None]:
@@ -136,7 +148,9 @@ def _columns(p: ExpressionParser) -> tuple[list[tuple[Name, Any]], WatermarkClau
                 p.fail("a stream has one watermark", at)
             watermark = _watermark(p, at)
         elif any(p.peek(word) for word in _CONSTRAINTS) and p._next.token_type == TokenType.VAR and not _is_type(p):
-            p.unsupported(f"{p._curr.text.upper()} in the column list", at, "Leave it out: it saves memory and changes no answer.")
+            p.unsupported(
+                f"{p._curr.text.upper()} in the column list", at, "Leave it out: it saves memory and changes no answer."
+            )
         else:
             name = p.name("a column")
             dtype = None if p.comes(TokenType.COMMA, TokenType.R_PAREN) or p.at_end else parse_type(p)
@@ -245,4 +259,6 @@ def _option_value(p: ExpressionParser) -> tuple[str, Span]:
     if p.comes(TokenType.STRING, TokenType.RAW_STRING):
         p._advance()
         return p._prev.text, p.behind
-    p.fail("the value of the option is missing here", hint="It stands in quotes, or is a number, true or false.")
+    raise p.failure(
+        "the value of the option is missing here", hint="It stands in quotes, or is a number, true or false."
+    )

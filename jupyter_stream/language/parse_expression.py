@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 import polars as pl
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
 from jupyter_stream.core.schema import INTERVAL, TIMESTAMP
 from jupyter_stream.core.time import UNITS, parse_duration, unit
@@ -33,15 +33,16 @@ CLAUSE_WORDS = (
 )  # fmt: skip
 """What a misspelt word between two clauses may have been meant to be."""
 
-STOP_WORDS = frozenset(
-    "ON USING LEFT RIGHT FULL INNER CROSS SEMI ANTI NATURAL WITH EMIT LIMIT OFFSET SAMPLE TABLESAMPLE WINDOW QUALIFY MINUS "
-    "SORT CLUSTER DISTRIBUTE LATERAL PIVOT".split()
-)
+STOP_WORDS = frozenset((
+    "ON", "USING", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "SEMI", "ANTI", "NATURAL", "WITH", "EMIT", "LIMIT", "OFFSET",
+    "SAMPLE", "TABLESAMPLE", "WINDOW", "QUALIFY", "MINUS", "SORT", "CLUSTER", "DISTRIBUTE", "LATERAL", "PIVOT",
+))  # fmt: skip
 """Words that can be names, but not an alias without AS: a clause begins there."""
 
-WINDOW_WORDS = frozenset(
-    "RANGE ROWS ROW SLIDE TUMBLING NOW UNBOUNDED SESSION PARTITION ON WA WATTR RATTR SATTR PA ORIGIN".split()
-)
+WINDOW_WORDS = frozenset((
+    "RANGE", "ROWS", "ROW", "SLIDE", "TUMBLING", "NOW", "UNBOUNDED", "SESSION", "PARTITION", "ON", "WA", "WATTR", "RATTR",
+    "SATTR", "PA", "ORIGIN",
+))  # fmt: skip
 """Words a window in brackets can begin with."""
 
 _NUMBER_SUFFIXES: dict[str, pl.DataType] = {
@@ -145,7 +146,9 @@ class ExpressionParser(SparkParser):
         except QueryError:
             raise
         except RecursionError:
-            raise source.error("this is nested too deeply to be read", piece.span, "Split it into subqueries.") from None
+            raise source.error(
+                "this is nested too deeply to be read", piece.span, "Split it into subqueries."
+            ) from None
         except Exception as error:  # sqlglot's own, whose words are for people who write parsers
             raise source.error(f"this can't be read as a statement ({type(error).__name__})", piece.span) from error
         result: Any = results[0]
@@ -225,15 +228,21 @@ class ExpressionParser(SparkParser):
             raise self.source.error("names that start with $ are the system's own", span_of_token(token))
         return Name(token.text, span_of_token(token))
 
+    def failure(
+        self, message: str, span: Span | None = None, hint: str | None = None, kind: type[QueryError] = QueryError
+    ) -> QueryError:
+        """An error at a place, that of the next token unless said."""
+        if span is None:
+            span = self.here
+            if self.at_end and "missing" in message:
+                message += ": the statement ends here"
+        return self.source.error(message, span, hint, kind)
+
     def fail(
         self, message: str, span: Span | None = None, hint: str | None = None, kind: type[QueryError] = QueryError
     ) -> NoReturn:
-        """Raise an error at a place, that of the next token unless said."""
-        if span is None:
-            span = self.here
-            if self.at_end:
-                message += ": the statement ends here" if "missing" in message else ""
-        raise self.source.error(message, span, hint, kind)
+        """Raise that error."""
+        raise self.failure(message, span, hint, kind)
 
     def unsupported(self, clause: str, span: Span | None = None, hint: str | None = None) -> NoReturn:
         """Refuse a clause that is right but can't be run yet."""
@@ -322,7 +331,7 @@ class ExpressionParser(SparkParser):
             ("Expected FROM or comma after EXTRACT", "FROM is missing here"),
         ):
             if sqlglots in message:
-                hint = None
+                hint = "A parenthesis isn't closed." if ours.startswith(")") else None
                 if self._curr and self._curr.token_type in (TokenType.VAR, TokenType.NUMBER, TokenType.STRING):
                     hint = "Or is a comma or an operator missing?"
                 self.fail(ours, hint=hint)
@@ -355,7 +364,9 @@ class ExpressionParser(SparkParser):
         suffix = following.text.upper() if following and following.start == token.end + 1 else ""
         if suffix and following.token_type == TokenType.VAR:
             if suffix not in _NUMBER_SUFFIXES:
-                self.fail(f"{token.text}{following.text} is neither a number nor a name", Span(span.start, following.end + 1))
+                self.fail(
+                    f"{token.text}{following.text} is neither a number nor a name", Span(span.start, following.end + 1)
+                )
             self._advance()
             span = Span(span.start, following.end + 1)
             dtype = _NUMBER_SUFFIXES[suffix]
@@ -423,30 +434,31 @@ class ExpressionParser(SparkParser):
             whole = _parse_parts(text)
             if whole is None:
                 self.fail(
-                    f"'{text}' is no length of time", self.since(start), "Write INTERVAL '10' MINUTE or INTERVAL '10 minutes'."
+                    f"'{text}' is no length of time",
+                    self.since(start),
+                    "Write INTERVAL '10' MINUTE or INTERVAL '10 minutes'.",
                 )
             return -whole if negative else whole
         if micros is None:
-            self.bad_unit(text, self.since(start))
+            raise self.bad_unit(text, self.since(start))
         self._advance()
         if self.word("TO"):
             self.fail("intervals of several units are written one by one", hint="Write INTERVAL '1' DAY '2' HOURS.")
         value = dt.timedelta(microseconds=round(amount * micros))
         return -value if negative else value
 
-    def bad_unit(self, number: str, span: Span) -> NoReturn:
-        """Say that a number needs a unit of time, or that the word behind it is none."""
+    def bad_unit(self, number: str, span: Span) -> QueryError:
+        """What is wrong where a number needs a unit of time and the word behind it, if any, is none."""
         token = self._curr if self.comes(TokenType.VAR) else None
         if token and token.text.upper() in _CALENDAR_UNITS:
-            self.fail(
-                "months, quarters and years differ in length", span_of_token(token), f"Say it in days: {number} months is no fixed time."
-            )
+            hint = "Say it in days or weeks: 30 DAYS."
+            return self.failure("months, quarters and years differ in length", span_of_token(token), hint)
         if token and token.text.upper() not in STOP_WORDS | WINDOW_WORDS | {"PRECEDING", "BY"}:
             names = [u.lower() + "s" for u in UNITS]
-            self.fail(
-                f"{token.text} is no unit of time", span_of_token(token), did_you_mean(token.text, names, "units of time")
-            )
-        self.fail(f"{number} of what? The unit is missing", span, f"Write {number} SECONDS, {number} MINUTES, {number} HOURS, ...")
+            hint_ = did_you_mean(token.text, names, "units of time")
+            return self.failure(f"{token.text} is no unit of time", span_of_token(token), hint_)
+        hint = f"Write {number} SECONDS, {number} MINUTES, {number} HOURS, ..."
+        return self.failure(f"{number} of what? The unit is missing", span, hint)
 
     # -- operators and operands
 
@@ -495,15 +507,12 @@ class ExpressionParser(SparkParser):
         if self.comes(TokenType.INTERVAL):
             return self._parse_column_ops(self.interval())
         token = self._curr
-        if token and token.token_type == TokenType.VAR and token.text.upper() in _TYPED_LITERALS:
-            if self._next and self._next.token_type == TokenType.STRING:
-                self._advance()
-                self._advance()
-                text = self._const(self._prev.text, pl.String(), self._prev)
-                node: exp.Expr = mark(
-                    CastTo(this=text, dtype=_TYPED_LITERALS[token.text.upper()]), self.since(span_of_token(token))
-                )
-                return self._parse_column_ops(node)
+        dtype = _TYPED_LITERALS.get(token.text.upper()) if token and token.token_type == TokenType.VAR else None
+        if dtype is not None and self._next and self._next.token_type == TokenType.STRING:
+            self._advance(2)
+            text = self._const(self._prev.text, pl.String(), self._prev)
+            node: exp.Expr = mark(CastTo(this=text, dtype=dtype), self.since(span_of_token(token)))
+            return self._parse_column_ops(node)
         return self._parse_column()
 
     def _parse_atom(self) -> exp.Expr | None:
@@ -553,7 +562,7 @@ class ExpressionParser(SparkParser):
     def _closes_at(self, index: int) -> bool:
         """Whether the bracket that opened before holds one word only, which is then a column; NOW is a window."""
         token = self._tokens[index] if index < len(self._tokens) else None
-        return bool(token) and token.token_type == TokenType.R_BRACKET and self._next.text.upper() != "NOW"
+        return token is not None and token.token_type == TokenType.R_BRACKET and self._next.text.upper() != "NOW"
 
     def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
         if self._match(TokenType.DISTINCT):
@@ -609,7 +618,7 @@ class ExpressionParser(SparkParser):
         items = [self._parse_select() or self.expression_here("an expression")]
         while self._match(TokenType.COMMA):
             items.append(self.expression_here("an expression"))
-        self.expect_sign(TokenType.R_PAREN, ")", "A ( isn't closed." if self.at_end else None)
+        self.expect_sign(TokenType.R_PAREN, ")", "A parenthesis isn't closed.")
         node = exp.Tuple(expressions=items) if len(items) > 1 else exp.Paren(this=items[0])
         marked: exp.Expr = mark(node, self.since(start))
         return marked
@@ -668,7 +677,7 @@ def span_of_token(token: Token) -> Span:
 
 
 def _bits(dtype: pl.DataType) -> int:
-    return {pl.Int8(): 8, pl.Int16(): 16}.get(dtype, 64)  # type: ignore[arg-type]
+    return 8 if dtype == pl.Int8() else 16 if dtype == pl.Int16() else 64
 
 
 def _parse_parts(text: str) -> dt.timedelta | None:

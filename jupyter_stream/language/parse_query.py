@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType, exp
 
 from jupyter_stream.language.diagnose import did_you_mean, nearest
 from jupyter_stream.language.parse_expression import CLAUSE_WORDS, STOP_WORDS, ExpressionParser
@@ -135,7 +134,7 @@ def _operator(p: ExpressionParser) -> Name | None:
 
 
 def _items(p: ExpressionParser) -> tuple[SelectItem, ...]:
-    items = []
+    items: list[SelectItem] = []
     while True:
         start = p.here
         if p.comes(TokenType.FROM) and not items:
@@ -163,7 +162,9 @@ def _alias(p: ExpressionParser, what: str = "a column") -> Name | None:
 def _from(p: ExpressionParser) -> FromItem:
     item = _union(p)
     if p.comes(TokenType.COMMA):
-        p.unsupported("a list of streams in FROM, which joins them,", hint="To put streams one after the other, write a UNION b.")
+        p.unsupported(
+            "a list of streams in FROM, which joins them,", hint="To put streams one after the other, write a UNION b."
+        )
     if p.comes(TokenType.JOIN) or any(p.peek(word) for word in _JOIN_WORDS):
         p.unsupported("JOIN")
     return item
@@ -270,7 +271,7 @@ def _function(p: ExpressionParser, name: Name, start: Span) -> FromItem:
     if lower == "cumulate":
         p.unsupported("CUMULATE", name.span, "Use a landmark window: [RANGE ALL SLIDE 1 HOUR].")
     hint = did_you_mean(name.text, ("late", "errors", "TUMBLE", "HOP", "SESSION"), "functions in FROM")
-    p.fail(f"there is no function called {name.text} in FROM", name.span, hint)
+    raise p.failure(f"there is no function called {name.text} in FROM", name.span, hint)
 
 
 def _window_function(p: ExpressionParser, function: str, start: Span) -> FromItem:
@@ -300,7 +301,9 @@ def _window_function(p: ExpressionParser, function: str, start: Span) -> FromIte
             "session": "SESSION(stream, ts, INTERVAL '30' MINUTE)",
             "hop": "HOP(stream, ts, INTERVAL '1' MINUTE, INTERVAL '10' MINUTE), the slide first",
         }[function]
-        p.fail(f"{function.upper()} takes {wanted} length{'s' * (wanted > 1)} of time", p.since(start), f"Write {shown}.")
+        p.fail(
+            f"{function.upper()} takes {wanted} length{'s' * (wanted > 1)} of time", p.since(start), f"Write {shown}."
+        )
     p.expect_sign(TokenType.R_PAREN, ")")
     span = p.since(start)
     if function == "session":
@@ -347,14 +350,17 @@ def _group_by(p: ExpressionParser) -> tuple[tuple[exp.Expr, ...], bool]:
 def _group_key(p: ExpressionParser) -> exp.Expr:
     start = p.here
     key = p.expression_here("a grouping column")
-    if isinstance(key, exp.Anonymous) and key.name.upper() in ("ROLLUP", "CUBE") or p.peek("SETS"):
+    if (isinstance(key, exp.Anonymous) and key.name.upper() in ("ROLLUP", "CUBE")) or p.peek("SETS"):
         p.unsupported("ROLLUP, CUBE or GROUPING SETS", p.since(start))
     return key
 
 
 def _refuse_rest(p: ExpressionParser) -> None:
     if p.comes(TokenType.ORDER_BY):
-        p.unsupported("ORDER BY in a query", hint="Results come when they are final; sort them with q.to_pandas().sort_values(...).")
+        p.unsupported(
+            "ORDER BY in a query",
+            hint="Results come when they are final; sort them with q.to_pandas().sort_values(...).",
+        )
     if p.peek("WITH", "PREFERENCE"):
         p.unsupported("WITH PREFERENCE")
     for word, clause in _NOT_YET.items():
@@ -376,7 +382,7 @@ def _emit(p: ExpressionParser) -> EmitClause | None:
         interval = duration(p, "Write EMIT EVERY 10 SECONDS.")
         return EmitClause("every", interval, p.since(start))
     meant = nearest(p._curr.text, ("FINAL", "CHANGES", "EVERY")) if p._curr else None
-    p.fail(
+    raise p.failure(
         "FINAL, CHANGES or EVERY is missing here",
         hint=f"Did you mean EMIT {meant}?" if meant else "Write EMIT FINAL, EMIT CHANGES or EMIT EVERY 10 SECONDS.",
     )

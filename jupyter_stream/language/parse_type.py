@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import polars as pl
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType
 
 from jupyter_stream.core.schema import sql_names, sql_type
 from jupyter_stream.language.diagnose import did_you_mean
@@ -76,7 +76,9 @@ def _decimal(p: ExpressionParser) -> pl.DataType:
         p.expect_sign(TokenType.R_PAREN, ")")
     if not 1 <= precision <= 38 or scale > precision:
         p.fail(
-            f"DECIMAL({precision}, {scale}) doesn't exist", p.since(start), "It has 1 to 38 digits, at most as many behind the point."
+            f"DECIMAL({precision}, {scale}) doesn't exist",
+            p.since(start),
+            "It has 1 to 38 digits, at most as many behind the point.",
         )
     return pl.Decimal(precision, scale)
 

@@ -10,8 +10,7 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
-from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType, exp
 
 from jupyter_stream.core.schema import INTERVAL
 from jupyter_stream.core.time import parse_duration, show_duration, unit
@@ -69,7 +68,11 @@ def amount(p: ExpressionParser, example: str) -> Amount:
         if isinstance(known, str):
             return _from_text(p, known, span, negative)
         if isinstance(known, bool) or not isinstance(known, int | float):
-            p.fail(f"{written} is neither a length of time nor a number", span, "Pass a timedelta, a text such as '5 minutes', or a number.")
+            p.fail(
+                f"{written} is neither a length of time nor a number",
+                span,
+                "Pass a timedelta, a text such as '5 minutes', or a number.",
+            )
         number = str(known)
     elif p.comes(TokenType.STRING):
         text = p._curr.text
@@ -90,8 +93,14 @@ def amount(p: ExpressionParser, example: str) -> Amount:
         assert micros is not None
         p._advance()
         return _positive(p, round(float(number) * micros), "time", p.since(start), negative)
-    if p.comes(TokenType.VAR) and p._curr.text.upper() not in WINDOW_WORDS | {"PRECEDING", "WHERE", "BY", "ACTIVE", "AND"}:
-        p.bad_unit(number, p.since(start))
+    if p.comes(TokenType.VAR) and p._curr.text.upper() not in WINDOW_WORDS | {
+        "PRECEDING",
+        "WHERE",
+        "BY",
+        "ACTIVE",
+        "AND",
+    }:
+        raise p.bad_unit(number, p.since(start))
     if float(number) <= 0 or negative:
         p.fail("this must be more than zero", p.since(start))
     return Amount("bare", _whole(p, number, p.since(start)) if _is_whole(number) else 0, p.since(start))
@@ -109,7 +118,7 @@ def duration(p: ExpressionParser, example: str) -> int:
         return taken.value
     if taken.kind == "rows":
         p.fail("a length of time belongs here, not a number of rows", taken.span, example)
-    p.bad_unit(p.source.slice(taken.span), taken.span)
+    raise p.bad_unit(p.source.slice(taken.span), taken.span)
 
 
 def _from_text(p: ExpressionParser, text: str, span: Span, negative: bool) -> Amount:
@@ -120,7 +129,7 @@ def _from_text(p: ExpressionParser, text: str, span: Span, negative: bool) -> Am
     micros = parse_duration(text.strip().removeprefix("-").removeprefix("INTERVAL").removeprefix("interval"))
     if micros is None:
         if _is_number(text):
-            p.bad_unit(text, span)
+            raise p.bad_unit(text, span)
         p.fail(f"'{text}' is no length of time", span, "Write '5 minutes', '30 seconds', ...")
     return _positive(p, micros, "time", span, negative)
 
@@ -159,7 +168,9 @@ def _whole(p: ExpressionParser, text: str, span: Span) -> int:
 class _Parts:
     """The parts of one window while they are read."""
 
-    def __init__(self, p: ExpressionParser, start: Span, close: TokenType, close_shown: str, over: bool = False) -> None:
+    def __init__(
+        self, p: ExpressionParser, start: Span, close: TokenType, close_shown: str, over: bool = False
+    ) -> None:
         self.p = p
         self.start = start
         self.close = close
@@ -201,9 +212,7 @@ class _Parts:
         token = p._curr
         if token.token_type in (TokenType.NUMBER, TokenType.STRING, TokenType.INTERVAL) or p.value_ahead():
             p.fail("RANGE, ROWS or SLIDE is missing before this", hint=_EXAMPLE)
-        self.p.fail(
-            f"{token.text} isn't expected in a window", hint=did_you_mean(token.text, _PART_WORDS) or _EXAMPLE
-        )
+        self.p.fail(f"{token.text} isn't expected in a window", hint=did_you_mean(token.text, _PART_WORDS) or _EXAMPLE)
 
     def _set(self, name: str, value: object, at: Span, word: str) -> None:
         if name in self.got:
@@ -243,7 +252,10 @@ class _Parts:
         p.expect("PRECEDING")
         p.expect_sign(TokenType.AND, "AND")
         if not p.word("CURRENT", "ROW"):
-            p.fail("CURRENT ROW is missing here", hint="A window looks back from the current row: rows to come are not known.")
+            p.fail(
+                "CURRENT ROW is missing here",
+                hint="A window looks back from the current row: rows to come are not known.",
+            )
 
     def _rows(self, taken: Amount) -> Amount:
         if taken.kind == "time":
@@ -289,7 +301,7 @@ class _Parts:
         if taken.kind == "rows":
             p.fail("the gap of a session is a length of time", taken.span, "Write [SESSION 30 MINUTES].")
         if taken.kind == "bare":
-            p.bad_unit(p.source.slice(taken.span), taken.span)
+            raise p.bad_unit(p.source.slice(taken.span), taken.span)
         self._set("session", taken, at, "SESSION")
 
     def _partition(self, at: Span) -> None:
@@ -360,15 +372,31 @@ class _Parts:
             where = self.seen.get("slide") or self.tumbling
             p.fail("a session has no SLIDE: it ends when its gap has passed", where, "Write [SESSION 30 MINUTES].")
         if "landmark" in got and "slide" not in got:
-            p.fail("RANGE ALL needs a SLIDE", self.span, "Write [RANGE ALL SLIDE 1 MINUTE], or [RANGE UNBOUNDED] for a relation.")
+            p.fail(
+                "RANGE ALL needs a SLIDE",
+                self.span,
+                "Write [RANGE ALL SLIDE 1 MINUTE], or [RANGE UNBOUNDED] for a relation.",
+            )
         if "where" in got and "partition" not in got:
-            p.fail("WHERE in a window goes with PARTITION BY", self.seen["where"], "Put the condition into the query's WHERE.")
+            p.fail(
+                "WHERE in a window goes with PARTITION BY",
+                self.seen["where"],
+                "Put the condition into the query's WHERE.",
+            )
         if "partition" in got and not self.over and span is not None and span.kind == "time":
-            p.fail("PARTITION BY goes with ROWS or SESSION", self.seen["partition"], "Use GROUP BY: windows over time are the same for all groups.")
+            p.fail(
+                "PARTITION BY goes with ROWS or SESSION",
+                self.seen["partition"],
+                "Use GROUP BY: windows over time are the same for all groups.",
+            )
         if "origin" in got and (got.get("slide") is None or got["slide"].kind != "time"):
             p.fail("ORIGIN goes with a SLIDE over time", self.seen["origin"])
         if "active_expiration" in got and not self.over:
-            p.fail("ACTIVE EXPIRATION goes with OVER", self.seen["active_expiration"], "Write sum(x) OVER (RANGE 5 MINUTES PRECEDING ACTIVE EXPIRATION).")
+            p.fail(
+                "ACTIVE EXPIRATION goes with OVER",
+                self.seen["active_expiration"],
+                "Write sum(x) OVER (RANGE 5 MINUTES PRECEDING ACTIVE EXPIRATION).",
+            )
 
     def _check_slide(self, span: Amount | None) -> None:
         p, got = self.p, self.got
@@ -384,7 +412,11 @@ class _Parts:
         if slide is not None and slide.kind == "bare":
             if not (counts_rows or self.over or (span is not None and span.kind == "rows")):
                 shown = p.source.slice(slide.span)
-                p.fail(f"SLIDE {shown} of what? The unit is missing", slide.span, f"Write SLIDE {shown} SECONDS or SLIDE {shown} ROWS.")
+                p.fail(
+                    f"SLIDE {shown} of what? The unit is missing",
+                    slide.span,
+                    f"Write SLIDE {shown} SECONDS or SLIDE {shown} ROWS.",
+                )
             if slide.value <= 0:
                 p.fail("this is no whole number of rows", slide.span)
             slide = got["slide"] = Amount("rows", slide.value, slide.span)
@@ -392,7 +424,11 @@ class _Parts:
             if "now" in got:
                 p.fail("NOW has no SLIDE", self.seen["slide"])
             if "unbounded" in got and not self.over:
-                p.fail("an unbounded window with a SLIDE is a landmark", self.seen["slide"], "Write RANGE ALL instead of RANGE UNBOUNDED.")
+                p.fail(
+                    "an unbounded window with a SLIDE is a landmark",
+                    self.seen["slide"],
+                    "Write RANGE ALL instead of RANGE UNBOUNDED.",
+                )
             if span is not None and span.kind == "rows" and slide.kind == "time" and not self.over:
                 p.fail("a window of rows slides by rows", slide.span, "Write SLIDE 10 ROWS.")
         if counts_rows and slide is not None and slide.kind == "time":

@@ -123,7 +123,7 @@ class Scope:
         return None
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names that `find` finds, for suggestions."""
-        pseudo = (self.time.pseudo,) if self.time.pseudo else ()
-        return (*self.schema.names, *pseudo, *(() if is_windowed(self.plan) else (ROW_NUM,)))
+    def pseudo(self) -> tuple[str, ...]:
+        """Names that `find` finds besides the columns'."""
+        time = (self.time.pseudo,) if self.time.pseudo else ()
+        return time if is_windowed(self.plan) else (*time, ROW_NUM)

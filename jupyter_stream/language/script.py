@@ -67,7 +67,9 @@ def cut(source: SourceText) -> Iterator[Piece]:
 
     while match := _PIECES.search(text, at):
         kind = match.lastgroup
-        has_content = has_content or bool(text[at : match.start()].strip()) or kind not in ("line", "block", "semicolon")
+        has_content = (
+            has_content or bool(text[at : match.start()].strip()) or kind not in ("line", "block", "semicolon")
+        )
         at = match.end()
         if kind == "block":
             at = _end_of_comment(source, match.start())

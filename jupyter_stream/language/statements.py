@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType
 
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.parameters import Parameters
@@ -71,7 +71,7 @@ def _statement(p: ExpressionParser, common: dict[str, Any]) -> Any:
         p.unsupported(word.upper())
     if word.startswith("%"):
         p.fail("magics stand in cells of their own", hint="Put this line into another cell.")
-    p.fail(f"no statement begins with {word}", hint=did_you_mean(word, _FIRST_WORDS, "statements"))
+    raise p.failure(f"no statement begins with {word}", hint=did_you_mean(word, _FIRST_WORDS, "statements"))
 
 
 def _select(p: ExpressionParser, common: dict[str, Any]) -> Select:
@@ -82,9 +82,12 @@ def _select(p: ExpressionParser, common: dict[str, Any]) -> Select:
 def _show(p: ExpressionParser, common: dict[str, Any]) -> Any:
     word = p._curr.text.upper() if p._curr else ""
     if word not in _SHOWN:
-        p.fail("what to show is missing here" if p.at_end else f"there is nothing called {word} to show", hint=did_you_mean(word, _SHOWN, "words"))
+        p.fail(
+            "what to show is missing here" if p.at_end else f"there is nothing called {word} to show",
+            hint=did_you_mean(word, _SHOWN, "words"),
+        )
     p._advance()
-    return Show(what=word.lower(), **common)  # type: ignore[arg-type]  # it is one of _SHOWN
+    return Show(what=cast(Any, word.lower()), **common)
 
 
 def _describe(p: ExpressionParser, common: dict[str, Any]) -> Any:
@@ -98,7 +101,7 @@ def _describe(p: ExpressionParser, common: dict[str, Any]) -> Any:
     if name.text.lower() in ("late", "errors") and p.sign(TokenType.L_PAREN):
         inner = p.name("a stream")
         p.expect_sign(TokenType.R_PAREN, ")")
-        return Describe(name=inner, function=name.text.lower(), **common)
+        return Describe(name=inner, function=cast(Any, name.text.lower()), **common)
     return Describe(name=name, **common)
 
 
@@ -111,7 +114,7 @@ def _drop(p: ExpressionParser, common: dict[str, Any]) -> Any:
         p.fail("STREAM is missing here", hint=did_you_mean(word, kinds) or "Write DROP STREAM name.")
     p._advance()
     if_exists = p.word("IF", "EXISTS")
-    return Drop(kind=word.lower(), name=p.name("a stream"), if_exists=if_exists, **common)
+    return Drop(kind=cast(Any, word.lower()), name=p.name("a stream"), if_exists=if_exists, **common)
 
 
 def _explain(p: ExpressionParser, common: dict[str, Any]) -> Any:
@@ -130,4 +133,4 @@ def _explain(p: ExpressionParser, common: dict[str, Any]) -> Any:
         if not (p.word("SPARK") or p.word("KERNEL")):
             p.fail("SPARK or KERNEL is missing here")
         engine = p._prev.text.lower()
-    return Explain(select=select, name=name, engine=engine, **common)
+    return Explain(select=select, name=name, engine=cast(Any, engine), **common)

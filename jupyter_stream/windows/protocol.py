@@ -8,8 +8,9 @@ from typing import Protocol
 class Window(Protocol):
     """A bound window clause. Frozen, hashable; all numbers are microseconds or rows."""
 
-    on: str | None
-    """The windowing attribute, where it is not the stream's own progressing attribute."""
+    @property
+    def on(self) -> str | None:
+        """The windowing attribute, where it is not the stream's own progressing attribute."""
 
     def __str__(self) -> str:
         """The clause in our own spelling, as EXPLAIN prints it."""
