@@ -5,20 +5,36 @@ Shape of a plan: FROM, Filter for WHERE, Aggregate if it is an aggregate query, 
 
 from __future__ import annotations
 
+import datetime as dt
+
+from sqlglot import exp
+
 from jupyter_stream.core.messages import IS_FINAL, TS, WINDOW_END
 from jupyter_stream.core.schema import Field, Schema
-from jupyter_stream.errors import UnsupportedError
-from jupyter_stream.functions import Column, Expr
+from jupyter_stream.core.time import parse_duration
+from jupyter_stream.errors import QueryError, UnsupportedError
+from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.expression import substitute, walk
-from jupyter_stream.language.scope import is_relation, time_of
-from jupyter_stream.language.source_text import SourceText
+from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
+from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
+from jupyter_stream.language.bind_from import bind_from, union_of
+from jupyter_stream.language.nodes import Constant, Windowed, span_of
+from jupyter_stream.language.scope import Scope, is_relation, slides, time_of
+from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.language.syntax import (
+    Amount,
     CreateStreamAs,
     Name,
+    QueryBody,
     Select,
+    SelectBody,
+    SelectItem,
+    SetBody,
+    WindowClause,
 )
 from jupyter_stream.plan.catalog import Catalog, DerivedStream
 from jupyter_stream.plan.logical import Aggregate, Derived, Emit, Filter, Plan, Project, Query
+from jupyter_stream.windows import LifetimeWindow
 
 _AUTOMATIC = ("window_start", "window_end")
 
@@ -102,7 +118,363 @@ def _time_column(plan: Plan) -> str | None:
     if isinstance(plan, Filter | Derived):
         return _time_column(plan.input)
     if plan.inputs and not isinstance(plan, Project | Aggregate):
-        columns: dict[str, Expr] = {}
+        columns = {_time_column(part) for part in plan.inputs}
+        if len(columns) == 1:
+            return columns.pop()
+    return time_of(plan).column
+
+
+def _key_columns(plan: Plan) -> tuple[str, ...]:
+    if isinstance(plan, Filter | Derived):
+        return _key_columns(plan.input)
+    if isinstance(plan, Aggregate):
+        return tuple(name for name, _ in plan.keys)
+    if isinstance(plan, Project):
+        below = set(_key_columns(plan.input))
+        return tuple(name for name, expr in plan.items if isinstance(expr, Column) and expr.name in below)
+    return ()
+
+
+class _Binder:
+    """Binds the SELECTs of one statement."""
+
+    def __init__(self, source: SourceText, catalog: Catalog) -> None:
+        self.source = source
+        self.catalog = catalog
+
+    def body(self, body: QueryBody) -> tuple[Plan, LifetimeWindow | None]:
+        """A SELECT, or several with UNION ALL between them; with the lifetimes its rows keep."""
+        if isinstance(body, SetBody):
+            parts = [self.body(part) for part in body.parts]
+            windows = {window for _, window in parts}
+            if len(windows) > 1:
+                raise self.source.error("the parts of a union have different windows", body.operator.span)
+            plans = [plan for plan, _ in parts]
+            for plan in plans:
+                if is_relation(plan):
+                    raise self.source.error(
+                        "UNION of aggregates without SLIDE isn't available in this version",
+                        body.operator.span,
+                        None,
+                        UnsupportedError,
+                    )
+            return union_of(plans, self.source, body.operator.span), windows.pop()
+        return self.select(body)
+
+    def select(self, body: SelectBody) -> tuple[Plan, LifetimeWindow | None]:
+        """One SELECT."""
+        scope = bind_from(body.source, self.catalog, self.source, self.body)
+        aggregated = bool(body.group_by) or body.group_all
+        nodes = [item.expression for item in body.items] + ([body.having] if body.having is not None else [])
+        aggregated = aggregated or any(holds_aggregate(node) for node in nodes)
+        sliding = scope.window is not None and slides(scope.window)
+        if body.operator is not None and (body.operator.text != "ISTREAM" or aggregated):
+            raise self._unsupported(f"{body.operator.text}", body.operator.span)
+        if body.having is not None and not aggregated:
+            raise self.source.error(
+                "HAVING needs GROUP BY or an aggregate",
+                span_of(body.having) or body.span,
+                "A condition on rows belongs into WHERE.",
+            )
+        if body.distinct is not None and not (sliding and not aggregated):
+            raise self._unsupported(
+                "SELECT DISTINCT", body.distinct, "Over a window with SLIDE it is; or write GROUP BY."
+            )
+        if body.where is not None:
+            names = InputNames(scope, self.source, "WHERE")
+            where = ExpressionBinder(self.source, names, body.span).condition(body.where, "WHERE")
+            scope = Scope(Filter(scope.plan, where, scope.schema), scope.qualifiers, scope.window)
+        if aggregated or body.distinct is not None:
+            if is_relation(scope.plan):
+                raise self._unsupported(
+                    "an aggregate over a relation", body.source.span, "Give the inner aggregate a window with SLIDE."
+                )
+            return self._aggregate(body, scope), None
+        if sliding:
+            place = getattr(body.source, "window", None)
+            raise self._unsupported(
+                "a window with SLIDE in a query without aggregates",
+                place.span if place is not None else body.source.span,
+                "Leave the SLIDE out, or aggregate: SELECT count(*) FROM ....",
+            )
+        lifetime = scope.window if isinstance(scope.window, LifetimeWindow) else None
+        return self._project(body, scope), lifetime
+
+    # -- without aggregates
+
+    def _project(self, body: SelectBody, scope: Scope) -> Plan:
+        aliases: dict[str, Expr] = {}
+        binder = ExpressionBinder(self.source, InputNames(scope, self.source, "the select list", aliases), body.span)
+        items = _Items(self.source)
+        for item in body.items:
+            if _is_star(item.expression):
+                self._check_star(item, scope)
+                for field in scope.schema:
+                    items.add(field.name, Column(field.name, field.dtype), item, explicit=False)
+                continue
+            bound = binder.bind(item.expression)
+            items.add_item(item, bound)
+            if item.alias is not None:
+                aliases[item.alias.text.lower()] = bound
+        made = items.made()
+        if [(f.name, Column(f.name, f.dtype)) for f in scope.schema] == list(made):
+            return scope.plan
+        return Project(scope.plan, made, _schema(made))
+
+    def _check_star(self, item: SelectItem, scope: Scope) -> None:
+        node = item.expression
+        if isinstance(node, exp.Column) and node.args.get("table") and node.table.lower() not in scope.qualifiers:
+            raise self.source.error(f"{node.table} isn't in FROM", item.span)
+
+    # -- with aggregates
+
+    def _aggregate(self, body: SelectBody, scope: Scope) -> Plan:
+        grouping = Grouping(scope, self.source, body.span)
+        group_nodes, window_clauses = self._group_nodes(body, scope)
+        nodes = [item.expression for item in body.items]
+        grouping.take_window(nodes + ([body.having] if body.having is not None else []), window_clauses)
+        self._check_lifetimes(grouping, body)
+        self._keys(body, grouping, group_nodes)
+        items = _Items(self.source)
+        named: set[str] = set()
+        for item in body.items:
+            if _is_star(item.expression):
+                raise self.source.error(
+                    "* can't stand in an aggregate query",
+                    item.span,
+                    "Name the grouping columns, and aggregate the others.",
+                )
+            if grouping.slides and self._is_window(item.expression, scope):
+                for name in _AUTOMATIC:
+                    items.add(name, grouping.window_column(name), item, explicit=False)
+                    named.add(name)
+                continue
+            before = grouping.bind_input(item.expression)
+            bound = grouping.over_groups(before, item.expression)
+            for name in _AUTOMATIC:
+                if grouping.slides and bound == grouping.window_column(name):
+                    named.add(name)
+            items.add_item(item, bound)
+            if item.alias is not None:
+                grouping.aliases[item.alias.text.lower()] = before
+        if grouping.slides:
+            items.put_first([(n, grouping.window_column(n)) for n in _AUTOMATIC if n not in named])
+        having = grouping.condition(body.having, "HAVING") if body.having is not None else None
+        keys = self._named_keys(grouping, items)
+        schema = Schema(
+            tuple(Field(n, e.dtype) for n, e in keys) + tuple(Field(c.name, c.dtype) for c in grouping.calls)
+        )
+        plan: Plan = Aggregate(grouping.scope.plan, keys, tuple(grouping.calls), grouping.window, schema)
+        renames = {old: new for (old, _), (new, _) in zip(grouping.keys, keys, strict=True)}
+        if having is not None:
+            plan = Filter(plan, _rename(having, renames), schema)
+        made = tuple((name, _rename(expr, renames)) for name, expr in items.made())
+        return Project(plan, made, _schema(made))
+
+    def _check_lifetimes(self, grouping: Grouping, body: SelectBody) -> None:
+        if not grouping.slides and grouping.window.on is not None:
+            raise self._unsupported("ON in a window without SLIDE", body.source.span)
+
+    def _group_nodes(self, body: SelectBody, scope: Scope) -> tuple[list[exp.Expr], list[WindowClause]]:
+        """GROUP BY without what says the window: `window(ts, ...)`, TUMBLE(ts, ...), window_start and window_end."""
+        kept: list[exp.Expr] = []
+        clauses: list[WindowClause] = []
+        for node in body.group_by:
+            clause = window_call(node, self.source, scope)
+            if clause is not None:
+                clauses.append(clause)
+                continue
+            lower = node.name.lower() if isinstance(node, exp.Column) and not node.args.get("table") else ""
+            if lower in WINDOW_COLUMNS and scope.find(lower) is None:
+                continue  # in Flink's way: answers are per extent anyway
+            kept.append(node)
+        return kept, clauses
+
+    def _is_window(self, node: exp.Expr, scope: Scope) -> bool:
+        if isinstance(node, exp.Column) and not node.args.get("table") and node.name.lower() == "window":
+            return scope.find("window") is None
+        return isinstance(node, exp.Anonymous) and window_call(node, self.source, scope) is not None
+
+    def _keys(self, body: SelectBody, grouping: Grouping, nodes: list[exp.Expr]) -> None:
+        names = InputNames(grouping.scope, self.source, "GROUP BY")
+        binder = ExpressionBinder(self.source, names, body.span)
+        if body.group_all or body.distinct is not None:
+            nodes = [i.expression for i in body.items if not holds_aggregate(i.expression)]
+            if body.distinct is not None:
+                nodes = self._stars_out(nodes, grouping.scope)
+            nodes = [n for n in nodes if not self._about_extent(n, grouping)]
+        for node in nodes:
+            target = self._selected(node, body, grouping.scope)
+            if target is not node and holds_aggregate(target):
+                raise self.source.error(
+                    "an aggregate can't be a grouping column",
+                    span_of(node) or body.span,
+                    "Group by columns the aggregate is taken over.",
+                )
+            key = binder.bind(target)
+            if isinstance(key, Literal) and target is node:
+                continue  # one group for all rows
+            if all(key != known for _, known in grouping.keys):
+                grouping.keys.append((f"$key{len(grouping.keys)}", key))
+
+    def _about_extent(self, node: exp.Expr, grouping: Grouping) -> bool:
+        if not isinstance(node, exp.Column) or node.args.get("table"):
+            return False
+        lower = node.name.lower()
+        return grouping.slides and lower in (*WINDOW_COLUMNS, "window") and grouping.scope.find(lower) is None
+
+    def _stars_out(self, nodes: list[exp.Expr], scope: Scope) -> list[exp.Expr]:
+        for node in nodes:
+            if _is_star(node):
+                raise self._unsupported("SELECT DISTINCT *", span_of(node) or Span(0, 1), "Name the columns.")
+        return nodes
+
+    def _selected(self, node: exp.Expr, body: SelectBody, scope: Scope) -> exp.Expr:
+        """What a grouping column stands for: an ordinal or an alias is the select item it names (as in Spark)."""
+        if isinstance(node, Constant) and isinstance(node.value, int) and not isinstance(node.value, bool):
+            place = span_of(node) or body.span
+            if not 1 <= node.value <= len(body.items):
+                raise self.source.error(
+                    f"there is no select item number {node.value}", place, f"There are {len(body.items)}."
+                )
+            return body.items[node.value - 1].expression
+        if isinstance(node, exp.Column) and not node.args.get("table") and scope.find(node.name) is None:
+            for item in body.items:
+                if item.alias is not None and item.alias.text.lower() == node.name.lower():
+                    return item.expression
+        return node
+
+    def _named_keys(self, grouping: Grouping, items: _Items) -> tuple[tuple[str, Expr], ...]:
+        """Keys under the names they are selected as, else under their own column's name, else numbered."""
+        taken: set[str] = set()
+        named = []
+        for name, key in grouping.keys:
+            selected = [n for n, e in items.made() if isinstance(e, Column) and e.name == name]
+            wanted = (
+                selected[0]
+                if selected
+                else key.name
+                if isinstance(key, Column) and not key.name.startswith("$")
+                else name
+            )
+            if wanted.lower() in taken:
+                wanted = name
+            taken.add(wanted.lower())
+            named.append((wanted, key))
+        return tuple(named)
+
+    def _unsupported(self, what: str, span: Span, hint: str | None = None) -> QueryError:
+        return self.source.error(f"{what} isn't available in this version", span, hint, UnsupportedError)
+
+
+class _Items:
+    """A select list while it is bound: unique names, `$` left to the system."""
+
+    def __init__(self, source: SourceText) -> None:
+        self.source = source
+        self._items: list[tuple[str, Expr, bool]] = []
+
+    def add_item(self, item: SelectItem, bound: Expr) -> None:
+        """An item under its alias, or under its column's name, or under its text."""
+        if item.alias is not None:
+            self.add(item.alias.text, bound, item, explicit=True)
+            return
+        node = item.expression
+        while isinstance(node, exp.Paren):
+            node = node.this
+        name = item.text
+        if isinstance(node, Windowed) and node is item.expression:
+            name = self.source.slice(Span(item.span.start, node.clause.span.start))  # without its window
+            name = name.removesuffix(" OVER").removesuffix(" over")
+        if isinstance(node, exp.Column | exp.Dot):
+            name = node.name if isinstance(node, exp.Column) else node.args["expression"].name
+            if isinstance(bound, Column) and bound.name.lower() == name.lower():
+                name = bound.name  # as it was declared
+        self.add(name, bound, item, explicit=False)
+
+    def add(self, name: str, bound: Expr, item: SelectItem, explicit: bool) -> None:
+        """Add a column; a name that is taken gets a number, unless the user gave it twice."""
+        if explicit and any(n.lower() == name.lower() and e for n, _, e in self._items):
+            assert item.alias is not None
+            raise self.source.error(
+                f"two result columns are called {name}", item.alias.span, "Give one of them another name."
+            )
+        self._items.append((name, bound, explicit))
+
+    def put_first(self, items: list[tuple[str, Column]]) -> None:
+        """Columns that come before all others, under just these names."""
+        self._items[:0] = [(name, column, True) for name, column in items]
+
+    def made(self) -> tuple[tuple[str, Expr], ...]:
+        """The columns with unique names: those the user gave stay, others are numbered."""
+        taken = {name.lower() for name, _, explicit in self._items if explicit}
+        used: set[str] = set()
+        made = []
+        for name, expr, explicit in self._items:
+            final, number = name, 2
+            while final.lower() in used or (not explicit and final.lower() in taken):
+                final, number = f"{name}_{number}", number + 1
+            used.add(final.lower())
+            made.append((final, expr))
+        return tuple(made)
+
+
+def window_call(node: exp.Expr, source: SourceText, scope: Scope) -> WindowClause | None:
+    """Spark's `window(ts, '10 minutes', '1 minute')` and `session_window`, Flink's `TUMBLE(ts, ...)` and `HOP(ts, ...)` in
+    GROUP BY, as window clauses; None for anything else.
+    """
+    if not isinstance(node, exp.Anonymous):
+        return None
+    function = str(node.this).lower()
+    counts = {"window": (1, 3), "session_window": (1, 1), "tumble": (1, 1), "hop": (2, 2), "session": (1, 1)}
+    if function not in counts or not node.expressions:
+        return None
+    place = span_of(node) or Span(0, 1)
+    column, *rest = node.expressions
+    if not isinstance(column, exp.Column):
+        raise source.error(
+            f"{function} takes the time column first", place, "Write window(ts, '10 minutes', '1 minute')."
+        )
+    least, most = counts[function]
+    if not least <= len(rest) <= most:
+        raise source.error(f"{function} takes {least} to {most} lengths of time after the column", place)
+    lengths = []
+    for i, argument in enumerate(rest):
+        micros = _micros(argument)
+        if micros is None or (micros <= 0 and i < 2):
+            raise source.error("this is no length of time", span_of(argument) or place, "Write '10 minutes'.")
+        lengths.append(Amount("time", micros, span_of(argument) or place))
+    on = Name(column.name, span_of(column) or place)
+    if function in ("session", "session_window"):
+        return WindowClause(place, session=lengths[0], on=on)
+    if function == "hop":
+        return WindowClause(place, range=lengths[1], slide=lengths[0], on=on, starts=True)
+    origin = Constant(value=lengths[2].value, dtype=None) if len(lengths) > 2 else None
+    slide = lengths[1] if len(lengths) > 1 else lengths[0]
+    return WindowClause(place, range=lengths[0], slide=slide, on=on, origin=origin, starts=True)
+
+
+def _micros(node: exp.Expr) -> int | None:
+    if not isinstance(node, Constant):
+        return None
+    value = node.value
+    if isinstance(value, str):
+        return parse_duration(value.lower().removeprefix("interval").strip())
+    if isinstance(value, dt.timedelta):
+        return value // dt.timedelta(microseconds=1)
+    return None
+
+
+def _is_star(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
+
+
+def _schema(items: tuple[tuple[str, Expr], ...]) -> Schema:
+    return Schema(tuple(Field(name, expr.dtype) for name, expr in items))
+
+
+def _rename(expr: Expr, renames: dict[str, str]) -> Expr:
+    columns: dict[str, Expr] = {}
     for part in walk(expr):
         if isinstance(part, Column) and part.name in renames:
             columns[part.name] = Column(renames[part.name], part.dtype)
