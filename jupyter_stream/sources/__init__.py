@@ -8,14 +8,29 @@ from jupyter_stream.core.schema import Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.file import FILE
 from jupyter_stream.sources.frame import FRAME
+from jupyter_stream.sources.generate import GENERATE
 from jupyter_stream.sources.options import GENERAL, check_known, did_you_mean
+from jupyter_stream.sources.pacing import check_rate, pace, parse_rate
 from jupyter_stream.sources.protocol import BATCH_ROWS, REJECTED, Chunk, Connector, Context, Request, Source
 from jupyter_stream.sources.python import PYTHON
+from jupyter_stream.sources.system import SYSTEM
 
-SOURCES: tuple[Connector, ...] = (FRAME, FILE, PYTHON)
+SOURCES: tuple[Connector, ...] = (FRAME, FILE, PYTHON, GENERATE, SYSTEM)
 """Every connector there is."""
 
-__all__ = ["BATCH_ROWS", "REJECTED", "SOURCES", "Chunk", "Connector", "Context", "Request", "Source", "open_source"]
+__all__ = [
+    "BATCH_ROWS",
+    "REJECTED",
+    "SOURCES",
+    "Chunk",
+    "Connector",
+    "Context",
+    "Request",
+    "Source",
+    "open_source",
+    "pace",
+    "parse_rate",
+]
 
 
 def open_source(uri: str, schema: Schema | None, options: Mapping[str, str], namespace: Mapping[str, object]) -> Source:
@@ -40,4 +55,6 @@ def open_source(uri: str, schema: Schema | None, options: Mapping[str, str], nam
         raise SourceError(f"There is no source '{scheme}://'.", hint=did_you_mean(scheme, by_scheme, exist))
     lower = {name.lower(): value for name, value in options.items()}
     check_known(lower, (*connector.options, *GENERAL), f"{connector.scheme}://")
-    return connector.open(Context(uri, schema, lower, namespace))
+    source = connector.open(Context(uri, schema, lower, namespace))
+    check_rate(lower.get("rate"), source.replayable, uri)
+    return source
