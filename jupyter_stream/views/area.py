@@ -38,4 +38,6 @@ class Area:
             {"xs": Ragged.of(closed_x), "ys": Ragged.of(closed_y), "color": drawn["color"], "alpha": alphas * 0.3},
         )
         y_axis = Axis(line.y.label, "number", min(0.0, line.y.low), max(0.0, line.y.high))
-        return Picture("plot", line.rows, line.x, y_axis, (fill, *line.layers), line.legend, line.watermark)
+        return Picture(
+            "plot", line.rows, line.x, y_axis, (fill, *line.layers), line.legend, line.provisional, line.watermark
+        )

@@ -45,7 +45,8 @@ class Bar:
              "color": data.point_colours(), "alpha": data.alphas()},
         )  # fmt: skip
         return Picture(
-            "plot", table_of(snapshot), axis, y_axis(data.y_label, data.y, zero=True), (boxes,), data.legend, watermark, note
+            "plot", table_of(snapshot), axis, y_axis(data.y_label, data.y, zero=True), (boxes,), data.legend,
+            data.provisional, watermark, note
         )  # fmt: skip
 
 

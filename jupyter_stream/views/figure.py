@@ -15,6 +15,7 @@ from bokeh.models import (
     DatetimeAxis,
     DatetimeTickFormatter,
     FactorRange,
+    Grid,
     HoverTool,
     LinearAxis,
     NumeralTickFormatter,
@@ -58,7 +59,7 @@ def _bare(axis: Axis) -> Axis:
     return Axis(axis.label, axis.kind)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=54)
 def _document(layers: tuple[LayerKind, ...], x: Axis, y: Axis) -> dict[str, Any]:
     # cached: building one takes 0.12 s, most of it Bokeh's checks
     plot = figure(
@@ -82,10 +83,11 @@ def _document(layers: tuple[LayerKind, ...], x: Axis, y: Axis) -> dict[str, Any]
         renderer = _glyph(plot, kind, source)
         if "row" in _GLYPH_COLUMNS[kind]:
             hovered.append(renderer)
-    plot.add_layout(_axis(x), "below")
-    plot.add_layout(_axis(y), "left")
-    plot.xgrid.visible = x.kind != "category"
-    plot.ygrid.visible = y.kind != "category"
+    for axis, side in ((x, "below"), (y, "left")):
+        drawn = _axis(axis)
+        plot.add_layout(drawn, side)
+        if axis.kind != "category":
+            plot.add_layout(Grid(axis=drawn, dimension=0 if side == "below" else 1, level="underlay"))
     plot.add_layout(
         Span(dimension="height", line_dash="dashed", line_width=1.5, name="watermark", visible=False, location=0)
     )
@@ -137,7 +139,7 @@ def _glyph(plot: Any, kind: LayerKind, source: ColumnDataSource) -> Any:
         return plot.patches("xs", "ys", source=source, fill_color="color", fill_alpha="alpha", line_color=None)
     if kind == "points":
         return plot.scatter(
-            "x", "y", source=source, size=6, fill_color="color", fill_alpha="alpha", line_color=None, hit_dilation=2
+            "x", "y", source=source, size=5, fill_color="color", fill_alpha="alpha", line_color=None, hit_dilation=2
         )
     return plot.quad(
         left="left", right="right", top="top", bottom="bottom", source=source, fill_color="color", fill_alpha="alpha",

@@ -12,7 +12,17 @@ from jupyter_stream.views import words
 from jupyter_stream.views.bar import step
 from jupyter_stream.views.colours import Colours
 from jupyter_stream.views.picture import Axis, Layer, Picture
-from jupyter_stream.views.points import extent, label_of, points, table_of, with_watermark
+from jupyter_stream.views.points import (
+    LIGHT,
+    SOLID,
+    categories,
+    extent,
+    label_of,
+    points,
+    short,
+    table_of,
+    with_watermark,
+)
 from jupyter_stream.views.roles import Roles
 
 MOST_SERIES: Final = 40
@@ -29,7 +39,7 @@ class Heatmap:
         """Cells; where two rows meet in one cell the newer is on top."""
         assert roles.x is not None and roles.by is not None
         data = points(snapshot, Roles(roles.chart, roles.x, roles.y[:1], roles.by), colours)
-        ordered = sorted(data.labels)
+        ordered = categories(snapshot.rows.get_column(roles.by))
         shown = ordered[:MOST_SERIES]
         place = {label: i for i, label in enumerate(reversed(shown))}
         level = np.array([place.get(label, -1) for label in data.labels], dtype=np.float64)[data.series]
@@ -44,12 +54,12 @@ class Heatmap:
         boxes = Layer(
             "boxes",
             {"left": x - width / 2, "right": x + width / 2, "bottom": level + 0.02, "top": level + 0.98,
-             "row": data.row[kept], "color": [SHADES[s] for s in shade], "alpha": data.alphas()[kept]},
+             "row": data.row[kept], "color": [SHADES[s] for s in shade], "alpha": np.where(data.final, SOLID, LIGHT)[kept]},
         )  # fmt: skip
         name = label_of(roles.y[0], snapshot, snapshot.rows)
         ends = ((f"{name}: {words.number(low)}", SHADES[0]), (words.number(high), SHADES[-1])) if len(y) else ()
         note = f"{MOST_SERIES} of {len(ordered):,} rows of cells" if len(ordered) > MOST_SERIES else None
         y_axis = Axis(
-            label_of(roles.by, snapshot, snapshot.rows), "category", 0, max(1, len(shown)), tuple(reversed(shown))
+            label_of(roles.by, snapshot, snapshot.rows), "category", 0, max(1, len(shown)), short(shown[::-1])
         )
-        return Picture("plot", table_of(snapshot), axis, y_axis, (boxes,), ends, watermark, note)
+        return Picture("plot", table_of(snapshot), axis, y_axis, (boxes,), ends, data.provisional, watermark, note)

@@ -212,7 +212,7 @@ class View {
     if (this.pausedShown !== head.state) { this.pauseButton.disabled = false; this.pausedShown = head.state; }
     this.pauseButton.style.display = this.stopButton.style.display = ended ? "none" : "";
     this.drawReadings(head.readings);
-    this.drawLegend(head.legend ?? []);
+    this.drawLegend(head);
     write(this.note, [head.note, head.hint].filter(Boolean).join(" · "));
     write(this.error, head.error ?? "");
     write(this.empty, head.empty ?? "");
@@ -242,12 +242,17 @@ class View {
     });
   }
 
-  drawLegend(entries) {
+  drawLegend(head) {
+    const entries = [...(head.legend ?? [])];
+    if (head.kind === "plot" && head.provisional) entries.push(["not final yet", "light"]);
+    if (head.kind === "plot" && head.watermark != null) entries.push(["watermark", "dashed"]);
     while (this.legend.children.length > entries.length) this.legend.lastChild.remove();
     entries.forEach(([label, colour], i) => {
       const el = this.legend.children[i] ?? make("span", "js-entry", this.legend);
       if (!el.firstChild) { make("span", "js-swatch", el); make("span", "js-series", el); }
-      el.children[0].style.background = colour;
+      const sign = colour === "light" || colour === "dashed";
+      el.children[0].style.background = sign ? "" : colour;
+      el.children[0].className = sign ? `js-swatch js-${colour}` : "js-swatch";
       write(el.children[1], label);
       el.title = label;
     });

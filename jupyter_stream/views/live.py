@@ -224,6 +224,7 @@ def _head(snapshot: Snapshot, drawn: Picture | None, wrong: str | None, rates: t
         ],
         "kind": drawn.kind if drawn else None, "legend": [list(entry) for entry in drawn.legend] if drawn else [],
         "note": drawn.note if drawn else None,
+        "provisional": drawn.provisional if drawn else False,
     }  # fmt: skip
     if drawn is not None:
         rows = drawn.rows

@@ -102,6 +102,7 @@ class Picture:
         y: vertical axis of a plot.
         layers: shapes of a plot, the first at the bottom.
         legend: (label, colour) pairs.
+        provisional: whether anything in it is drawn light because it is not final.
         watermark: where the dashed line of the low-watermark stands on x; None for none.
         note: one line under the chart ("30 of 412 bars"), None mostly.
     """
@@ -112,5 +113,6 @@ class Picture:
     y: Axis | None = None
     layers: tuple[Layer, ...] = ()
     legend: tuple[tuple[str, str], ...] = field(default=())
+    provisional: bool = False
     watermark: float | None = None
     note: str | None = None

@@ -18,6 +18,9 @@ from jupyter_stream.views.roles import Roles
 LIGHT = 0.38
 """Opacity of what is provisional."""
 SOLID = 1.0
+FAINT = 0.35
+"""Opacity of series without a colour of their own."""
+LONGEST_LABEL = 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +61,17 @@ class Points:
 
     def alphas(self) -> Floats:
         """The opacity of each point."""
-        return np.where(self.final, SOLID, LIGHT)
+        return np.where(self.final, SOLID, LIGHT) * np.where(self.named, 1.0, FAINT)
+
+    @property
+    def named(self) -> NDArray[np.bool_]:
+        """For each point whether its series has a colour of its own."""
+        return np.array([label in self.slots for label in self.labels], dtype=bool)[self.series]
+
+    @property
+    def provisional(self) -> bool:
+        """Whether any point is not final."""
+        return not bool(self.final.all())
 
     @property
     def legend(self) -> tuple[tuple[str, str], ...]:
@@ -118,15 +131,32 @@ def _axis(series: pl.Series, name: str, snapshot: Snapshot) -> tuple[Floats, Axi
         x = floats(series)
         low, high = extent(x)
         time = series.dtype in (pl.Datetime, pl.Date)
-        if low == high:
-            low, high = (low - 1000, high + 1000) if time else (low - 1, high + 1)
+        air = (high - low) * 0.012 or (1000.0 if time else 1.0)
+        low, high = low - air, high + air
         return x, Axis(f"{label} (UTC)" if time else label, "time" if time else "number", low, high)
-    text = words.cells(series)
-    factors = tuple(sorted(set(text)))
-    position = {f: i + 0.5 for i, f in enumerate(factors)}
-    return np.array([position[t] for t in text], dtype=np.float64), Axis(
-        label, "category", 0, max(1, len(factors)), factors
-    )
+    order = categories(series)
+    position = {text: i + 0.5 for i, text in enumerate(order)}
+    at = np.array([position[text] for text in words.cells(series)], dtype=np.float64)
+    return at, Axis(label, "category", 0, max(1, len(order)), short(order))
+
+
+def categories(series: pl.Series) -> list[str]:
+    """The distinct values of a column as text, in the order of the values: 2 before 10."""
+    distinct = series.unique()
+    if not (distinct.dtype.is_nested() or distinct.dtype == pl.Object):
+        distinct = distinct.sort()
+    return list(dict.fromkeys(words.cells(distinct)))
+
+
+def short(labels: list[str]) -> tuple[str, ...]:
+    """Labels that fit under an axis, still distinct: an axis takes no label twice."""
+    seen: dict[str, int] = {}
+    out = []
+    for label in labels:
+        cut = label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
+        seen[cut] = seen.get(cut, 0) + 1
+        out.append(cut if seen[cut] == 1 else f"{cut} ({seen[cut]})")
+    return tuple(out)
 
 
 def extent(values: Floats) -> tuple[float, float]:
@@ -155,7 +185,7 @@ def with_watermark(axis: Axis, snapshot: Snapshot, column: str) -> tuple[Axis, f
     width = axis.high - axis.low
     if not axis.low <= at <= axis.high + 0.25 * width:
         return axis, None
-    return Axis(axis.label, axis.kind, axis.low, max(axis.high, at + 0.01 * width)), at
+    return Axis(axis.label, axis.kind, axis.low, max(axis.high, at + 0.012 * width)), at
 
 
 def table_of(snapshot: Snapshot, rows: pl.DataFrame | None = None, final: pl.Series | None = None) -> Table:

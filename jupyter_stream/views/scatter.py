@@ -29,5 +29,12 @@ class Scatter:
             {"x": data.x, "y": data.y, "row": data.row, "color": data.point_colours(), "alpha": data.alphas() * 0.8},
         )
         return Picture(
-            "plot", table_of(snapshot), axis, y_axis(data.y_label, data.y, zero=False), (dots,), data.legend, watermark
+            "plot",
+            table_of(snapshot),
+            axis,
+            y_axis(data.y_label, data.y, zero=False),
+            (dots,),
+            data.legend,
+            data.provisional,
+            watermark,
         )

@@ -29,7 +29,8 @@ def svg(picture: Picture) -> str:
     left = _LEFT
     if picture.y.kind == "category":
         left = min(180, 24 + 7 * max((len(f) for f in picture.y.factors), default=0))
-    rows = _legend_rows(picture.legend)
+    entries = (*picture.legend, *((("not final yet", "#bbb"),) if picture.provisional else ()))
+    rows = _legend_rows((*entries, ("watermark", "")) if picture.watermark is not None else entries)
     top = _TOP + 17 * len(rows)
     height = HEIGHT + 17 * len(rows)
     frame = _Frame(picture.x, picture.y, left, top, WIDTH - _RIGHT, height - _BOTTOM)
@@ -206,7 +207,10 @@ def _legend(rows: list[list[tuple[str, str, int]]], left: int) -> str:
     for r, row in enumerate(rows):
         for label, colour, at in row:
             x, y = left + at, 14 + 17 * r
-            out.append(f'<rect x="{x}" y="{y - 8}" width="10" height="10" rx="2" fill="{colour}"/>')
+            if colour:
+                out.append(f'<rect x="{x}" y="{y - 8}" width="10" height="10" rx="2" fill="{colour}"/>')
+            else:
+                out.append(f'<path d="M{x + 6} {y - 9}v12" stroke="{_INK}" stroke-dasharray="3 2"/>')
             out.append(f'<text x="{x + 14}" y="{y + 1}">{_text(label, 24)}</text>')
     return "".join(out)
 
