@@ -2,4 +2,54 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from jupyter_stream.errors import EngineError, QueryError, SourceError, StreamError, UnsupportedError
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from jupyter_stream.query import Query
+    from jupyter_stream.session import Session
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "EngineError",
+    "Query",
+    "QueryError",
+    "Session",
+    "SourceError",
+    "StreamError",
+    "UnsupportedError",
+    "__version__",
+    "load_ipython_extension",
+    "unload_ipython_extension",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # the engine is imported when it is first asked for: `import jupyter_stream` alone stays quick
+    if name == "Session":
+        from jupyter_stream.session import Session
+
+        return Session
+    if name == "Query":
+        from jupyter_stream.query import Query
+
+        return Query
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """`%load_ext jupyter_stream`: `%%stream`, `%stream` and their completion."""
+    from jupyter_stream.magics import load_ipython_extension as load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """`%unload_ext jupyter_stream`: stops all queries and threads."""
+    from jupyter_stream.magics import unload_ipython_extension as unload
+
+    unload(shell)

@@ -24,6 +24,7 @@ class DistinctValues:
 
     extra = (VALUE,)
     needs_time = False
+    skips_nulls = True
 
     def __init__(self, answer: pl.Expr) -> None:
         self._answer = answer

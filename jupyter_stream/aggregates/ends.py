@@ -15,6 +15,7 @@ class TimedValue:
 
     extra: tuple[str, ...] = ()
     needs_time = True
+    skips_nulls = False
 
     def __init__(self, latest: bool) -> None:
         time, value = pl.col(TS), pl.col(VALUE)

@@ -26,6 +26,7 @@ class OrderedValue:
 
     extra: tuple[str, ...] = ()
     needs_time = False
+    skips_nulls = True
 
     def __init__(self, op: str) -> None:
         value = pl.col(VALUE)

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
+Array: TypeAlias = NDArray[Any]
 Op: TypeAlias = Literal["count", "sum", "min", "max"]
 Algebra: TypeAlias = Literal["distributive", "algebraic", "holistic"]
 Differential: TypeAlias = Literal["fully", "pseudo", "not"]
@@ -100,6 +100,10 @@ class FrameForm(Protocol):
     @property
     def needs_time(self) -> bool:
         """Whether it reads `$ts`."""
+
+    @property
+    def skips_nulls(self) -> bool:
+        """Whether rows whose first argument is NULL are left out."""
 
     def update(self) -> list[pl.Expr]:
         """Partial results of raw rows."""

@@ -28,6 +28,7 @@ class DecimalSum:
 
     extra: tuple[str, ...] = ()
     needs_time = False
+    skips_nulls = True
 
     def __init__(self, mean: bool) -> None:
         self._mean = mean

@@ -37,7 +37,12 @@ class PunctuationColumn:
     key: str | None = None
 
 
-Progress: TypeAlias = Watermark | Slack | PunctuationColumn
+@dataclass(frozen=True, slots=True)
+class Unpromised:
+    """Nothing is promised before the source ends: the times of `late(name)`."""
+
+
+Progress: TypeAlias = Watermark | Slack | PunctuationColumn | Unpromised
 
 
 @dataclass(frozen=True, slots=True)

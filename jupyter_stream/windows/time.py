@@ -7,8 +7,8 @@ ending at e, a multiple of the slide from the origin, holds e - range <= ts < e;
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd
 
+from jupyter_stream.core.messages import Int64s
 from jupyter_stream.core.time import show, show_duration
 
 
@@ -38,9 +38,71 @@ class TimeWindow:
         return (self.origin + shift) % self.slide
 
     @property
-    def pane(self) -> int:
-        """Length of a pane: every extent is a whole number of panes (thesis §6.2, Paned-WID)."""
-        return self.slide if self.range is None else gcd(self.range, self.slide)
+    def panes_per_slide(self) -> int:
+        """1 where extents are whole slides long, else 2: one pane up to where extents start, one from there.
+
+        The thesis cuts panes of length gcd(range, slide) (§6.2.1), of which there can be thousands; two unequal ones per
+        slide have the same boundaries that matter.
+        """
+        return 1 if self.range is None or self.range % self.slide == 0 else 2
+
+    @property
+    def slides(self) -> int:
+        """How many slides an extent reaches into, its range over its slide rounded up; 0 for a landmark."""
+        return 0 if self.range is None else -(-self.range // self.slide)
+
+    def pane(self, ts: Int64s) -> Int64s:
+        """The number of the pane each time is in; panes of extent k are `first_pane(k) <= pane < panes_per_slide * k`."""
+        offset = ts - self.phase if self.phase else ts
+        whole = offset // self.slide
+        if self.panes_per_slide == 1:
+            return whole
+        assert self.range is not None
+        second = (offset - whole * self.slide) >= (-self.range) % self.slide
+        return 2 * whole + second
+
+    def pane_start(self, pane: int) -> int:
+        """The first microsecond of a pane."""
+        if self.panes_per_slide == 1:
+            return self.phase + pane * self.slide
+        assert self.range is not None
+        return self.phase + pane // 2 * self.slide + (pane % 2) * ((-self.range) % self.slide)
+
+    def pane_of(self, ts: int) -> int:
+        """The pane of one time."""
+        whole, rest = divmod(ts - self.phase, self.slide)
+        if self.panes_per_slide == 1:
+            return whole
+        assert self.range is not None
+        return 2 * whole + (rest >= (-self.range) % self.slide)
+
+    def end(self, k: int) -> int:
+        """Where extent k ends, microseconds."""
+        return self.phase + k * self.slide
+
+    def closed(self, punctuation: int) -> int:
+        """The last extent that is final at a punctuation: its end is not beyond it."""
+        return (punctuation - self.phase) // self.slide
+
+    def first_pane(self, k: int) -> int | None:
+        """The first pane of extent k, None for a landmark."""
+        if self.range is None:
+            return None
+        if self.panes_per_slide == 1:
+            return k - self.slides
+        return 2 * (k - self.slides) + 1
+
+    def first_extent(self, pane: int) -> int:
+        """The first extent that holds the pane (if any does: see `last_extent`)."""
+        return pane // self.panes_per_slide + 1
+
+    def last_extent(self, pane: int) -> int | None:
+        """The last extent that holds the pane, None for a landmark; less than `first_extent` if none does."""
+        if self.range is None:
+            return None
+        if self.panes_per_slide == 1:
+            return pane + self.slides
+        return (pane - 1) // 2 + self.slides
 
     def __str__(self) -> str:
         head = "RANGE ALL" if self.range is None else f"RANGE {show_duration(self.range).upper()}"

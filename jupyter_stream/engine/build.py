@@ -1,0 +1,213 @@
+"""From a bound logical plan to operators. One visitor; every node that can be run in the kernel has a case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from jupyter_stream import aggregates
+from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.engine.progress import Boundary
+from jupyter_stream.errors import UnsupportedError
+from jupyter_stream.functions.expression import Expr
+from jupyter_stream.operators.filter import Filter as FilterOperator
+from jupyter_stream.operators.meld import Meld
+from jupyter_stream.operators.named import Named
+from jupyter_stream.operators.project import Project as ProjectOperator
+from jupyter_stream.operators.protocol import Operator
+from jupyter_stream.operators.retime import Retime
+from jupyter_stream.operators.ticker import Ticker
+from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
+from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Query, Scan, Union
+from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.windows import LifetimeWindow, TimeWindow
+
+
+@dataclass(eq=False)
+class Step:
+    """An operator in its place.
+
+    Attributes:
+        operator: what it does.
+        target: the step its output goes to and the input there; None for the last.
+        inputs: the steps (or streams) that feed it, for EXPLAIN.
+    """
+
+    operator: Operator
+    target: Target | None
+    inputs: list[Step | Entry] = field(default_factory=list)
+
+    @property
+    def control(self) -> ControlTable:
+        """The operator's control table."""
+        return self.operator.control
+
+
+@dataclass(frozen=True)
+class Target:
+    """An input of a step."""
+
+    step: Step
+    port: int
+
+
+@dataclass(eq=False)
+class Entry:
+    """Where a stream enters.
+
+    Attributes:
+        stream: which one.
+        target: where its rows go; None if straight to the result.
+        boundary: from which time on rows miss no final answer, given a punctuation.
+    """
+
+    stream: StreamDef
+    target: Target | None
+    boundary: Boundary
+
+
+@dataclass
+class Graph:
+    """The operators of one query."""
+
+    entries: list[Entry] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+
+
+def nothing_is_final(punctuation: int) -> int:
+    """The boundary of a plan that gives no answer late rows could miss: a selection passes them on."""
+    return MIN_TIME
+
+
+def everything_is_final(punctuation: int) -> int:
+    """The boundary of a plan whose answers at every instant before the punctuation are final."""
+    return punctuation
+
+
+def build(query: Query) -> Graph:
+    """Operators for a query. Raises `UnsupportedError` for what can't be run in the kernel."""
+    graph = Graph()
+    _Builder(graph, query).visit(query.plan, None, nothing_is_final, _ticks(query))
+    graph.steps.reverse()
+    return graph
+
+
+def _ticks(query: Query) -> int | None:
+    return query.emit.interval if query.emit.mode == "every" else None
+
+
+class _Builder:
+    def __init__(self, graph: Graph, query: Query) -> None:
+        self._graph = graph
+        self._tick_pending = _ticks(query)
+
+    def _step(self, operator: Operator, target: Target | None) -> Target:
+        step = Step(operator, target)
+        self._graph.steps.append(step)
+        if target is not None:
+            target.step.inputs.append(step)
+        return Target(step, 0)
+
+    def visit(self, plan: Plan, target: Target | None, boundary: Boundary, ticks: int | None) -> None:
+        """Add the operators of a plan. `ticks`: the EMIT interval, while no base of FROM to place the ticker at was met."""
+        match plan:
+            case Filter():
+                self.visit(plan.input, self._step(FilterOperator(plan.predicate), target), boundary, ticks)
+            case Project():
+                self.visit(plan.input, self._step(ProjectOperator(plan.items), target), boundary, ticks)
+            case Derived():
+                self.visit(plan.input, self._step(Named(plan.name), target), boundary, ticks)
+            case Union():
+                at = self._ticker(target, ticks)
+                meld = self._step(Meld(len(plan.parts), plan.schema.names), at)
+                for port, part in enumerate(plan.parts):
+                    self.visit(part, Target(meld.step, port), boundary, None)
+            case Scan():
+                at = self._ticker(target, ticks)
+                entry = Entry(plan.stream, at, boundary)
+                self._graph.entries.append(entry)
+                if at is not None:
+                    at.step.inputs.append(entry)
+            case Aggregate(window=TimeWindow()):
+                self._window_aggregate(plan, target, ticks)
+            case Aggregate(window=LifetimeWindow()):
+                self._relation_aggregate(plan, target)
+            case _:
+                raise UnsupportedError(f"{type(plan).__name__} can't be run in the kernel yet")
+
+    def _ticker(self, target: Target | None, ticks: int | None) -> Target | None:
+        return target if ticks is None else self._step(Ticker(ticks), target)
+
+    def _window_aggregate(self, plan: Aggregate, target: Target | None, ticks: int | None) -> None:
+        assert isinstance(plan.window, TimeWindow)
+        outermost = self._tick_pending is not None
+        self._tick_pending = None
+        below = ticks
+        if not outermost and ticks is not None:
+            # an aggregate of an aggregate: the inner one's final rows are this stream
+            target, below = self._ticker(target, ticks), None
+        inputs, calls = _inputs(plan)
+        operator = WindowAggregate(
+            WindowAggregateConfig(
+                plan.window, _keys(plan), inputs, calls, integer_time=_integer_time(plan), provisional=outermost
+            )
+        )
+        at = self._step(operator, target)
+        boundary: Boundary = operator.boundary
+        if plan.window.on is not None:
+            at = self._step(Retime(plan.window.on), at)
+            boundary = nothing_is_final
+        self.visit(plan.input, at, boundary, below)
+
+    def _relation_aggregate(self, plan: Aggregate, target: Target | None) -> None:
+        assert isinstance(plan.window, LifetimeWindow)
+        from jupyter_stream.operators.relation_aggregate import RelationAggregate, RelationAggregateConfig
+
+        inputs, calls = _inputs(plan)
+        at = self._step(RelationAggregate(RelationAggregateConfig(plan.window, _keys(plan), inputs, calls)), target)
+        boundary: Boundary = everything_is_final
+        if plan.window.on is not None:
+            at = self._step(Retime(plan.window.on), at)
+            boundary = nothing_is_final
+        self.visit(plan.input, at, boundary, None)
+
+
+def _keys(plan: Aggregate) -> tuple[tuple[str, Expr, pl.DataType], ...]:
+    return tuple((name, expr, expr.dtype) for name, expr in plan.keys)
+
+
+def _inputs(plan: Aggregate) -> tuple[tuple[Expr, ...], tuple[GroupAggregate, ...]]:
+    """Each distinct argument and FILTER condition once, and the aggregates over them."""
+    inputs: dict[Expr, int] = {}
+    calls = []
+    for call in plan.aggregates:
+        function = aggregates.find(call.function)
+        assert function is not None
+        calls.append(
+            GroupAggregate(
+                function,
+                function.form([a.dtype for a in call.args], call.distinct, call.parameters),
+                tuple(inputs.setdefault(a, len(inputs)) for a in call.args),
+                None if call.where is None else inputs.setdefault(call.where, len(inputs)),
+                call.dtype,
+                call.name,
+            )
+        )
+    return tuple(inputs), tuple(calls)
+
+
+def _integer_time(plan: Plan) -> bool:
+    """Whether the progressing attribute below is an integer."""
+    match plan:
+        case Aggregate(window=window) if window.on is not None:
+            field = plan.input.schema.find(window.on)
+            return field is not None and field.dtype.is_integer()
+        case Scan(stream=stream):
+            field = stream.schema.find(stream.time.column or "")
+            return field is not None and field.dtype.is_integer()
+        case Union(parts=parts):
+            return _integer_time(parts[0])
+    return _integer_time(plan.inputs[0])

@@ -1,0 +1,262 @@
+"""The engine thread: owns every operator and all state. Others put commands on its queue and read what it publishes."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import TypeVar
+
+import polars as pl
+
+from jupyter_stream.core.messages import LATE_ID, TS, Batch, Failed, Message, Missed
+from jupyter_stream.core.schema import Schema
+from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.engine.feed import Feed
+from jupyter_stream.engine.pipeline import Pipeline
+from jupyter_stream.engine.progress import late_rows
+from jupyter_stream.engine.side import SideStream
+from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.plan.logical import streams
+from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
+from jupyter_stream.schedulers import RoundRobin, Scheduler
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_CLOCK_LOOK = 0.05
+"""Seconds between looks for enabling time stamps while nothing arrives."""
+
+ERRORS_SCHEMA = Schema.of((("raw", pl.String()), ("reason", pl.String())))
+
+
+class Engine:
+    """Runs pipelines over feeds.
+
+    Args:
+        scheduler: which input is served next.
+        side: gives the side stream `late` or `errors` of a stream.
+    """
+
+    def __init__(self, side: Callable[[str, str], SideStream], scheduler: Scheduler | None = None) -> None:
+        self._scheduler = scheduler or RoundRobin()
+        self._side = side
+        self._commands: deque[Callable[[], None]] = deque()
+        self._wake = threading.Condition()
+        self._signalled = False
+        self._closing = False
+        self._thread: threading.Thread | None = None
+        self._feeds: list[Feed] = []
+        self._live: dict[str, Feed] = {}
+        self._stash: pl.DataFrame | None = None
+        self._callbacks: queue.SimpleQueue[tuple[Callable[[pl.DataFrame], None], pl.DataFrame] | None] = (
+            queue.SimpleQueue()
+        )
+        self._caller: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    # -- from other threads ------------------------------------------------------------------------------------------
+
+    def submit(self, command: Callable[[], T]) -> Future[T]:
+        """Have the engine's thread do something between two batches."""
+        future: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(command())
+            except BaseException as error:
+                future.set_exception(error)
+
+        self._start()
+        with self._wake:
+            self._commands.append(run)
+            self._signalled = True
+            self._wake.notify()
+        return future
+
+    def launch(self, pipelines: Iterable[Pipeline]) -> None:
+        """Start queries together: those on one replayable stream read it once, live streams are shared with all."""
+        self.submit(lambda: self._launch(list(pipelines))).result()
+
+    def listen(self, pipeline: Pipeline, callback: Callable[[pl.DataFrame], None]) -> None:
+        """Call back with each frame of answers, in a thread of its own that a slow callback holds up alone."""
+        with self._lock:
+            if self._caller is None:
+                self._caller = threading.Thread(target=self._call_back, name="jupyter-stream callbacks", daemon=True)
+                self._caller.start()
+        self.submit(lambda: pipeline.listeners.append(lambda frame: self._callbacks.put((callback, frame)))).result()
+
+    def close(self) -> None:
+        """Stop all queries and threads, within a second."""
+        self._closing = True
+        self.signal()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(1.0)
+        self._callbacks.put(None)
+
+    def signal(self) -> None:
+        """There is something to do."""
+        with self._wake:
+            self._signalled = True
+            self._wake.notify()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._loop, name="jupyter-stream engine", daemon=True)
+                self._thread.start()
+
+    def _call_back(self) -> None:
+        while (item := self._callbacks.get()) is not None:
+            callback, frame = item
+            try:
+                callback(frame)
+            except Exception:
+                log.exception("a callback failed")
+
+    # -- the engine's thread -----------------------------------------------------------------------------------------
+
+    def _loop(self) -> None:
+        while not self._closing:
+            while self._commands:
+                self._commands.popleft()()
+            ready = [f for f in self._feeds if f.ready and not any(r.full for r in f.readers)]
+            if ready:
+                self._serve(self._scheduler.choose(ready))
+                continue
+            clocked = [f for f in self._feeds if f.needs_clock]
+            for feed in clocked:
+                value = feed.enabling_time()
+                if value is not None:
+                    self._broadcast(feed, feed.ingest.advance(value))
+            with self._wake:
+                if not self._signalled:
+                    self._wake.wait(_CLOCK_LOOK if clocked else None)
+                self._signalled = False
+        for feed in self._feeds:
+            feed.stop()
+            for reader in list(feed.readers):
+                reader.finish("stopped")
+
+    def _serve(self, feed: Feed) -> None:
+        frame, refused, last = feed.take()
+        if refused is not None:
+            self._side("errors", feed.stream.name).add(refused.select(ERRORS_SCHEMA.names))
+        if frame is not None:
+            self._broadcast(feed, feed.ingest.take(frame))
+        if last:
+            if feed.error is not None:
+                for reader in list(feed.readers):
+                    reader.finish("failed", feed.error)
+            else:
+                self._broadcast(feed, feed.ingest.end())
+        self._retire()
+
+    def _broadcast(self, feed: Feed, messages: Iterable[Message]) -> None:
+        for message in messages:
+            if isinstance(message, Failed):
+                self._failed(feed.stream.name, message)
+                continue
+            if isinstance(message, Batch):
+                self._stash = late_rows(message)
+            for reader in list(feed.readers):
+                reader.accept(feed, message)
+        feed.control.low_watermark = feed.ingest.frontier.value
+
+    def _retire(self) -> None:
+        """Stop feeds nobody reads any more."""
+        for feed in list(self._feeds):
+            if not feed.readers or feed.ended:
+                feed.stop()
+                self._feeds.remove(feed)
+                if self._live.get(feed.stream.name) is feed:
+                    del self._live[feed.stream.name]
+
+    def _launch(self, pipelines: list[Pipeline]) -> None:
+        fresh: dict[StreamDef, list[Pipeline]] = {}
+        for pipeline in pipelines:
+            for stream in streams(pipeline.query.plan):
+                live = None if stream.source.replayable else self._live.get(stream.name)
+                if live is not None and live.stream is stream and not live.ended:
+                    pipeline.attach(live)
+                    if live.ingest.frontier.value != MIN_TIME:
+                        for message in live.ingest.repeat():
+                            pipeline.accept(live, message)
+                else:
+                    fresh.setdefault(stream, []).append(pipeline)
+        for stream, readers in fresh.items():
+            feed = Feed(stream, _columns(stream, readers), _numbered(readers), self.signal)
+            for pipeline in readers:
+                pipeline.attach(feed)
+            self._feeds.append(feed)
+            if not stream.source.replayable:
+                self._live[stream.name] = feed
+            feed.start()
+
+    def end(self, pipeline: Pipeline) -> None:
+        """Stop a query (a command)."""
+        pipeline.finish("stopped")
+        self._retire()
+
+    # -- what didn't go through --------------------------------------------------------------------------------------
+
+    def missed(self, feed: Feed, pipeline: Pipeline, message: Missed) -> None:
+        """Late rows of the batch under way missed answers: keep them under the names of their streams."""
+        if self._stash is None:
+            return
+        ids = pl.DataFrame(
+            {
+                LATE_ID: message.late_ids,
+                "missed": pl.Series(message.missed, dtype=pl.Int64)
+                if message.missed is not None
+                else pl.Series([None] * message.late_ids.size, dtype=pl.Int64),
+            }
+        )
+        for name, rows in [(feed.stream.name, self._full(feed, message)), *pipeline.named_late()]:
+            found = ids.join(rows, on=LATE_ID, how="inner", maintain_order="left")
+            side = self._side("late", name)
+            found = found.with_columns(pl.col("$broken").cast(side.schema.polars()["punctuation"]).alias("punctuation"))
+            found = found.select(side.schema.names)
+            side.add(found)
+            if name == feed.stream.name:
+                pipeline.late_frames.append(found)
+
+    def _full(self, feed: Feed, message: Missed) -> pl.DataFrame:
+        """The late rows with all columns of their stream, fetched again where the reader left some out."""
+        assert self._stash is not None
+        if feed.columns is None:
+            return self._stash
+        stash = self._stash.filter(pl.col(LATE_ID).is_in(pl.Series(message.late_ids).implode()))
+        rows: pl.DataFrame = feed.stream.source.pick(stash.get_column(LATE_ID).to_numpy() - 1)  # type: ignore[attr-defined]
+        return rows.with_columns(stash.get_column(LATE_ID), stash.get_column("$broken"), stash.get_column(TS))
+
+    def failed(self, stream: str, message: Failed) -> None:
+        """Rows an expression failed on."""
+        self._failed(stream, message)
+
+    def _failed(self, stream: str, message: Failed) -> None:
+        columns = [c for c in message.frame.columns if not c.startswith("$")]
+        if columns:
+            raw = message.frame.select(pl.struct(columns).struct.json_encode().alias("raw")).get_column("raw")
+        else:
+            raw = pl.Series("raw", [""] * message.frame.height)
+        self._side("errors", stream).add(pl.DataFrame([raw, message.reasons.cast(pl.String).alias("reason")]))
+
+
+def _columns(stream: StreamDef, pipelines: list[Pipeline]) -> tuple[str, ...] | None:
+    """The columns the queries need, where the source can leave others out without changing what is refused."""
+    if not getattr(stream.source, "prunable", False):
+        return None
+    wanted: set[str] = set()
+    for pipeline in pipelines:
+        wanted |= needed_columns(pipeline.query.plan)[stream.name]
+    columns = tuple(n for n in stream.schema.names if n in wanted)
+    return None if len(columns) == len(stream.schema) or not columns else columns
+
+
+def _numbered(pipelines: list[Pipeline]) -> bool:
+    return any(reads_row_numbers(p.query.plan) for p in pipelines)

@@ -1,0 +1,201 @@
+"""A source being read: its thread, and the bounded queue between that thread and the engine's. Back-pressure, never loss."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+import polars as pl
+
+from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.messages import TS, Message
+from jupyter_stream.core.snapshot import State
+from jupyter_stream.engine.progress import Ingest
+from jupyter_stream.errors import StreamError
+from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.sources.pacing import pace, parse_rate
+from jupyter_stream.sources.protocol import BATCH_ROWS, Request
+
+log = logging.getLogger(__name__)
+
+_QUEUED_ROWS = 4 * BATCH_ROWS
+
+
+class Reader(Protocol):
+    """What takes rows from a feed: a running query."""
+
+    paused: bool
+
+    @property
+    def full(self) -> bool:
+        """Whether it can take no more for now."""
+
+    def accept(self, feed: Feed, message: Message) -> None:
+        """A message of the stream."""
+
+    def finish(self, state: State, error: str | None = None) -> None:
+        """There will be no more."""
+
+
+class Feed:
+    """One reading of one source.
+
+    Args:
+        stream: the declaration.
+        columns: the columns its readers need, None for all.
+        numbered: whether a reader needs arrival numbers.
+        wake: called when there is something to take.
+    """
+
+    def __init__(
+        self, stream: StreamDef, columns: tuple[str, ...] | None, numbered: bool, wake: Callable[[], None]
+    ) -> None:
+        self.stream = stream
+        self.columns = columns
+        self.ingest = Ingest(stream, numbered)
+        self.readers: list[Reader] = []
+        self.control = ControlTable(f"scan {stream.name}")
+        self.rejected = 0
+        self.error: str | None = None
+        self.ended = False
+        self._wake = wake
+        self._request = Request(columns)
+        self._queue: deque[pl.DataFrame] = deque()
+        self._refused: deque[pl.DataFrame] = deque()
+        self._queued = 0
+        self._exhausted = False
+        self._changed = threading.Condition()
+        self._stamp = 0
+        self._stamped = stream.time.kind != "external"
+        self._last_arrival = time.monotonic()
+        self._thread = threading.Thread(target=self._read, name=f"jupyter-stream source {stream.name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin reading."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Lose interest; the thread ends soon."""
+        self._request.stop.set()
+        with self._changed:
+            self._changed.notify_all()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was told to stop."""
+        return self._request.stop.is_set()
+
+    @property
+    def low_watermark(self) -> int:
+        """Its punctuation."""
+        return self.ingest.frontier.value
+
+    @property
+    def paused(self) -> bool:
+        """Whether none of its readers takes input now."""
+        return bool(self.readers) and all(r.paused for r in self.readers)
+
+    # -- the source's thread -----------------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        stream, stop = self.stream, self._request.stop
+        try:
+            chunks = stream.source.read(self._request)  # type: ignore[attr-defined]  # a Source; the catalog knows a part
+            rate = parse_rate(stream.options["rate"]) if "rate" in stream.options else None
+            for chunk in pace(chunks, rate, stream.time.column, stop):
+                if chunk.rejected is not None and chunk.rejected.height:
+                    with self._changed:
+                        self._refused.append(chunk.rejected)
+                self._put(chunk.frame)
+                if stop.is_set():
+                    break
+        except StreamError as error:
+            self.error = str(error)
+        except Exception as error:
+            log.exception("source %s failed", self.stream.name)
+            self.error = f"{type(error).__name__}: {error}"
+        with self._changed:
+            self._exhausted = True
+        self._wake()
+
+    def _put(self, frame: pl.DataFrame) -> None:
+        with self._changed:
+            while self._queued >= _QUEUED_ROWS and not self._request.stop.is_set():
+                self._changed.wait()
+            if frame.height:
+                if self._stamped:
+                    frame = frame.with_columns(pl.lit(self._now(), dtype=pl.Int64).alias(TS))
+                self._queue.append(frame)
+                self._queued += frame.height
+                self._last_arrival = time.monotonic()
+            self.control.extra["queued_rows"] = self._queued
+        self._wake()
+
+    def _now(self) -> int:
+        """The system clock in microseconds; never goes back."""
+        self._stamp = max(self._stamp, time.time_ns() // 1000)
+        return self._stamp
+
+    # -- the engine's thread -----------------------------------------------------------------------------------------
+
+    @property
+    def ready(self) -> bool:
+        """Whether `take` has something to give."""
+        return not self.paused and not self.ended and (bool(self._queue) or bool(self._refused) or self._exhausted)
+
+    def take(self) -> tuple[pl.DataFrame | None, pl.DataFrame | None, bool]:
+        """What has arrived: rows (a trickle's frames joined up to a batch), refused records, whether that was all."""
+        with self._changed:
+            frames: list[pl.DataFrame] = []
+            rows = 0
+            while self._queue and (not frames or rows + self._queue[0].height <= BATCH_ROWS):
+                frame = self._queue.popleft()
+                frames.append(frame)
+                rows += frame.height
+            self._queued -= rows
+            refused = list(self._refused)
+            self._refused.clear()
+            last = self._exhausted and not self._queue
+            self.control.extra["queued_rows"] = self._queued
+            self._changed.notify_all()
+        self.control.rows_in += rows
+        self.control.batches_in += bool(frames)
+        if last:
+            self.ended = True
+        joined = None
+        if frames:
+            joined = frames[0] if len(frames) == 1 else pl.concat(frames)
+        bad = pl.concat(refused) if refused else None
+        if bad is not None:
+            self.rejected += bad.height
+        return joined, bad, last
+
+    def enabling_time(self) -> int | None:
+        """For an idle stream that goes by a clock: a time no later row will be before. On demand [stream-mill §4]."""
+        if self.ended or self.paused or self._exhausted:
+            return None
+        timeout = self.stream.time.idle_timeout
+        if self._stamped:
+            with self._changed:
+                return None if self._queue else self._now()
+        if timeout is None or self.stream.source.replayable:
+            return None
+        with self._changed:
+            if self._queue or time.monotonic() - self._last_arrival < timeout / 1e6:
+                return None
+        return time.time_ns() // 1000 - self._skew()
+
+    def _skew(self) -> int:
+        progress = self.stream.time.progress
+        return getattr(progress, "delay", 0)
+
+    @property
+    def needs_clock(self) -> bool:
+        """Whether the engine should look for enabling time stamps."""
+        return not self.ended and (
+            self._stamped or (self.stream.time.idle_timeout is not None and not self.stream.source.replayable)
+        )

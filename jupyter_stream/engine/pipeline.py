@@ -1,0 +1,241 @@
+"""One running query: its operators, what flows through them, what becomes of answers, late rows and errors.
+
+All methods but the properties are called by the engine's thread alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+
+import polars as pl
+
+from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.messages import Batch, Failed, Message, Missed, Punctuation, Tick
+from jupyter_stream.core.snapshot import State
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.engine.build import Entry, Graph, Target, build
+from jupyter_stream.engine.feed import Feed
+from jupyter_stream.engine.relation import Relation
+from jupyter_stream.engine.results import Results
+from jupyter_stream.operators.named import Named
+from jupyter_stream.plan.logical import Query
+
+log = logging.getLogger(__name__)
+
+_BACKLOG_ROWS = 2_000_000
+
+OnMissed = Callable[[Feed, "Pipeline", Missed], None]
+OnFailed = Callable[[str, Failed], None]
+
+
+class Pipeline:
+    """A query's operators, fed by feeds.
+
+    Args:
+        name: the query's name.
+        query: what it computes.
+        keep: result rows kept.
+        on_missed: told of late rows that missed an answer.
+        on_failed: told of rows an expression failed on, with the stream's name.
+    """
+
+    def __init__(self, name: str, query: Query, keep: int, on_missed: OnMissed, on_failed: OnFailed) -> None:
+        self.name = name
+        self.query = query
+        self.graph: Graph = build(query)
+        self.feeds: dict[Feed, list[Entry]] = {}
+        schema = query.plan.schema
+        self.relation = Relation(schema, keep) if query.relation else None
+        self.results = self.relation or Results(schema, keep, query.emit.mode != "final")
+        self.listeners: list[Callable[[pl.DataFrame], None]] = []
+        self.state: State = "waiting"
+        self.error: str | None = None
+        self.paused = False
+        self.started = time.time()
+        self.ended: float | None = None
+        self.late = 0
+        self.failed_rows = 0
+        self.ticks = 0
+        self.late_frames: deque[pl.DataFrame] = deque(maxlen=10_000)
+        self._on_missed = on_missed
+        self._on_failed = on_failed
+        self._backlog: deque[tuple[Feed, Message]] = deque()
+        self._backlog_rows = 0
+        self._reached: dict[Entry, int] = dict.fromkeys(self.graph.entries, MIN_TIME)
+        self._feed: Feed | None = None
+        self._ending = False
+        self.sink = ControlTable("result")
+        self.changes = 0
+        self.done = threading.Event()
+
+    # -- wiring ------------------------------------------------------------------------------------------------------
+
+    def attach(self, feed: Feed) -> None:
+        """Take rows of that feed wherever its stream enters."""
+        entries = [e for e in self.graph.entries if e.stream is feed.stream]
+        self.feeds[feed] = entries
+        feed.readers.append(self)
+        feed.ingest.boundaries.extend(e.boundary for e in entries)
+
+    def detach(self) -> None:
+        """Take no more rows."""
+        for feed, entries in self.feeds.items():
+            if self in feed.readers:
+                feed.readers.remove(self)
+                for entry in entries:
+                    feed.ingest.boundaries.remove(entry.boundary)
+
+    @property
+    def running(self) -> bool:
+        """Whether more answers may come."""
+        return self.ended is None
+
+    @property
+    def full(self) -> bool:
+        """Whether it can hold no more input while it is paused."""
+        return self._backlog_rows >= _BACKLOG_ROWS
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    def accept(self, feed: Feed, message: Message) -> None:
+        """A message of a feed; held back while paused."""
+        if not self.running:
+            return
+        if self.paused:
+            self._backlog.append((feed, message))
+            if isinstance(message, Batch):
+                self._backlog_rows += message.rows
+            return
+        self._run(feed, message)
+
+    def pause(self) -> None:
+        """Hold input back until `resume`."""
+        self.paused = True
+        self.changes += 1
+
+    def resume(self) -> None:
+        """Catch up with what was held back."""
+        self.paused = False
+        self.changes += 1
+        backlog, self._backlog, self._backlog_rows = self._backlog, deque(), 0
+        for feed, message in backlog:
+            self.accept(feed, message)
+
+    def _run(self, feed: Feed, message: Message) -> None:
+        self._feed = feed
+        if isinstance(message, Punctuation) and message.value == MAX_TIME and message.key is None:
+            for entry in self.feeds[feed]:
+                self._reached[entry] = MAX_TIME
+            self._ending = all(v == MAX_TIME for v in self._reached.values())
+        try:
+            for entry in self.feeds[feed]:
+                if isinstance(message, Punctuation) and message.key is None:
+                    self._reached[entry] = max(self._reached[entry], message.value)
+                self._deliver(entry.target, message)
+        except Exception as error:
+            log.exception("query %s failed", self.name)
+            self.finish("failed", f"{type(error).__name__}: {error} (a fault of ours; the log has the details)")
+            return
+        if all(v == MAX_TIME for v in self._reached.values()):
+            self.finish("finished")
+
+    @property
+    def low_watermark(self) -> int:
+        """The least punctuation of its inputs."""
+        return min(self._reached.values(), default=MIN_TIME)
+
+    # -- through the operators ---------------------------------------------------------------------------------------
+
+    def _deliver(self, target: Target | None, message: Message) -> None:
+        if isinstance(message, Missed):
+            self.late += message.late_ids.size
+            assert self._feed is not None
+            self._on_missed(self._feed, self, message)
+            return
+        if isinstance(message, Failed):
+            self.failed_rows += message.frame.height
+            assert self._feed is not None
+            self._on_failed(self._feed.stream.name, message)
+            return
+        if target is None:
+            self._answer(message)
+            return
+        operator, control = target.step.operator, target.step.control
+        out: Iterable[Message]
+        if isinstance(message, Batch):
+            control.rows_in += message.rows
+            control.batches_in += 1
+            out = operator.on_batch(target.port, message)
+        elif isinstance(message, Punctuation):
+            out = operator.on_punctuation(target.port, message)
+        else:
+            out = operator.on_tick(message)
+        messages = iter(out)
+        onward = target.step.target
+        while True:
+            began = time.perf_counter_ns()
+            made = next(messages, None)
+            control.nanoseconds += time.perf_counter_ns() - began
+            if made is None:
+                return
+            if isinstance(made, Batch):
+                control.rows_out += made.rows
+            self._deliver(onward, made)
+
+    def _answer(self, message: Message) -> None:
+        if isinstance(message, Tick):
+            self.ticks += 1
+            return
+        if isinstance(message, Punctuation):
+            self.sink.low_watermark = message.value
+            if self.relation is not None and self._ending:
+                # the operator says once that it has passed the last input time: what follows are expirations
+                self.relation.freeze()
+            return
+        assert isinstance(message, Batch)
+        frame = message.frame
+        if self.relation is not None:
+            added = self.relation.change(frame)
+        else:
+            assert isinstance(self.results, Results)
+            added = self.results.add(frame, message.provisional)
+        self.sink.rows_in += added.height
+        if self.state == "waiting":
+            self.state = "running"
+        for listener in self.listeners:
+            listener(added)
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    def finish(self, state: State, error: str | None = None) -> None:
+        """No more answers will come."""
+        if not self.running:
+            return
+        self.detach()
+        self.state = state
+        self.error = error
+        self.ended = time.time()
+        self._backlog.clear()
+        self._backlog_rows = 0
+        self.results.close()
+        self.changes += 1
+        self.done.set()
+
+    # -- for people --------------------------------------------------------------------------------------------------
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of operator state."""
+        return sum(s.control.bytes for s in self.graph.steps) if self.running else 0
+
+    def named_late(self) -> list[tuple[str, pl.DataFrame]]:
+        """Late rows of the batch under way, under the names of the derived streams they went through."""
+        return [
+            (s.operator.stream, s.operator.late)
+            for s in self.graph.steps
+            if isinstance(s.operator, Named) and s.operator.late is not None
+        ]

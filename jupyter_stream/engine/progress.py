@@ -1,0 +1,265 @@
+"""From records to rows of a stream: event time, arrival numbers, punctuation, and who is late, judged row by row.
+
+The only place where a stream's declaration of progress meets its rows (stream-mill paper §3; thesis §8.1).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import polars as pl
+
+from jupyter_stream.core.messages import BROKEN, LATE_ID, ROW, TS, Batch, Failed, Int64s, Message, Punctuation, ints
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, Watermark
+
+Boundary = Callable[[int], int]
+"""Given a punctuation, the time from which on rows miss no final answer of one reader."""
+
+
+class Frontier:
+    """How far a stream has got, and which of its rows broke what was promised."""
+
+    def __init__(self) -> None:
+        self.value = MIN_TIME
+        self.newest = MIN_TIME
+
+    def take(self, ts: Int64s, boundary: Boundary) -> Int64s | None:
+        """Note the times of rows in arrival order.
+
+        Returns:
+            For each row the punctuation it broke, MIN_TIME where none; None if no row missed anything that `boundary`
+            calls final.
+        """
+        self.newest = max(self.newest, int(ts.max()))
+        return None
+
+
+class DelayFrontier(Frontier):
+    """`max(ts) - delay`."""
+
+    def __init__(self, delay: int) -> None:
+        super().__init__()
+        self._delay = delay
+
+    def take(self, ts: Int64s, boundary: Boundary) -> Int64s | None:
+        before, reached = self.newest, self.value
+        low = int(ts.min())
+        self.newest = max(before, int(ts.max()))
+        self.value = max(self.value, self.newest - self._delay)
+        final = boundary(self.value)
+        if low >= final:
+            return None
+        if low >= boundary(final - 1) and (reached < final):
+            # one answer became final in this batch: only rows after the one that made it so can have missed it
+            passed = int(np.argmax(ts >= final + self._delay))
+            if passed + 1 == ts.size or int(ts[passed + 1 :].min()) >= final:
+                return None
+        newest = np.maximum.accumulate(ts)
+        if before != MIN_TIME:
+            np.maximum(newest, before, out=newest)
+        promised = np.empty_like(newest)
+        promised[1:] = newest[:-1]
+        promised[0] = ts[0] if before == MIN_TIME else before
+        promised -= self._delay
+        return np.where(ts < promised, promised, MIN_TIME)
+
+
+class SlackFrontier(Frontier):
+    """The (n+1)-th newest time: a row comes after at most n newer ones."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self._rows = rows
+        self._top: list[int] = []  # heap of the newest n + 1
+
+    def take(self, ts: Int64s, boundary: Boundary) -> Int64s | None:
+        keep = self._rows + 1
+        super().take(ts, boundary)
+        both = np.concatenate([np.array(self._top, np.int64), ts])
+        top = np.partition(both, both.size - keep)[both.size - keep :] if both.size > keep else both
+        reached = max(self.value, int(top.min())) if top.size == keep else self.value
+        broken = None
+        if int(ts.min()) < boundary(reached):
+            broken = self._one_by_one(ts)
+        self._top = top.tolist()
+        heapq.heapify(self._top)
+        self.value = reached
+        return broken
+
+    def _one_by_one(self, ts: Int64s) -> Int64s:
+        heap, value = list(self._top), self.value
+        heapq.heapify(heap)
+        broken = np.full(ts.size, MIN_TIME)
+        for i, t in enumerate(ts.tolist()):
+            if t < value:
+                broken[i] = value
+            if len(heap) <= self._rows:
+                heapq.heappush(heap, t)
+            elif t > heap[0]:
+                heapq.heapreplace(heap, t)
+            if len(heap) > self._rows:
+                value = max(value, heap[0])
+        return broken
+
+
+class SaidFrontier(Frontier):
+    """Punctuations come in the stream; `Ingest` finds them."""
+
+    def say(self, value: int) -> None:
+        """A punctuation has come."""
+        self.value = max(self.value, value)
+
+
+def frontier(stream: StreamDef) -> Frontier:
+    """The frontier a declaration asks for."""
+    progress = stream.time.progress
+    if stream.time.kind != "external":
+        return DelayFrontier(0)
+    if isinstance(progress, Watermark):
+        return DelayFrontier(progress.delay)
+    if isinstance(progress, Slack):
+        return SlackFrontier(progress.rows)
+    return SaidFrontier()
+
+
+class Ingest:
+    """Turns frames of one source into messages of the stream.
+
+    Args:
+        stream: its declaration.
+        numbered: whether rows are to carry their arrival number.
+    """
+
+    def __init__(self, stream: StreamDef, numbered: bool) -> None:
+        self.stream = stream
+        self.frontier = frontier(stream)
+        self.boundaries: list[Boundary] = []
+        self.rows = 0
+        self._numbered = numbered
+        self._said = MIN_TIME
+
+    def _boundary(self, punctuation: int) -> int:
+        # the finest of the readers'; without any, whoever breaks the punctuation is late
+        return max((b(punctuation) for b in self.boundaries), default=punctuation)
+
+    def take(self, frame: pl.DataFrame) -> Iterator[Message]:
+        """Rows that arrived: batches, and the punctuation they make true."""
+        if not frame.height:
+            return
+        first = self.rows + 1
+        self.rows += frame.height
+        if self._numbered:
+            frame = frame.with_columns(pl.int_range(first, first + frame.height, dtype=pl.Int64).alias(ROW))
+        if TS not in frame.columns:  # internal and latent time stamps were put on arrival
+            frame, failed = self._timed(frame)
+            if failed is not None:
+                yield failed
+            if not frame.height:
+                return
+        yield from self._judge(frame)
+        yield from self._say(self.frontier.value)
+
+    def _timed(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, Failed | None]:
+        """Rows with `$ts` from their time column; rows that are not punctuations need one."""
+        column = self.stream.time.column
+        assert column is not None
+        times = frame.get_column(column).to_physical().cast(pl.Int64)
+        if not times.null_count():
+            return frame.with_columns(times.alias(TS)), None
+        said = self._punctuations(frame)
+        missing = times.is_null() if said is None else times.is_null() & said.is_null()
+        if ROW not in frame.columns:  # rows are about to be taken out, so that the others couldn't be numbered later
+            frame = frame.with_columns(
+                pl.int_range(self.rows - frame.height + 1, self.rows + 1, dtype=pl.Int64).alias(ROW)
+            )
+        frame = frame.with_columns(times.fill_null(0).alias(TS))
+        if not missing.any():
+            return frame, None
+        bad = frame.filter(missing)
+        reasons = pl.Series([f"{column} is NULL, and rows need a time"] * bad.height)
+        return frame.filter(~missing), Failed(bad, reasons)
+
+    def _judge(self, frame: pl.DataFrame) -> Iterator[Message]:
+        said = self._punctuations(frame)
+        if said is not None:
+            yield from self._heed(frame, said)
+            return
+        broken = self.frontier.take(ints(frame.get_column(TS)), self._boundary)
+        yield Batch(frame if broken is None else self._marked(frame, broken))
+
+    def _marked(self, frame: pl.DataFrame, broken: Int64s) -> pl.DataFrame:
+        late = broken != MIN_TIME
+        if not late.any():
+            return frame
+        consecutive = ROW not in frame.columns
+        numbers = np.arange(self.rows - frame.height + 1, self.rows + 1) if consecutive else ints(frame.get_column(ROW))
+        on_time = pl.Series(~late)
+        return frame.with_columns(
+            pl.Series(BROKEN, broken).set(on_time, None), pl.Series(LATE_ID, numbers).set(on_time, None)
+        )
+
+    def _punctuations(self, frame: pl.DataFrame) -> pl.Series | None:
+        progress = self.stream.time.progress
+        if not isinstance(progress, PunctuationColumn):
+            return None
+        return frame.get_column(progress.column)
+
+    def _heed(self, frame: pl.DataFrame, said: pl.Series) -> Iterator[Message]:
+        """Rows between punctuation rows; what each broke is the greatest punctuation before it."""
+        progress = self.stream.time.progress
+        assert isinstance(progress, PunctuationColumn) and isinstance(self.frontier, SaidFrontier)
+        if ROW not in frame.columns:
+            frame = frame.with_columns(
+                pl.int_range(self.rows - frame.height + 1, self.rows + 1, dtype=pl.Int64).alias(ROW)
+            )
+        is_said = said.is_not_null()
+        values = ints(said.to_physical().cast(pl.Int64).fill_null(MIN_TIME))
+        if progress.key is not None:
+            yield from self._rows_of(frame.filter(~is_said), np.full(int((~is_said).sum()), self.frontier.value))
+            keys = frame.get_column(progress.key).filter(is_said)
+            for key, value in zip(keys.to_list(), said.filter(is_said).to_physical().to_list(), strict=True):
+                yield Punctuation(int(value), key=((progress.key, key),))
+            return
+        reached = np.maximum(np.maximum.accumulate(values), self.frontier.value)
+        data = ~is_said
+        yield from self._rows_of(frame.filter(data), reached[data.to_numpy()])
+        self.frontier.say(int(reached[-1]))
+
+    def _rows_of(self, frame: pl.DataFrame, reached: Int64s) -> Iterator[Message]:
+        if not frame.height:
+            return
+        ts = ints(frame.get_column(TS))
+        self.frontier.newest = max(self.frontier.newest, int(ts.max()))
+        yield Batch(self._marked(frame, np.where(ts < reached, reached, MIN_TIME)))
+
+    def advance(self, value: int) -> Iterator[Message]:
+        """Nothing before `value` will come (an enabling time stamp, or the end)."""
+        self.frontier.value = max(self.frontier.value, value)
+        yield from self._say(self.frontier.value)
+
+    def repeat(self) -> Iterator[Message]:
+        """What was said last, for a reader that has come later."""
+        if self._said != MIN_TIME:
+            yield Punctuation(self._said)
+
+    def end(self) -> Iterator[Message]:
+        """The source has ended."""
+        yield from self.advance(MAX_TIME)
+
+    def _say(self, value: int) -> Iterator[Message]:
+        if value > self._said:
+            self._said = value
+            yield Punctuation(value)
+
+
+def late_rows(batch: Batch) -> pl.DataFrame | None:
+    """The late ones among a batch's rows, None if there are none."""
+    if LATE_ID not in batch.frame.columns:
+        return None
+    return batch.frame.filter(pl.col(LATE_ID).is_not_null())
+
+
+__all__ = ["Boundary", "Frontier", "Ingest", "frontier", "late_rows"]

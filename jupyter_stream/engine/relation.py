@@ -1,0 +1,102 @@
+"""The answer that is a relation: its current state and its change log."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+import polars as pl
+
+from jupyter_stream.core.messages import SIGN, TS
+from jupyter_stream.core.schema import TIMESTAMP, Schema
+
+
+class Relation:
+    """Rows in and out; the state is what is in.
+
+    Args:
+        schema: the columns users get.
+        keep: change rows kept.
+    """
+
+    provisional = False
+
+    def __init__(self, schema: Schema, keep: int) -> None:
+        self._columns = list(schema.names)
+        self._empty = schema.empty()
+        self._keep = keep
+        self._state = self._empty
+        self._pending: list[pl.DataFrame] = []  # changes not yet folded into _state
+        self._log: deque[pl.DataFrame] = deque()
+        self._logged = 0
+        self._frozen = False
+        self._lock = threading.Lock()
+        self.rows_out = 0
+        self.forgotten = 0
+        self.version = 0
+
+    def change(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Rows that enter (`$sign` +1) or leave (-1) at `$ts`. Returns them as `changes()` shows them."""
+        shown = frame.select(
+            *self._columns, pl.col(SIGN).cast(pl.Int8).alias("op"), pl.col(TS).cast(TIMESTAMP).alias("at")
+        )
+        with self._lock:
+            self.version += 1
+            self.rows_out += shown.height
+            self._log.append(shown)
+            self._logged += shown.height
+            while self._logged > self._keep and len(self._log) > 1:
+                gone = self._log.popleft().height
+                self._logged -= gone
+                self.forgotten += gone
+            if not self._frozen:
+                self._pending.append(shown)
+                if len(self._pending) > 64:
+                    self._fold()
+        return shown
+
+    def freeze(self) -> None:
+        """The last input time has passed: later expirations are logged, and the state stays."""
+        with self._lock:
+            self._fold()
+            self._frozen = True
+
+    def _fold(self) -> None:
+        if not self._pending:
+            return
+        changes = pl.concat(self._pending)
+        self._pending = []
+        both = pl.concat([self._state.with_columns(pl.lit(1, pl.Int8).alias("op")), changes.drop("at")])
+        net = both.group_by(self._columns, maintain_order=True).agg(pl.col("op").cast(pl.Int64).sum())
+        net = net.filter(pl.col("op") > 0)
+        self._state = (
+            net.select(pl.col(self._columns).repeat_by("op").explode()) if (net["op"] > 1).any() else net.drop("op")
+        )
+
+    def frame(self) -> pl.DataFrame:
+        """The current state."""
+        with self._lock:
+            self._fold()
+            return self._state
+
+    def history(self) -> pl.DataFrame:
+        """The change log kept, oldest first: the columns, `op`, `at`."""
+        with self._lock:
+            log = list(self._log)
+        if log:
+            return pl.concat(log)
+        return self._empty.with_columns(pl.lit(None, pl.Int8).alias("op"), pl.lit(None, TIMESTAMP).alias("at"))
+
+    def tail(self, last: int) -> tuple[pl.DataFrame, pl.Series]:
+        """The state, at most `last` rows of it; all final."""
+        state = self.frame().tail(last)
+        return state, pl.Series("final", [True] * state.height, dtype=pl.Boolean)
+
+    @property
+    def latest(self) -> pl.DataFrame:
+        """The current state."""
+        return self.frame()
+
+    def close(self) -> None:
+        """The query has ended; the state stays."""
+        self.version += 1

@@ -1,0 +1,58 @@
+"""Expressions over a batch: columns as they are, the rest in one Polars select; rows that fail are set apart.
+
+Not for what an expression means: `functions.compile_kernel` says that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from jupyter_stream.core.messages import Failed
+from jupyter_stream.functions import compile_kernel
+from jupyter_stream.functions.expression import Column, Expr
+
+
+class Evaluator:
+    """Computes expressions over frames.
+
+    Args:
+        expressions: what to compute, in order.
+    """
+
+    def __init__(self, expressions: Sequence[Expr]) -> None:
+        self._plain = [e.name if isinstance(e, Column) else None for e in expressions]
+        compiled = [compile_kernel(e) for e in expressions if not isinstance(e, Column)]
+        self._values = [c.value.alias(f"{i}") for i, c in enumerate(compiled)]
+        self._failures = [f for c in compiled for f in c.failures]
+
+    def evaluate(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.Series], Failed | None]:
+        """The values for each row that didn't fail.
+
+        Returns:
+            The frame without failed rows, one column per expression for it, and the failed rows with their reasons.
+        """
+        failed = None
+        if self._failures:
+            frame, failed = self._set_apart(frame)
+        computed = frame.select(self._values).get_columns() if self._values else []
+        rest = iter(computed)
+        columns = []
+        for name in self._plain:
+            column = frame.get_column(name) if name is not None else next(rest)
+            if len(column) != frame.height:
+                column = column.new_from_index(0, frame.height)  # a literal
+            columns.append(column)
+        return frame, columns, failed
+
+    def _set_apart(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, Failed | None]:
+        conditions = frame.select(f.condition.fill_null(False).alias(f"{i}") for i, f in enumerate(self._failures))
+        if conditions.height != frame.height:
+            conditions = conditions.select(pl.all().gather(pl.zeros(frame.height, dtype=pl.Int64, eager=True)))
+        if not conditions.select(pl.any_horizontal(pl.all().any())).item():
+            return frame, None
+        reason = pl.coalesce(pl.when(pl.col(f"{i}")).then(pl.lit(f.reason)) for i, f in enumerate(self._failures))
+        reasons = conditions.select(reason.alias("reason")).get_column("reason")
+        bad = reasons.is_not_null()
+        return frame.filter(~bad), Failed(frame.filter(bad), reasons.filter(bad))

@@ -1,0 +1,28 @@
+"""Select: rows for which a predicate is true. Lifetimes, lateness and order are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jupyter_stream.core.messages import Batch, Message
+from jupyter_stream.functions.expression import Expr, show
+from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.operators.protocol import Stateless
+
+
+class Filter(Stateless):
+    """Rows for which `predicate` is true (not false, not NULL)."""
+
+    def __init__(self, predicate: Expr) -> None:
+        super().__init__(f"filter {show(predicate)}")
+        self._evaluator = Evaluator([predicate])
+
+    def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
+        """Keep what qualifies."""
+        frame, (mask,), failed = self._evaluator.evaluate(batch.frame)
+        if failed is not None:
+            yield failed
+        kept = frame.filter(mask)
+        # a provisional snapshot replaces the one before it, also by nothing
+        if kept.height or batch.provisional is not None:
+            yield batch.with_frame(kept)

@@ -1,0 +1,52 @@
+"""Meld: union that passes rows through and buffers none (thesis §8.2). Its punctuation is the least of its inputs'."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.messages import BROKEN, LATE_ID, Batch, Message, Punctuation, Tick
+from jupyter_stream.core.time import MIN_TIME
+
+
+class Meld:
+    """Bag union of its inputs, whose columns are renamed to `names` by position."""
+
+    def __init__(self, inputs: int, names: Sequence[str]) -> None:
+        self.control = ControlTable(f"union of {inputs}")
+        self._names = list(names)
+        self._reached = [MIN_TIME] * inputs
+        self._said = MIN_TIME
+
+    def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
+        """Pass rows on under the common names; a row is late only by what all inputs have promised."""
+        frame = batch.frame
+        own = [c for c in frame.columns if not c.startswith("$")]
+        if own != self._names:
+            frame = frame.rename(dict(zip(own, self._names, strict=True)))
+        if BROKEN in frame.columns:
+            others = min((r for i, r in enumerate(self._reached) if i != port), default=None)
+            if others is not None:
+                frame = frame.with_columns(
+                    pl.min_horizontal(BROKEN, pl.when(pl.col(BROKEN).is_not_null()).then(others))
+                )
+        yield batch.with_frame(frame)
+
+    def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
+        """Say what all inputs have said."""
+        if punctuation.key is not None:
+            return
+        self._reached[port] = max(self._reached[port], punctuation.value)
+        least = min(self._reached)
+        if least > self._said:
+            self._said = self.control.low_watermark = least
+            yield Punctuation(least)
+
+    def on_tick(self, tick: Tick) -> Iterator[Message]:
+        """Pass it on."""
+        yield tick
+
+
+__all__ = ["BROKEN", "LATE_ID", "Meld"]

@@ -1,0 +1,31 @@
+"""Project: new columns from old. System columns go along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from jupyter_stream.core.messages import Batch, Message
+from jupyter_stream.functions.expression import Expr, show
+from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.operators.protocol import Stateless
+
+
+class Project(Stateless):
+    """Columns named in `items`, computed; system columns (`$...`) are kept."""
+
+    def __init__(self, items: tuple[tuple[str, Expr], ...]) -> None:
+        super().__init__("project " + ", ".join(n if show(e) == n else f"{show(e)} AS {n}" for n, e in items))
+        self._names = [name for name, _ in items]
+        self._evaluator = Evaluator([expr for _, expr in items])
+
+    def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
+        """Compute the columns."""
+        frame, columns, failed = self._evaluator.evaluate(batch.frame)
+        if failed is not None:
+            yield failed
+        system = [frame.get_column(c) for c in frame.columns if c.startswith("$")]
+        named = [c.alias(n) for n, c in zip(self._names, columns, strict=True)]
+        if frame.height or batch.provisional is not None:
+            yield batch.with_frame(pl.DataFrame([*named, *system]))

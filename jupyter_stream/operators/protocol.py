@@ -1,0 +1,44 @@
+"""What an operator is. It never reads a clock, never knows a clause's syntax, and never sorts its input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.messages import Batch, Message, Punctuation, Tick
+
+
+class Operator(Protocol):
+    """A frozen configuration, a small state, and functions from a message to messages.
+
+    Any split of the same rows into batches gives the same answers. Messages returned are sent on in order; they may be
+    made lazily, and the engine may take other input between two of them only where the operator says so.
+    """
+
+    control: ControlTable
+
+    def on_batch(self, port: int, batch: Batch) -> Iterable[Message]:
+        """Rows arrived on an input."""
+
+    def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterable[Message]:
+        """An input has promised something about its rows to come."""
+
+    def on_tick(self, tick: Tick) -> Iterable[Message]:
+        """Provisional answers are wanted."""
+
+
+class Stateless:
+    """An operator that keeps nothing: punctuations and ticks pass through."""
+
+    def __init__(self, name: str) -> None:
+        self.control = ControlTable(name)
+
+    def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterable[Message]:
+        """Pass it on."""
+        self.control.low_watermark = punctuation.value
+        return (punctuation,)
+
+    def on_tick(self, tick: Tick) -> Iterable[Message]:
+        """Pass it on."""
+        return (tick,)

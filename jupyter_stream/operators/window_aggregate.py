@@ -1,0 +1,364 @@
+"""Window aggregation over extents that are whole panes: Paned-WID (window-queries thesis §6.1.3, §6.2), order-agnostic.
+
+Rows go straight into partials of their pane; punctuation, not order, says which extents are final. Time logic is here;
+`state.groups` holds the values.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.messages import (
+    BROKEN,
+    LATE_ID,
+    TS,
+    WINDOW_END,
+    WINDOW_ID,
+    WINDOW_START,
+    Batch,
+    Failed,
+    Int64s,
+    Message,
+    Missed,
+    Punctuation,
+    Tick,
+    ints,
+)
+from jupyter_stream.core.schema import TIMESTAMP
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.functions.expression import Expr
+from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.state.groups import GroupAggregate, Overflowed, WindowGroups
+from jupyter_stream.windows import TimeWindow
+
+_OUT_ROWS = 65_536
+_PANES_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class WindowAggregateConfig:
+    """What a windowed aggregate computes.
+
+    Attributes:
+        window: sliding, tumbling or landmark.
+        keys: (output name, expression, type) of the grouping columns.
+        inputs: expressions of arguments and FILTER conditions.
+        aggregates: over those inputs, by index.
+        integer_time: whether the windowing attribute is an integer rather than a TIMESTAMP.
+        provisional: whether it answers ticks (the outermost aggregate of an EMIT EVERY query does).
+    """
+
+    window: TimeWindow
+    keys: tuple[tuple[str, Expr, pl.DataType], ...]
+    inputs: tuple[Expr, ...]
+    aggregates: tuple[GroupAggregate, ...]
+    integer_time: bool = False
+    provisional: bool = False
+
+
+class WindowAggregate:
+    """Answers per extent and group, given when the extent is final; provisional ones on ticks."""
+
+    def __init__(self, config: WindowAggregateConfig) -> None:
+        self.control = ControlTable(f"window aggregate {config.window}")
+        self._window = config.window
+        self._config = config
+        self._evaluator = Evaluator([e for _, e, _ in config.keys] + list(config.inputs))
+        self._groups = WindowGroups(config.window, [(n, t) for n, _, t in config.keys], config.aggregates)
+        self._reached = MIN_TIME
+        self._closed: int | None = None  # the last extent that is final
+        self._last_full: int | None = None  # the last extent given that held rows
+        self._said = MIN_TIME
+
+    def boundary(self, punctuation: int) -> int:
+        """Rows at or after this time miss no answer that is final at the punctuation."""
+        if punctuation in (MIN_TIME, MAX_TIME):
+            return punctuation
+        return self._window.end(self._window.closed(punctuation))
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+
+    def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
+        """Fold rows into their panes; late ones into what is still open."""
+        frame = batch.frame
+        if BROKEN in frame.columns:
+            yield from self._take_late(frame.filter(pl.col(BROKEN).is_not_null()))
+            frame = frame.filter(pl.col(BROKEN).is_null())
+        yield from self._fold(frame)
+        self._report()
+
+    def _fold(self, frame: pl.DataFrame) -> Iterator[Message]:
+        if not frame.height:
+            return
+        frame, columns, failed = self._evaluator.evaluate(frame)
+        if failed is not None:
+            yield failed
+        if frame.height:
+            keys = len(self._config.keys)
+            self._groups.add(ints(frame.get_column(TS)), columns[:keys], columns[keys:])
+
+    def _take_late(self, late: pl.DataFrame) -> Iterator[Message]:
+        """Judge late rows one by one: each is used in the extents that were open when it came, and in no other."""
+        window = self._window
+        ts, broken = ints(late.get_column(TS)), ints(late.get_column(BROKEN))
+        panes = window.pane(ts)
+        first = panes // window.panes_per_slide + 1
+        if window.range is None:
+            last = np.full(panes.size, np.iinfo(np.int64).max)
+        else:
+            last = panes + window.slides if window.panes_per_slide == 1 else (panes - 1) // 2 + window.slides
+        final = (broken - window.phase) // window.slide
+        if self._closed is not None:
+            np.maximum(final, self._closed, out=final)
+        missed = np.minimum(final, last) - first + 1
+        some = np.flatnonzero((missed > 0) & (last >= first))
+        if some.size:
+            self.control.late_rows += some.size
+            yield Missed(ints(late.get_column(LATE_ID))[some], missed[some])
+        usable = final < last
+        # answers that became final within this batch, before a row came, must be given before it is folded in
+        closed = self._closed if self._closed is not None else np.iinfo(np.int64).min
+        wait = usable & (missed > 0) & (final > closed)
+        yield from self._fold(late.filter(pl.Series(usable & ~wait)))
+        for k in np.unique(final[wait]).tolist():
+            yield from self._close(k)
+            yield from self._fold(late.filter(pl.Series(wait & (final == k))))
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
+        """Give the extents it makes final, and say so."""
+        if punctuation.key is not None or punctuation.value <= self._reached:
+            return
+        self._reached = punctuation.value
+        if punctuation.value == MAX_TIME:
+            k = self._last_extent()
+            if k is not None:
+                yield from self._close(k)
+            said = MAX_TIME
+        else:
+            k = self._window.closed(punctuation.value)
+            yield from self._close(k)
+            # rows to come belong to extents ending later; an extent's row progresses on its end minus 1 µs
+            said = self._window.end(k + 1) - 1
+        self._report()
+        if said > self._said:
+            self._said = self.control.low_watermark = said
+            yield Punctuation(said)
+
+    def _last_extent(self) -> int | None:
+        """The last extent that holds rows."""
+        occupied = self._groups.panes.rows
+        newest = occupied.peekitem(-1)[0] if occupied else None
+        if self._window.range is None:
+            ahead = None if newest is None else self._window.first_extent(newest)
+            return ahead if ahead is not None and (self._closed is None or ahead > self._closed) else self._closed
+        if newest is None:
+            return None
+        return self._window.last_extent(newest)
+
+    def _close(self, k: int) -> Iterator[Message]:
+        """Give extents up to k."""
+        if self._closed is not None and k <= self._closed:
+            return
+        if self._window.slides == 1 and self._window.panes_per_slide == 1 and self._groups.dense:
+            yield from self._close_tumbling(k)
+        else:
+            yield from self._close_sliding(k)
+        self._closed = k
+        self._groups.expire(k + 1)
+
+    def _close_tumbling(self, k: int) -> Iterator[Message]:
+        """Single-pane extents need no fold: many are read at once."""
+        panes = list(self._groups.panes.rows.irange(None, k, inclusive=(True, False)))
+        for start in range(0, len(panes), _PANES_AT_ONCE):
+            some = panes[start : start + _PANES_AT_ONCE]
+            try:
+                which, slots, answers = self._groups.read_tumbling(some)
+            except Overflowed:
+                for pane in some:
+                    yield from self._close_one(pane + 1)
+                continue
+            extents = np.asarray(some, np.int64)[which] + 1
+            yield from self._give(_Answers(extents, slots, answers))
+
+    def _close_sliding(self, k: int) -> Iterator[Message]:
+        pending: list[_Answers] = []
+        rows = 0
+        for extent in self._extents_until(k):
+            self._groups.advance(extent)
+            found, failed = self._read(extent, self._groups.read)
+            if failed is not None:
+                yield failed
+            if found is not None:
+                pending.append(found)
+                rows += found.slots.size
+            if rows >= _OUT_ROWS:
+                yield from self._give(_Answers.concat(pending))
+                pending, rows = [], 0
+        if pending:
+            yield from self._give(_Answers.concat(pending))
+
+    def _close_one(self, k: int) -> Iterator[Message]:
+        self._groups.advance(k)
+        found, failed = self._read(k, self._groups.read)
+        if failed is not None:
+            yield failed
+        if found is not None:
+            yield from self._give(found)
+
+    def _extents_until(self, k: int) -> Iterator[int]:
+        """Extents after the last closed one, up to k, that hold rows; skips gaps however long."""
+        window, occupied = self._window, self._groups.panes.rows
+        at = self._closed
+        full = self._last_full is not None
+        while True:
+            if window.range is None and at is not None and full:
+                at += 1  # a landmark's extents hold everything from the first on
+            else:
+                low = None if at is None else window.first_pane(at + 1)
+                oldest = next(iter(occupied.irange(low)), None)
+                if oldest is None:
+                    return
+                first = window.first_extent(oldest)
+                last = window.last_extent(oldest)
+                if last is not None and last < first:  # between extents: SLIDE is longer than RANGE
+                    self._groups.panes.free([oldest])
+                    continue
+                at = first if at is None else max(first, at + 1)
+            if at > k:
+                return
+            full = True
+            yield at
+
+    def _read(
+        self, k: int, read: Callable[[int], tuple[Int64s, list[pl.Series]]]
+    ) -> tuple[_Answers | None, Failed | None]:
+        try:
+            slots, answers = read(k)
+        except Overflowed as overflow:
+            return None, self._overflowed(k, overflow)
+        if not slots.size:
+            return None, None
+        return _Answers(np.full(slots.size, k, np.int64), slots, answers), None
+
+    def _overflowed(self, k: int, overflow: Overflowed) -> Failed:
+        frame = pl.DataFrame({WINDOW_END: [self._window.end(k)], "aggregate": [overflow.column]})
+        return Failed(frame, pl.Series([f"the sum is beyond BIGINT in {int(overflow.where.sum())} groups"]))
+
+    # -- answers -----------------------------------------------------------------------------------------------------
+
+    def _give(self, found: _Answers) -> Iterator[Message]:
+        if not found.slots.size:
+            return
+        if not self._config.keys:
+            empties = self._empties_before(found.extents)
+            self._last_full = int(found.extents[-1])
+            if empties is not None:
+                yield Batch(self._frame(empties))
+        else:
+            self._last_full = int(found.extents[-1])
+        yield Batch(self._frame(found))
+
+    def _empties_before(self, extents: Int64s) -> _Answers | None:
+        """Ungrouped: extents without rows between ones with rows count 0."""
+        known = extents if self._last_full is None else np.concatenate([[self._last_full], extents])
+        gaps = np.diff(known)
+        if not (gaps > 1).any():
+            return None
+        empty = np.concatenate([np.arange(a + 1, b) for a, b in itertools.pairwise(known) if b > a + 1])
+        answers = []
+        for aggregate in self._config.aggregates:
+            value = 0 if aggregate.function.name == "count" else None
+            answers.append(pl.Series(aggregate.name, [value], dtype=aggregate.dtype).new_from_index(0, empty.size))
+        return _Answers(empty, np.zeros(empty.size, np.int64), answers)
+
+    def _frame(self, found: _Answers) -> pl.DataFrame:
+        window = self._window
+        ends = found.extents * window.slide + window.phase
+        time = pl.Int64() if self._config.integer_time else TIMESTAMP
+        columns = []
+        if self._groups.slots is not None:
+            gathered = self._groups.slots.gather(found.slots)
+            columns = [c.alias(n) for c, (n, _, _) in zip(gathered, self._config.keys, strict=True)]
+        columns += found.answers
+        if window.range is None:
+            start = pl.Series(WINDOW_START, [None], dtype=time).new_from_index(0, ends.size)
+        else:
+            start = pl.Series(WINDOW_START, ends - window.range).cast(time)
+        system = [
+            start,
+            pl.Series(WINDOW_END, ends).cast(time),
+            pl.Series(WINDOW_ID, found.extents),
+            pl.Series(TS, ends - 1),
+        ]
+        return pl.DataFrame([*columns, *system])
+
+    def on_tick(self, tick: Tick) -> Iterator[Message]:
+        """Provisional answers of every open extent that holds rows, as one snapshot."""
+        if not self._config.provisional:
+            yield tick
+            return
+        found: list[_Answers] = []
+        newest = self._groups.panes.rows.peekitem(-1)[0] if self._groups.panes.rows else None
+        last = None if newest is None else self._window.last_extent(newest)
+        if self._window.range is None:
+            last = self._last_extent()
+            if last is not None and self._closed is not None:
+                last = max(last, self._closed + 1)
+        if last is not None:
+            for k in list(self._extents_until(last)):
+                answers, failed = self._read(k, self._groups.peek)
+                if failed is not None:
+                    yield failed
+                if answers is not None:
+                    found.append(answers)
+        nothing = _Answers(
+            np.empty(0, np.int64),
+            np.empty(0, np.int64),
+            [pl.Series(a.name, [], dtype=a.dtype) for a in self._config.aggregates],
+        )
+        yield Batch(self._frame(_Answers.concat(found) if found else nothing), provisional=tick.at)
+        yield tick
+
+    def _report(self) -> None:
+        self.control.holds(self._groups.bytes)
+        self.control.extra["live_groups"] = self._groups.live
+        self.control.extra["open_panes"] = len(self._groups.panes.rows)
+        following = next(self._extents_until(np.iinfo(np.int64).max), None)
+        if following is not None:
+            self.control.extra["next_final"] = self._window.end(following)
+        else:
+            self.control.extra.pop("next_final", None)
+
+    def check(self) -> None:
+        """Raise AssertionError where an invariant is broken."""
+        self._groups.check()
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """Extent, group and the aggregates' columns, row by row."""
+
+    extents: Int64s
+    slots: Int64s
+    answers: Sequence[pl.Series]
+
+    @classmethod
+    def concat(cls, parts: list[_Answers]) -> _Answers:
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            np.concatenate([p.extents for p in parts]),
+            np.concatenate([p.slots for p in parts]),
+            [pl.concat(columns) for columns in zip(*(p.answers for p in parts), strict=True)],
+        )
+
+
+__all__ = ["WindowAggregate", "WindowAggregateConfig"]

@@ -1,0 +1,316 @@
+"""The handle of a query: its results as ordinary frames, its state, its controls. `repr` is a line; the rich display is live."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from jupyter_stream.core.snapshot import Snapshot, State
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show
+from jupyter_stream.engine.explain import Text, explain
+from jupyter_stream.engine.pipeline import Pipeline
+from jupyter_stream.errors import QueryError
+from jupyter_stream.plan.catalog import Watermark
+from jupyter_stream.plan.logical import Aggregate, Project, streams, walk
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from jupyter_stream.session import Session
+
+_KEEPS_UNIT = frozenset({"avg", "min", "max", "sum", "first", "last", "median", "stddev_samp", "stddev_pop"})
+
+
+class Query:
+    """A running or ended query. All methods may be called from any thread.
+
+    Attributes:
+        name: its name.
+        text: the statement, as typed.
+    """
+
+    def __init__(self, session: Session, pipeline: Pipeline) -> None:
+        self._session = session
+        self._pipeline = pipeline
+        self.name = pipeline.name
+        self.text = pipeline.query.text
+        self.view_options: Mapping[str, object] = {}
+        self._view: Any = None
+
+    # -- results -----------------------------------------------------------------------------------------------------
+
+    def to_polars(self) -> pl.DataFrame:
+        """The answers as they are now: final rows and the present provisional ones, or a relation's current state."""
+        return self._pipeline.results.frame()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same as a pandas frame; times are `datetime64[us]` in UTC without zone."""
+        return self.to_polars().to_pandas()
+
+    def to_arrow(self) -> pa.Table:
+        """The same as an Arrow table."""
+        return self.to_polars().to_arrow()
+
+    @property
+    def latest(self) -> pl.DataFrame:
+        """The answers given last: the newest extent's rows, or a relation's current state."""
+        return self._pipeline.results.latest
+
+    def changes(self) -> pl.DataFrame:
+        """The history: a relation's change log (`op`, `at`), or every answer given, provisional ones among them."""
+        return self._pipeline.results.history()
+
+    @property
+    def late(self) -> pl.DataFrame:
+        """Late rows that missed an answer of this query: their columns, `punctuation` and `missed`."""
+        frames = list(self._pipeline.late_frames)
+        if frames:
+            return pl.concat(frames, how="diagonal")
+        stream = streams(self._pipeline.query.plan)[0]
+        return self._session.side("late", stream.name).schema.empty()
+
+    @property
+    def errors(self) -> pl.DataFrame:
+        """Records of this query's streams that could not be used: `raw` and `reason`."""
+        names = [s.name for s in streams(self._pipeline.query.plan)]
+        return pl.concat([self._session.side("errors", n).frame() for n in names])
+
+    def on_result(self, callback: Callable[[pl.DataFrame], None]) -> Query:
+        """Call back with each frame of new answers, in a thread of its own. Returns the query."""
+        self._session.engine.listen(self._pipeline, callback)
+        return self
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until its sources end.
+
+        Args:
+            timeout: seconds at most, None for ever.
+
+        Returns:
+            Whether it has ended.
+
+        Raises:
+            QueryError: it failed; the message says why.
+        """
+        ended = self._pipeline.done.wait(timeout)
+        if ended and self._pipeline.error is not None:
+            raise QueryError(f"query {self.name} failed: {self._pipeline.error}")
+        return ended
+
+    def stop(self) -> None:
+        """End it; what it has answered stays. Returns at once."""
+        self._session.engine.submit(lambda: self._session.engine.end(self._pipeline))
+
+    def pause(self) -> None:
+        """Take no input until `resume`. Returns at once."""
+        self._session.engine.submit(self._pipeline.pause)
+
+    def resume(self) -> None:
+        """Take input again. Returns at once."""
+        self._session.engine.submit(self._pipeline.resume)
+        self._session.engine.signal()
+
+    @property
+    def status(self) -> State:
+        """`waiting` (no answer yet), `running`, `paused`, `finished`, `stopped` or `failed`."""
+        pipeline = self._pipeline
+        return "paused" if pipeline.paused and pipeline.running else pipeline.state
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """Counters now: rows in and out, late, bad, bytes of state, watermark, and each operator's control table."""
+        pipeline = self._pipeline
+        snapshot = self.snapshot(0)
+        return {
+            "state": snapshot.state,
+            "rows_in": snapshot.rows_in,
+            "rows_out": snapshot.rows_out,
+            "late": snapshot.late,
+            "bad": snapshot.bad,
+            "state_bytes": snapshot.state_bytes,
+            "peak_state_bytes": sum(s.control.peak_bytes for s in pipeline.graph.steps),
+            "low_watermark": show(snapshot.low_watermark),
+            "seconds": (pipeline.ended or time.time()) - pipeline.started,
+            "operators": [s.control.as_dict() for s in pipeline.graph.steps],
+            "sources": [f.control.as_dict() for f in pipeline.feeds],
+        }
+
+    def explain(self) -> Text:
+        """The operators with what each holds and has done."""
+        return explain(self._pipeline.graph, {f.stream.name: f.control for f in self._pipeline.feeds})
+
+    @property
+    def plan(self) -> Text:
+        """The operators."""
+        return explain(self._pipeline.graph)
+
+    # -- what a view sees --------------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """Grows whenever a snapshot would differ."""
+        pipeline = self._pipeline
+        moving = sum(f.control.rows_in + f.rejected for f in pipeline.feeds) if pipeline.running else 0
+        return pipeline.changes + pipeline.results.version + moving
+
+    def snapshot(self, last: int = 500) -> Snapshot:
+        """The query now, with its newest `last` rows."""
+        pipeline = self._pipeline
+        rows, final = pipeline.results.tail(last)
+        query = pipeline.query
+        feeds = list(pipeline.feeds)
+        version = self.version
+        keys = tuple(k for k in query.key_columns if k in rows.columns)
+        values = tuple(
+            n
+            for n, t in rows.schema.items()
+            if t.is_numeric()
+            and n not in keys
+            and n not in ("window_start", "window_end", "window_id", query.time_column)
+        )
+        waits = [w for s in pipeline.graph.steps if (w := s.control.extra.get("next_final")) is not None]
+        newest = max((f.ingest.frontier.newest for f in feeds), default=MIN_TIME)
+        return Snapshot(
+            name=self.name,
+            text=self.text,
+            state=self.status,
+            version=version,
+            rows=rows,
+            final=final,
+            relation=query.relation,
+            time_column=query.time_column,
+            key_columns=keys,
+            value_columns=values,
+            units=self._units(),
+            rows_in=sum(f.control.rows_in for f in feeds),
+            rows_out=pipeline.results.rows_out,
+            late=pipeline.late,
+            bad=sum(f.rejected for f in feeds) + pipeline.failed_rows,
+            state_bytes=pipeline.state_bytes,
+            low_watermark=pipeline.low_watermark if pipeline.low_watermark != MAX_TIME else newest,
+            max_event_time=newest,
+            next_final=int(waits[0]) if waits and pipeline.running else None,
+            hint=self._hint(),
+            error=pipeline.error,
+            started=pipeline.started,
+            ended=pipeline.ended,
+        )
+
+    def _hint(self) -> str | None:
+        pipeline = self._pipeline
+        if not pipeline.late:
+            return None
+        for feed in pipeline.feeds:
+            progress = feed.stream.time.progress
+            if isinstance(progress, Watermark) and not progress.declared and feed.stream.time.kind == "external":
+                column = feed.stream.time.column
+                return (
+                    f"{pipeline.late:,} rows came late: {feed.stream.name} declares no watermark, so it is taken to be in order. "
+                    f"Declare one: WATERMARK FOR {column} AS {column} - INTERVAL 1 MINUTE"
+                )
+        return None
+
+    def _units(self) -> dict[str, str]:
+        """Units of result columns that are a source's column, or an aggregate of one that keeps its unit."""
+        root = self._pipeline.query.plan
+        known: dict[str, str] = {}
+        for stream in streams(root):
+            known.update(stream.source.units)
+        if not known:
+            return {}
+        from jupyter_stream.functions.expression import Column
+
+        through: dict[str, str] = {}
+        for node in walk(root):
+            if isinstance(node, Aggregate):
+                for call in node.aggregates:
+                    if call.function in _KEEPS_UNIT and call.args and isinstance(call.args[0], Column):
+                        through[call.name] = call.args[0].name
+        found = {}
+        items = root.items if isinstance(root, Project) else ()
+        for name, expr in items:
+            if isinstance(expr, Column):
+                source = through.get(expr.name, expr.name)
+                if source in known:
+                    found[name] = known[source]
+        return found
+
+    # -- for people --------------------------------------------------------------------------------------------------
+
+    def chart(self, kind: str | None = None, **options: object) -> Query:
+        """Change the live view in place: `kind` as --chart, and x, y, by, last. Returns the query."""
+        from jupyter_stream import views
+
+        views.change(self, kind, **options)
+        return self
+
+    def __repr__(self) -> str:
+        snapshot = self.snapshot(0)
+        return f"<query {self.name}: {snapshot.state}, {snapshot.rows_in:,} rows in, {snapshot.rows_out:,} out>"
+
+    def _ipython_display_(self) -> None:
+        from jupyter_stream import views
+
+        views.display(self)
+
+
+class Message:
+    """What a statement without rows has done, in a sentence."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class Listing:
+    """Rows a statement answers with at once: SHOW, DESCRIBE.
+
+    Attributes:
+        title: what they are.
+        frame: the rows.
+    """
+
+    def __init__(self, title: str, frame: pl.DataFrame) -> None:
+        self.title = title
+        self.frame = frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows."""
+        return self.frame
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a pandas frame."""
+        return self.frame.to_pandas()
+
+    def __repr__(self) -> str:
+        widths = [
+            max(len(c), *(len(str(v)) for v in self.frame[c])) if self.frame.height else len(c)
+            for c in self.frame.columns
+        ]
+        lines = ["  ".join(c.ljust(w) for c, w in zip(self.frame.columns, widths, strict=True)).rstrip()]
+        for row in self.frame.iter_rows():
+            lines.append(
+                "  ".join(("" if v is None else str(v)).ljust(w) for v, w in zip(row, widths, strict=True)).rstrip()
+            )
+        return "\n".join(lines)
+
+
+class Explanation:
+    """What EXPLAIN says."""
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text

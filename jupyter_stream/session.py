@@ -1,0 +1,383 @@
+"""A session: what was declared, what runs. All a front end needs: `execute(text)`."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping, MutableMapping
+from typing import TypeAlias
+
+import polars as pl
+
+from jupyter_stream import functions, language
+from jupyter_stream.core.schema import Field, Schema, type_name
+from jupyter_stream.engine.build import build
+from jupyter_stream.engine.engine import ERRORS_SCHEMA, Engine
+from jupyter_stream.engine.explain import explain, progress
+from jupyter_stream.engine.pipeline import Pipeline
+from jupyter_stream.engine.side import SideStream
+from jupyter_stream.errors import QueryError, UnsupportedError
+from jupyter_stream.plan.catalog import (
+    Catalog,
+    DerivedStream,
+    Entry,
+    OpenSource,
+    StreamDef,
+    TimeSpec,
+    Unpromised,
+    Watermark,
+)
+from jupyter_stream.plan.logical import Derived, streams, walk
+from jupyter_stream.plan.logical import Query as Plan
+from jupyter_stream.query import Explanation, Listing, Message, Query
+from jupyter_stream.schedulers import Scheduler
+from jupyter_stream.sources import open_source
+
+Result: TypeAlias = Query | Listing | Explanation | Message
+
+_SIDE = re.compile(r"(late|errors)\((.+)\)", re.IGNORECASE)
+KEEP = 1_000_000
+"""Result rows kept for a query, unless `keep` says otherwise."""
+
+
+class Session:
+    """Declared streams and running queries.
+
+    Args:
+        namespace: variables for `frame://`, `python://`, `:name` and `{{ expr }}`; `globals()` of a notebook.
+        scheduler: which input is served next; answers don't depend on it.
+    """
+
+    def __init__(
+        self, namespace: MutableMapping[str, object] | None = None, scheduler: Scheduler | None = None
+    ) -> None:
+        self.namespace: MutableMapping[str, object] = namespace if namespace is not None else {}
+        self.catalog = _Catalog(self)
+        self.queries: dict[str, Query] = {}
+        self._sides: dict[tuple[str, str], SideStream] = {}
+        self._lock = threading.RLock()
+        self.engine = Engine(self.side, scheduler)
+
+    # -- statements --------------------------------------------------------------------------------------------------
+
+    def execute(self, text: str, *, name: str | None = None, **options: object) -> list[Query | Listing | Explanation]:
+        """Run statements; returns the handles of the queries started, and what SHOW, DESCRIBE and EXPLAIN answer.
+
+        Args:
+            text: statements with `;` between them.
+            name: name of the query (of the first, if there are several); default `q1`, `q2`, ...
+            **options: as of `run`.
+
+        Raises:
+            QueryError: a mistake in the text, with its place and what to write instead. Nothing after it is run.
+        """
+        return [r for r in self.run(text, name=name, **options) if not isinstance(r, Message)]  # type: ignore[arg-type]
+
+    def run(
+        self,
+        text: str,
+        *,
+        name: str | None = None,
+        first_line: int = 1,
+        paused: bool = False,
+        keep: int = KEEP,
+        parameters: Mapping[str, object] | None = None,
+    ) -> list[Result]:
+        """Run statements; returns what each has to say.
+
+        Args:
+            text: statements with `;` between them.
+            name: name of the query (of the first, if there are several).
+            first_line: number of the text's first line as the user sees it, for errors.
+            paused: start queries paused.
+            keep: result rows kept.
+            parameters: values of `:name` and `{{ expr }}`, before those of the namespace.
+
+        Raises:
+            QueryError: a mistake in the text.
+        """
+        values = _Parameters(self.namespace, parameters or {})
+        statements = language.parse(text, values, first_line)
+        results: list[Result] = []
+        starting: list[Query] = []
+        with self._lock:
+            taken = name
+            for statement in statements:
+                match statement:
+                    case language.CreateStream():
+                        results.append(self._declare(language.bind_stream(statement, self._open)))
+                    case language.CreateStreamAs():
+                        results.append(self._declare(language.bind_derived(statement, self.catalog)))
+                    case language.Select():
+                        bound = language.bind_query(statement, self.catalog)
+                        query, said = self._prepare(bound, taken, keep, paused)
+                        if taken is not None:
+                            taken = self._next_name(f"{name}_")
+                        if said is not None:
+                            results.append(said)
+                        if query._pipeline.running and not query._pipeline.feeds:
+                            starting.append(query)
+                        results.append(query)
+                    case _:
+                        results.append(self._answer(statement))
+            self.engine.launch([q._pipeline for q in starting])
+        return results
+
+    def _open(self, uri: str, schema: Schema | None, options: Mapping[str, str]) -> OpenSource:
+        return open_source(uri, schema, options, self.namespace)
+
+    def _declare(self, entry: Entry) -> Message:
+        former = self.catalog.find(entry.name)
+        self.catalog.add(entry)
+        for kind in ("late", "errors"):
+            self._sides.pop((kind, entry.name.lower()), None)
+        verb = "declared" if former is None else "declared anew; queries started before go on with the former one"
+        if isinstance(entry, StreamDef):
+            return Message(f"Stream {entry.name} {verb}: {len(entry.schema)} columns, {progress(entry)}.")
+        return Message(f"Stream {entry.name} {verb}: {len(entry.schema)} columns.")
+
+    def _prepare(self, bound: Plan, name: str | None, keep: int, paused: bool) -> tuple[Query, Message | None]:
+        """A handle for a query; the one that runs already if its name and text are the same."""
+        name = name or self._next_name("q")
+        former = self.queries.get(name)
+        said = None
+        if former is not None and former._pipeline.running:
+            if former.text.strip() == bound.text.strip() and self._same_streams(former._pipeline.query, bound):
+                return former, Message(f"{name} is running already.")
+            former.stop()
+            said = Message(f"{name} is replaced: the query that ran under this name was stopped.")
+        pipeline = Pipeline(name, bound, keep, self.engine.missed, self.engine.failed)
+        pipeline.paused = paused
+        query = Query(self, pipeline)
+        self.queries[name] = query
+        return query, said
+
+    @staticmethod
+    def _same_streams(former: Plan, bound: Plan) -> bool:
+        return {id(s) for s in streams(former.plan)} == {id(s) for s in streams(bound.plan)}
+
+    def _next_name(self, stem: str) -> str:
+        number = 1
+        while f"{stem}{number}" in self.queries:
+            number += 1
+        return f"{stem}{number}"
+
+    def _answer(self, statement: language.Statement) -> Result:
+        match statement:
+            case language.Show(what="streams" | "sources"):
+                return self._show_streams()
+            case language.Show(what="queries"):
+                return self.show_queries()
+            case language.Show(what="functions") | language.DescribeFunctions(name=None):
+                return self._functions(None)
+            case language.DescribeFunctions(name=name):
+                assert name is not None
+                return self._functions(name.text)
+            case language.Describe():
+                return self._describe(statement)
+            case language.Drop():
+                return self._drop(statement)
+            case language.Explain():
+                return self._explain(statement)
+        raise UnsupportedError(f"{type(statement).__name__} is not available yet")
+
+    # -- what SHOW, DESCRIBE, DROP, EXPLAIN do -----------------------------------------------------------------------
+
+    def _show_streams(self) -> Listing:
+        rows = [
+            (
+                e.name,
+                e.uri if isinstance(e, StreamDef) else "derived",
+                progress(e) if isinstance(e, StreamDef) else "",
+                ", ".join(e.schema.names),
+            )
+            for e in self.catalog
+        ]
+        schema = {n: pl.String() for n in ("stream", "source", "progress", "columns")}
+        return Listing("Streams", pl.DataFrame(rows, schema=schema, orient="row"))
+
+    def show_queries(self) -> Listing:
+        """Every query of the session with its state."""
+        rows = []
+        for query in self.queries.values():
+            now = query.snapshot(0)
+            rows.append((query.name, now.state, now.rows_in, now.rows_out, now.late, now.bad, now.state_bytes))
+        schema = {"query": pl.String(), "state": pl.String()} | {
+            n: pl.Int64() for n in ("rows_in", "rows_out", "late", "bad", "state_bytes")
+        }
+        return Listing("Queries", pl.DataFrame(rows, schema=schema, orient="row"))
+
+    def _functions(self, name: str | None) -> Listing:
+        from jupyter_stream.aggregates import AGGREGATES
+
+        rows = [(d.name, d.signature, d.description, d.example) for d in functions.describe()]
+        rows += [(a.name, a.signature, a.description, a.example) for a in AGGREGATES]
+        if name is not None:
+            rows = [r for r in rows if r[0].lower() == name.lower()]
+            if not rows:
+                raise QueryError(f"there is no function called {name}")
+        schema = {n: pl.String() for n in ("function", "signature", "description", "example")}
+        return Listing("Functions", pl.DataFrame(sorted(rows), schema=schema, orient="row"))
+
+    def _describe(self, statement: language.Describe) -> Result:
+        name = statement.name.text
+        if statement.function is None and name in self.queries and self.catalog.find(name) is None:
+            return Explanation(self.queries[name].explain())
+        entry = self.catalog.find(name if statement.function is None else f"{statement.function}({name})")
+        if entry is None:
+            raise self._unknown(statement, name)
+        time = entry.time.column if isinstance(entry, StreamDef) else None
+        rows = [(f.name, type_name(f.dtype), "event time" if f.name == time else "") for f in entry.schema]
+        return Listing(
+            entry.name, pl.DataFrame(rows, schema={n: pl.String() for n in ("column", "type", "role")}, orient="row")
+        )
+
+    def _drop(self, statement: language.Drop) -> Message:
+        name = statement.name.text
+        if statement.kind == "query" or (self.catalog.find(name) is None and name in self.queries):
+            found = name in self.queries
+        else:
+            found = self.catalog.find(name) is not None
+        if not found:
+            if statement.if_exists:
+                return Message(f"There is no {name}.")
+            raise self._unknown(statement, name)
+        return self.drop(name)
+
+    def drop(self, name: str) -> Message:
+        """Stop and forget a query, or forget a stream (queries on it go on). Raises `QueryError` if there is neither."""
+        with self._lock:
+            entry = self.catalog.find(name)
+            if entry is not None:
+                user = next((e.name for e in self.catalog if _derives_from(e, entry)), None)
+                if user is not None:
+                    raise QueryError(f"{user} is derived from {entry.name}", hint=f"Drop {user} first.")
+                self.catalog.drop(name)
+                return Message(f"Stream {entry.name} is dropped.")
+            query = self.queries.pop(name, None)
+            if query is None:
+                raise QueryError(f"there is no stream or query called {name}")
+            query.stop()
+            return Message(f"Query {name} is dropped.")
+
+    def _explain(self, statement: language.Explain) -> Explanation:
+        if statement.engine == "spark":
+            raise UnsupportedError("EXPLAIN ... ON SPARK is not available in this version", hint="Leave out ON SPARK.")
+        if statement.select is not None:
+            return Explanation(explain(build(language.bind_query(statement.select, self.catalog))))
+        assert statement.name is not None
+        query = self.queries.get(statement.name.text)
+        if query is None:
+            raise self._unknown(statement, statement.name.text)
+        return Explanation(query.explain())
+
+    def _unknown(self, statement: language.Statement, name: str) -> QueryError:
+        from difflib import get_close_matches
+
+        known = [*self.catalog.names, *self.queries]
+        near = get_close_matches(name, known, 1)
+        hint = f"Did you mean {near[0]}?" if near else (f"There are {', '.join(known)}." if known else None)
+        span = getattr(statement, "name", None)
+        if span is not None:
+            return statement.source.error(f"there is no stream or query called {name}", span.span, hint)
+        return QueryError(f"there is no stream or query called {name}", hint=hint)
+
+    # -- side streams ------------------------------------------------------------------------------------------------
+
+    def side(self, kind: str, stream: str) -> SideStream:
+        """`late(stream)` or `errors(stream)`: the log itself."""
+        key = (kind, stream.lower())
+        with self._lock:
+            side = self._sides.get(key)
+            if side is None:
+                side = self._sides[key] = SideStream(self._side_schema(kind, stream), lambda: self._feeds(stream))
+            return side
+
+    def _side_schema(self, kind: str, stream: str) -> Schema:
+        if kind == "errors":
+            return ERRORS_SCHEMA
+        entry = self.catalog.find(stream)
+        assert entry is not None
+        time = None
+        if isinstance(entry, StreamDef) and entry.time.column is not None:
+            time = entry.schema.find(entry.time.column)
+        dtype = time.dtype if time is not None and time.dtype.is_integer() else pl.Datetime("us")
+        return Schema((*entry.schema.fields, Field("punctuation", dtype), Field("missed", pl.Int64())))
+
+    def _feeds(self, stream: str) -> bool:
+        """Whether a running query may still add to the stream's side streams."""
+        for query in list(self.queries.values()):
+            if query._pipeline.running:
+                names = {s.name.lower() for s in streams(query._pipeline.query.plan)}
+                names |= {n.name.lower() for n in walk(query._pipeline.query.plan) if isinstance(n, Derived)}
+                if stream.lower() in names:
+                    return True
+        return False
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Stop and forget all queries, and forget all streams."""
+        with self._lock:
+            for query in self.queries.values():
+                query.stop()
+            self.queries.clear()
+            for name in self.catalog.names:
+                self.catalog.drop(name)
+            self._sides.clear()
+
+    def close(self) -> None:
+        """Stop everything, threads too, within a second."""
+        self.engine.close()
+
+
+class _Catalog(Catalog):
+    """Declared names, and the side streams of each."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+
+    def find(self, name: str) -> Entry | None:
+        """What was declared under that name; `late(name)` and `errors(name)` come with every stream."""
+        match = _SIDE.fullmatch(name.strip())
+        if match is None:
+            return super().find(name)
+        kind, stream = match[1].lower(), match[2].strip()
+        entry = super().find(stream)
+        if entry is None:
+            return None
+        side = self._session.side(kind, stream)
+        time = TimeSpec("internal", "current_time", Watermark(0, declared=False))
+        if kind == "late":
+            column = entry.time.column if isinstance(entry, StreamDef) else None
+            if isinstance(entry, DerivedStream) and isinstance(entry.query, Plan):
+                column = entry.query.time_column
+            if column is not None and entry.schema.find(column) is not None:
+                time = TimeSpec("external", column, Unpromised())
+        return StreamDef(f"{kind}({entry.name})", side.schema, time, name, side)
+
+
+class _Parameters:
+    """Values of `:name` and `{{ expr }}` by value, from what was given and the notebook's variables."""
+
+    def __init__(self, namespace: Mapping[str, object], given: Mapping[str, object]) -> None:
+        self._all = {**namespace, **given}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names that have a value, for suggestions."""
+        return tuple(n for n in self._all if not n.startswith("_"))
+
+    def __call__(self, text: str) -> object:
+        return eval(text, self._all)
+
+
+def _derives_from(entry: Entry, base: Entry) -> bool:
+    if not isinstance(entry, DerivedStream) or not isinstance(entry.query, Plan) or entry is base:
+        return False
+    names = {n.name for n in walk(entry.query.plan) if isinstance(n, Derived)}
+    return base.name in names or base in streams(entry.query.plan)
+
+
+__all__ = ["KEEP", "Explanation", "Listing", "Message", "Query", "Result", "Session"]

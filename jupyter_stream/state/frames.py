@@ -1,0 +1,85 @@
+"""Partials of aggregates that are no numbers: per pane, small frames of (slot, ...) merged by Polars' group-by.
+
+Kept in the order they came, so that an aggregate may break ties by arrival.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import polars as pl
+from sortedcontainers import SortedDict
+
+from jupyter_stream.aggregates.protocol import SLOT, VALUE, FrameForm
+from jupyter_stream.core.messages import Int64s
+
+PANE = "pane"
+_MERGE_ABOVE = 16
+
+
+class FramePanes:
+    """One aggregate's partial frames, by pane."""
+
+    def __init__(self, form: FrameForm) -> None:
+        self.form = form
+        self._keys = [SLOT, *form.extra]
+        self._panes: SortedDict = SortedDict()  # pane -> list of frames
+
+    @property
+    def bytes(self) -> int:
+        """Bytes held."""
+        return sum(int(f.estimated_size()) for pieces in self._panes.values() for f in pieces)
+
+    @property
+    def rows(self) -> int:
+        """Partial rows held."""
+        return sum(f.height for pieces in self._panes.values() for f in pieces)
+
+    def update(self, rows: pl.DataFrame) -> None:
+        """Take raw rows: columns `pane`, `slot`, `v` (and what the form asks for)."""
+        partials = rows.group_by([PANE, *self._keys], maintain_order=True).agg(self.form.update())
+        for (pane,), piece in partials.partition_by(PANE, as_dict=True, include_key=False).items():
+            pieces = self._panes.setdefault(pane, [])
+            pieces.append(piece)
+            if len(pieces) > _MERGE_ABOVE:
+                self._panes[pane] = [self._merge(pieces)]
+
+    def _merge(self, pieces: list[pl.DataFrame]) -> pl.DataFrame:
+        if len(pieces) == 1:
+            return pieces[0]
+        return pl.concat(pieces).group_by(self._keys, maintain_order=True).agg(self.form.merge())
+
+    def finish(self, first: int | None, end: int) -> pl.DataFrame:
+        """Answers over panes `first <= pane < end`: columns `slot`, `v`; no row for a group without partials."""
+        pieces = [f for p in self._panes.irange(first, end, inclusive=(True, False)) for f in self._panes[p]]
+        if not pieces:
+            return pl.DataFrame(schema={SLOT: pl.Int64()})
+        return self._merge(pieces).group_by(SLOT).agg(self.form.finish().alias(VALUE))
+
+    def free(self, before: int) -> None:
+        """Forget panes before that one."""
+        for pane in list(self._panes.irange(None, before, inclusive=(True, False))):
+            del self._panes[pane]
+
+    def fold_into_one(self, end: int) -> None:
+        """Merge all panes before `end` into one (a landmark never looks at them apart)."""
+        panes = list(self._panes.irange(None, end, inclusive=(True, False)))
+        if len(panes) > 1:
+            merged = self._merge([f for p in panes for f in self._panes[p]])
+            for pane in panes:
+                del self._panes[pane]
+            self._panes[panes[-1]] = [merged]
+
+    def renumber(self, old: Int64s) -> None:
+        """Slot `old[i]` is now slot i."""
+        if not old.size:
+            return
+        new = np.full(int(old.max()) + 1, -1, np.int64)
+        new[old] = np.arange(old.size)
+        for pane, pieces in self._panes.items():
+            self._panes[pane] = [f.with_columns(pl.Series(SLOT, new[f.get_column(SLOT).to_numpy()])) for f in pieces]
+
+    def panes(self) -> Iterable[int]:
+        """Panes that hold anything."""
+        return list(self._panes)

@@ -1,0 +1,432 @@
+"""What a windowed aggregate remembers: for each open pane and live group, the partials of every aggregate.
+
+Joins key slots, dense panes, the sliding fold and frame partials into one synopsis with three verbs: fold rows in, move the
+window, read it. Which extents there are and when one is final is the operator's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from jupyter_stream.aggregates import AggregateFunction, Dense, FrameForm, Partial
+from jupyter_stream.aggregates.protocol import SLOT, VALUE, Array
+from jupyter_stream.core.messages import TS, Int64s, ints
+from jupyter_stream.state.frames import PANE, FramePanes
+from jupyter_stream.state.panes import Panes
+from jupyter_stream.state.sliding import SlidingFold
+from jupyter_stream.state.slots import KeySlots
+from jupyter_stream.windows import TimeWindow
+
+_CHUNK = 16_384
+"""Rows folded at a time: temporaries stay in the second-level cache, and most chunks meet one pane or two (measured)."""
+_SAFE_SUM = 1 << 62
+
+
+@dataclass(frozen=True)
+class GroupAggregate:
+    """One aggregate as the state sees it.
+
+    Attributes:
+        function: its algebra.
+        form: its dense or frame form for the argument types.
+        inputs: indexes of its per-row arguments among the inputs; empty for count(*).
+        where: index of its FILTER condition among the inputs, None without.
+        dtype: the result's type.
+        name: the output column.
+    """
+
+    function: AggregateFunction
+    form: Dense | FrameForm
+    inputs: tuple[int, ...]
+    where: int | None
+    dtype: pl.DataType
+    name: str
+
+
+class Overflowed(Exception):
+    """Some sums are beyond 64 bits.
+
+    Attributes:
+        where: mask over the groups asked for.
+        column: the aggregate's output column.
+    """
+
+    def __init__(self, where: NDArray[np.bool_], column: str) -> None:
+        super().__init__(column)
+        self.where = where
+        self.column = column
+
+
+class WindowGroups:
+    """Partials of groups in panes.
+
+    Args:
+        window: gives panes their numbers.
+        keys: names and types of the grouping columns.
+        aggregates: what is computed.
+    """
+
+    def __init__(
+        self,
+        window: TimeWindow,
+        keys: Sequence[tuple[str, pl.DataType]],
+        aggregates: Sequence[GroupAggregate],
+    ) -> None:
+        self._window = window
+        self._keys = tuple(keys)
+        self._aggregates = tuple(aggregates)
+        self.slots = KeySlots(keys) if keys else None
+        self._inputs: list[tuple[int | None, int | None]] = []  # of each dense partial: value and FILTER columns
+        partials = [Partial("count")]
+        self._inputs.append((None, None))
+        self._dense: list[list[int]] = []  # of each aggregate: its partials
+        self._frames: list[FramePanes | None] = []
+        known: dict[tuple[Partial, int | None, int | None], int] = {(partials[0], None, None): 0}
+        for aggregate in self._aggregates:
+            own: list[int] = []
+            if isinstance(aggregate.form, Dense):
+                argument = aggregate.inputs[0] if aggregate.inputs else None
+                for partial in aggregate.form.partials:
+                    key = (partial, argument, aggregate.where)
+                    if key not in known:
+                        known[key] = len(partials)
+                        partials.append(partial)
+                        self._inputs.append((argument, aggregate.where))
+                    own.append(known[key])
+                self._frames.append(None)
+            else:
+                self._frames.append(FramePanes(aggregate.form))
+            self._dense.append(own)
+        self.panes = Panes(partials)
+        # counts of arguments that were never NULL are the row count: kept once, split off when the first NULL comes
+        for i in range(1, len(partials)):
+            if partials[i].op == "count" and self._inputs[i][1] is None:
+                self.panes.share(i)
+        self.fold = SlidingFold(self.panes)
+        self._shift: dict[int, float] = {}
+        self._mass: dict[int, int] = {}
+        self._largest: dict[int, int] = {}
+        self._checked = 0
+
+    @property
+    def live(self) -> int:
+        """Groups with a slot."""
+        return self.slots.live if self.slots is not None else 1
+
+    @property
+    def bytes(self) -> int:
+        """Bytes held."""
+        return (
+            self.panes.bytes
+            + self.fold.bytes
+            + (self.slots.bytes if self.slots is not None else 0)
+            + sum(f.bytes for f in self._frames if f is not None)
+        )
+
+    # -- rows in -----------------------------------------------------------------------------------------------------
+
+    def add(self, ts: Int64s, keys: Sequence[pl.Series], inputs: Sequence[pl.Series]) -> None:
+        """Fold rows in: their times, grouping columns and inputs (arguments and FILTER conditions)."""
+        columns = {i: _Input(inputs[i]) for i in {i for pair in self._inputs for i in pair if i is not None}}
+        all_slots = np.zeros(ts.size, np.int64) if any(f is not None for f in self._frames) else None
+        for start in range(0, ts.size, _CHUNK):
+            stop = min(ts.size, start + _CHUNK)
+            slots = None
+            if self.slots is not None:
+                slots = self.slots.encode([k[start:stop] for k in keys])
+                self.panes.fit(self.slots.capacity)
+                self.fold.fit()
+                if all_slots is not None:
+                    all_slots[start:stop] = slots
+            self._fold_chunk(ts[start:stop], slots, columns, start, stop)
+        if all_slots is not None:
+            self._add_frames(ts, all_slots, inputs)
+
+    def _fold_chunk(self, ts: Int64s, slots: Int64s | None, columns: dict[int, _Input], start: int, stop: int) -> None:
+        late = self._already_folded(ts)
+        if late is not None:
+            for pane in np.unique(self._window.pane(ts[late])).tolist():
+                self.fold.reopen(pane)
+        cells = self.panes.cells(ts, slots, self._window)
+        for index, (argument, _) in enumerate(self._inputs):
+            # before the row count takes these rows, which a copy of it must not have
+            if self.panes.shared(index) and argument is not None and not columns[argument].whole(start, stop):
+                self.panes.unshare(index)
+                self.fold.unshare(index)
+        for index, (argument, where) in enumerate(self._inputs):
+            partial = self.panes.partials[index]
+            if self.panes.shared(index):
+                continue
+            mask = _mask(
+                columns, argument if partial.op == "count" or argument is not None else None, where, start, stop
+            )
+            values = None
+            if partial.op != "count" and argument is not None:
+                values = self._values(index, partial, columns[argument], mask, start, stop)
+            self.panes.update(index, cells if mask is None else cells.where(mask), values)
+            if late is not None:
+                self._patch(index, late if mask is None else late & mask, ts, slots, values, mask)
+
+    def _already_folded(self, ts: Int64s) -> NDArray[np.bool_] | None:
+        """Which rows are late ones for panes the window holds already; None mostly."""
+        if self.fold.back is None:
+            return None
+        bound = self._window.pane_start(self.fold.back + 1)
+        if int(ts.min()) >= bound:
+            return None
+        return ts < bound
+
+    def _patch(
+        self,
+        index: int,
+        late: NDArray[np.bool_],
+        ts: Int64s,
+        slots: Int64s | None,
+        values: Array | None,
+        mask: NDArray[np.bool_] | None,
+    ) -> None:
+        if not late.any():
+            return
+        panes = self._window.pane(ts[late])
+        at = np.zeros(panes.size, np.int64) if slots is None else slots[late]
+        if values is not None:
+            values = values[late if mask is None else late[mask]]
+        for pane in np.unique(panes).tolist():
+            which = panes == pane
+            self.fold.patch(index, pane, at[which], None if values is None else values[which])
+
+    def _values(
+        self, index: int, partial: Partial, column: _Input, mask: NDArray[np.bool_] | None, start: int, stop: int
+    ) -> Array:
+        values: Array = column.floats(start, stop) if partial.kind == "float" else column.integers(start, stop)
+        if mask is not None:
+            values = values[mask]
+        if partial.shifted:
+            argument = self._inputs[index][0]
+            assert argument is not None
+            if argument not in self._shift and values.size:
+                first = float(values[0])
+                self._shift[argument] = first if np.isfinite(first) else 0.0
+            values = values - self._shift.get(argument, 0.0)
+            if partial.power == 2:
+                values = values * values
+        elif partial.op == "sum" and partial.kind == "int" and values.size:
+            self._guard(index, values)
+        return values
+
+    def _guard(self, index: int, values: Array) -> None:
+        """Split a sum into two limbs before it could leave 64 bits."""
+        if self.panes.is_wide(index):
+            return
+        largest = max(abs(int(values.max())), abs(int(values.min())), self._largest.get(index, 0))
+        self._largest[index] = largest
+        mass = self._mass.get(index, 0) + largest * values.size
+        if mass >= _SAFE_SUM:
+            held = int(self.panes.arrays[0].sum()) + self.fold.count()
+            mass = largest * (held + values.size)
+            if mass >= _SAFE_SUM:
+                self.panes.widen(index)
+                self.fold.widen(index)
+        self._mass[index] = mass
+
+    def _add_frames(self, ts: Int64s, slots: Int64s, inputs: Sequence[pl.Series]) -> None:
+        base = [pl.Series(PANE, self._window.pane(ts)), pl.Series(SLOT, slots)]
+        for aggregate, frames in zip(self._aggregates, self._frames, strict=True):
+            if frames is None:
+                continue
+            arguments = [inputs[i].alias(VALUE if n == 0 else f"{VALUE}{n}") for n, i in enumerate(aggregate.inputs)]
+            time = [pl.Series(TS, ts)] if frames.form.needs_time else []
+            rows = pl.DataFrame([*base, *arguments, *time])
+            if aggregate.where is not None:
+                rows = rows.filter(inputs[aggregate.where])
+            if frames.form.skips_nulls:
+                rows = rows.filter(pl.col(VALUE).is_not_null())
+            if rows.height:
+                frames.update(rows)
+
+    # -- the window moves --------------------------------------------------------------------------------------------
+
+    def advance(self, k: int) -> None:
+        """Move the window to extent k, later than the one before."""
+        end = self._window.panes_per_slide * k
+        first = self._window.first_pane(k)
+        self.fold.advance(first, end)
+        for frames in self._frames:
+            if frames is not None:
+                if first is None:
+                    frames.fold_into_one(end)
+                else:
+                    frames.free(first)
+
+    def expire(self, k: int) -> None:
+        """Free what no extent from k on holds."""
+        first = self._window.first_pane(k)
+        if first is None:
+            return
+        self.panes.free(list(self.panes.rows.irange(None, first, inclusive=(True, False))))
+        for frames in self._frames:
+            if frames is not None:
+                frames.free(first)
+        self._release()
+
+    def _release(self) -> None:
+        """Reuse slots of groups in no open pane. Looks only when they have doubled since it last looked: amortised."""
+        if self.slots is None or self.slots.live < 2 * self._checked + 1024:
+            return
+        live = self.panes.occupied() | (self.fold.occupied())
+        live = live[: self.slots.capacity]
+        self.slots.release(live)
+        self._checked = self.slots.live
+        if 8 * self.slots.live + 1024 < self.slots.capacity:
+            self._renumber()
+
+    def _renumber(self) -> None:
+        """Give the few live groups small slots, and the memory of the many dead ones back."""
+        assert self.slots is not None
+        old = self.slots.renumber()
+        self.panes.take(old)
+        self.fold.take(old)
+        for frames in self._frames:
+            if frames is not None:
+                frames.renumber(old)
+
+    # -- answers out -------------------------------------------------------------------------------------------------
+
+    def read(self, k: int) -> tuple[Int64s, list[pl.Series]]:
+        """Groups alive in extent k, to which the window was moved, and their answers. Raises `Overflowed`."""
+        return self._answers(self.fold.current(self._window.first_pane(k)), k)
+
+    def peek(self, k: int) -> tuple[Int64s, list[pl.Series]]:
+        """The same for an extent ahead, which is still open."""
+        end = self._window.panes_per_slide * k
+        return self._answers(self.fold.provisional(self._window.first_pane(k), end), k)
+
+    def _answers(self, arrays: list[Array], k: int) -> tuple[Int64s, list[pl.Series]]:
+        slots = np.flatnonzero(arrays[0])
+        first, end = self._window.first_pane(k), self._window.panes_per_slide * k
+        taken = [arrays[0 if self.panes.shared(i) else i][slots] for i in range(len(arrays))]
+        return slots, self._finish(taken, slots, first, end)
+
+    def read_tumbling(self, panes: Sequence[int]) -> tuple[Int64s, Int64s, list[pl.Series]]:
+        """Answers of many single-pane extents at once: index into `panes`, slot, and the answers, row by row."""
+        rows = [self.panes.rows[p] for p in panes]
+        counts = self.panes.arrays[0][rows]
+        which, slots = np.nonzero(counts)
+        at = np.asarray(rows)[which]
+        arrays = [a[at, slots] for a in self.panes.arrays]
+        if any(f is not None for f in self._frames):
+            raise TypeError("frame partials are finished extent by extent")
+        return which, slots, self._finish(arrays, slots, None, 0)
+
+    @property
+    def dense(self) -> bool:
+        """Whether every aggregate is kept as numbers."""
+        return all(f is None for f in self._frames)
+
+    def _finish(self, arrays: list[Array], slots: Int64s, first: int | None, end: int) -> list[pl.Series]:
+        columns = []
+        for aggregate, own, frames in zip(self._aggregates, self._dense, self._frames, strict=True):
+            if frames is not None:
+                columns.append(_aligned(frames.finish(first, end), slots, self.panes.slots, aggregate))
+                continue
+            partials = []
+            for index in own:
+                values = arrays[0] if self.panes.shared(index) else arrays[index]
+                if self.panes.is_wide(index):
+                    low = arrays[self.panes.low_limb(index)]
+                    exact = aggregate.dtype.is_integer()
+                    values = _narrow(values, low, aggregate.name) if exact else values * float(1 << 32) + low
+                partials.append(values)
+            argument = aggregate.inputs[0] if aggregate.inputs else -1
+            columns.append(
+                aggregate.function.finish(partials, aggregate.dtype, self._shift.get(argument, 0.0)).alias(
+                    aggregate.name
+                )
+            )
+        return columns
+
+    def check(self) -> None:
+        """Raise AssertionError where an invariant is broken."""
+        self.panes.check()
+        if self.slots is not None:
+            self.slots.check()
+
+
+def _narrow(high: Array, low: Array, name: str) -> Array:
+    high = high + (low >> 32)
+    beyond = (high >= 1 << 31) | (high < -(1 << 31))
+    if beyond.any():
+        raise Overflowed(beyond, name)
+    narrowed: Array = (high << 32) | (low & 0xFFFFFFFF)
+    return narrowed
+
+
+class _Input:
+    """An input column as arrays, converted once per batch."""
+
+    def __init__(self, series: pl.Series) -> None:
+        self._series = series
+        self.valid: NDArray[np.bool_] | None = None
+        if series.null_count():
+            self.valid = series.is_not_null().to_numpy()
+        self._ints: Int64s | None = None
+        self._floats: NDArray[np.float64] | None = None
+
+    def whole(self, start: int, stop: int) -> bool:
+        """Whether no value in the slice is NULL."""
+        return self.valid is None or bool(self.valid[start:stop].all())
+
+    def integers(self, start: int, stop: int) -> Int64s:
+        if self._ints is None:
+            series = self._series
+            if self.valid is not None:
+                series = series.to_physical().cast(pl.Int64).fill_null(0)
+            self._ints = ints(series)
+        return self._ints[start:stop]
+
+    def floats(self, start: int, stop: int) -> NDArray[np.float64]:
+        if self._floats is None:
+            series = self._series.fill_null(0.0) if self.valid is not None else self._series
+            self._floats = series.to_numpy().astype(np.float64, copy=False)
+        return self._floats[start:stop]
+
+    def truth(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """A condition; NULL is not true."""
+        truth: NDArray[np.bool_] = self._series[start:stop].fill_null(False).to_numpy()
+        return truth
+
+
+def _mask(
+    columns: dict[int, _Input], argument: int | None, where: int | None, start: int, stop: int
+) -> NDArray[np.bool_] | None:
+    mask = None
+    if argument is not None and not columns[argument].whole(start, stop):
+        valid = columns[argument].valid
+        assert valid is not None
+        mask = valid[start:stop]
+    if where is not None:
+        truth = columns[where].truth(start, stop)
+        mask = truth if mask is None else mask & truth
+    return mask
+
+
+def _aligned(found: pl.DataFrame, slots: Int64s, capacity: int, aggregate: GroupAggregate) -> pl.Series:
+    """Answers of frame partials in the order of `slots`; groups without partials get the aggregate's value of nothing."""
+    if VALUE not in found.columns:
+        series = pl.Series([None] * slots.size, dtype=aggregate.dtype)
+    else:
+        row_of = np.full(capacity, -1, np.int64)
+        row_of[found.get_column(SLOT).to_numpy()] = np.arange(found.height)
+        rows = row_of[slots]
+        at = pl.Series(rows)
+        if (rows < 0).any():
+            at = at.set(pl.Series(rows < 0), None)
+        series = found.get_column(VALUE).gather(at)
+    if aggregate.function.name == "count":
+        series = series.fill_null(0)
+    return series.cast(aggregate.dtype).alias(aggregate.name)
