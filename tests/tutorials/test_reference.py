@@ -1,0 +1,57 @@
+"""The language reference: its lists are what the program has, its examples run in order in one session."""
+
+import datetime as dt
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+import jupyter_stream
+
+REFERENCE = Path(__file__).parents[2] / "tutorials" / "reference"
+PAGE = (REFERENCE / "language.md").read_text()
+EXAMPLES = re.findall(r"^```sql\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+START = dt.datetime(2024, 1, 1, 12)
+
+
+def lists() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("lists", REFERENCE / "lists.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def session():
+    times = [START + dt.timedelta(minutes=m) for m in (0, 3, 1, 9, 30)]
+    bids = pd.DataFrame(
+        {"item": [1, 1, 2, 1, 2], "price": [10.0, 120.0, 5.0, 130.0, 7.0], "bidder": list("abacb"), "at": times}
+    )
+    readings = pd.DataFrame({"sensor": list("xyxyx"), "value": [1.0, 2.0, 3.0, 4.0, 5.0], "at": times})
+    namespace = {"bids": bids, "readings": readings, "threshold": 6, "names": ["a", "b"]}
+    session = jupyter_stream.Session(namespace=namespace)
+    yield session
+    session.close()
+
+
+def test_lists_are_what_the_program_has():
+    assert lists().written(PAGE) == PAGE, "run: python tutorials/reference/lists.py"
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) >= 10
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda text: text.split("\n")[0][:50])
+def test_example_runs(session, example: str):
+    for answer in session.execute(example):
+        if isinstance(answer, jupyter_stream.Query):
+            assert answer.wait(30)
+            assert answer.status == "finished"
+            assert answer.to_polars().width
+        else:
+            assert str(answer)

@@ -1,0 +1,81 @@
+"""Writes the lists in language.md that the program itself knows: sources, options, aggregates, functions.
+
+`python tutorials/reference/lists.py` brings the page up to date; a test fails while it isn't. Not for prose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from jupyter_stream.aggregates import AGGREGATES
+from jupyter_stream.functions import describe
+from jupyter_stream.sources import SOURCES
+from jupyter_stream.sources.options import GENERAL
+
+PAGE = Path(__file__).with_name("language.md")
+
+
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A Markdown table; cells that hold code are given with their backticks."""
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def sources() -> str:
+    """The options that only some connectors take."""
+    own: dict[tuple[str, str], list[str]] = {}
+    for connector in SOURCES:
+        for name, text in connector.options.items():
+            if name not in GENERAL:
+                own.setdefault((name, text), []).append(f"`{connector.scheme}://`")
+    rows = ((", ".join(schemes), f"`{name}`", text) for (name, text), schemes in own.items())
+    return table(("of", "option", "meaning"), rows)
+
+
+def options() -> str:
+    """What every source takes in WITH."""
+    return table(("option", "meaning"), ((f"`{name}`", text) for name, text in GENERAL.items()))
+
+
+def aggregates() -> str:
+    """Every aggregate."""
+    return table(
+        ("aggregate", "what it gives", "for example"),
+        ((f"`{a.signature}`", a.description, f"`{a.example}`") for a in AGGREGATES),
+    )
+
+
+def functions() -> str:
+    """Every scalar function and operator."""
+    return table(
+        ("function", "what it gives", "for example"),
+        ((f"`{f.signature}`", f.description, f"`{f.example}`") for f in describe()),
+    )
+
+
+LISTS = (sources, options, aggregates, functions)
+
+
+def literal(text: str) -> str:
+    """The text for a substitution that takes it as it is."""
+    return text.replace("\\", "\\\\")
+
+
+def written(page: str) -> str:
+    """The page with its lists as the program has them now.
+
+    Raises:
+        ValueError: a list's place is missing from the page.
+    """
+    for make in LISTS:
+        place = re.compile(rf"(<!-- {make.__name__}: written by lists.py -->\n).*?(<!-- end -->)", re.DOTALL)
+        if not place.search(page):
+            raise ValueError(f"language.md has no place for the {make.__name__}")
+        page = place.sub(rf"\g<1>\n{literal(make())}\n\g<2>", page)
+    return page
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text()))
