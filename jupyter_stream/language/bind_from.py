@@ -124,7 +124,9 @@ def _as(plan: Plan, schema: Schema) -> Plan:
     """The plan with the names and types of a schema."""
     if plan.schema == schema:
         return plan
-    items: list[tuple[str, Expr]] = []
-    for have, want in zip(plan.schema, schema, strict=True):
-        items.append((want.name, functions.cast(Column(have.name, have.dtype), want.dtype)))
-    return Project(plan, tuple(items), schema)
+    below = plan
+    exprs: list[Expr] = [Column(f.name, f.dtype) for f in plan.schema]
+    if isinstance(plan, Project):
+        below, exprs = plan.input, [expr for _, expr in plan.items]
+    items = tuple((want.name, functions.cast(expr, want.dtype)) for want, expr in zip(schema, exprs, strict=True))
+    return Project(below, items, schema)

@@ -11,14 +11,14 @@ from sqlglot import exp
 
 from jupyter_stream.core.messages import IS_FINAL, TS, WINDOW_END
 from jupyter_stream.core.schema import Field, Schema
-from jupyter_stream.core.time import parse_duration
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.expression import substitute, walk
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_from import bind_from, union_of
-from jupyter_stream.language.nodes import Constant, Windowed, span_of
+from jupyter_stream.language.durations import parse_duration
+from jupyter_stream.language.nodes import Constant, span_of
 from jupyter_stream.language.scope import Scope, is_relation, slides, time_of
 from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.language.syntax import (
@@ -383,9 +383,6 @@ class _Items:
         while isinstance(node, exp.Paren):
             node = node.this
         name = item.text
-        if isinstance(node, Windowed) and node is item.expression:
-            name = self.source.slice(Span(item.span.start, node.clause.span.start))  # without its window
-            name = name.removesuffix(" OVER").removesuffix(" over")
         if isinstance(node, exp.Column | exp.Dot):
             name = node.name if isinstance(node, exp.Column) else node.args["expression"].name
             if isinstance(bound, Column) and bound.name.lower() == name.lower():

@@ -103,7 +103,7 @@ def _attribute(context: WindowContext, name: Name | None) -> str | None:
     lower = name.text.lower()
     field = scope.schema.find(name.text)
     if field is None:
-        if lower == time.pseudo:
+        if lower == time.pseudo or lower in time.names:
             return None
         if lower == ROW_NUM:
             raise source.error(

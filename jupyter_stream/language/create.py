@@ -9,9 +9,9 @@ from typing import TypeAlias
 import polars as pl
 
 from jupyter_stream.core.schema import Field, Schema, type_name
-from jupyter_stream.core.time import parse_duration
 from jupyter_stream.errors import QueryError
 from jupyter_stream.language.diagnose import did_you_mean, nearest
+from jupyter_stream.language.durations import parse_duration
 from jupyter_stream.language.scope import CURRENT_TIME
 from jupyter_stream.language.source_text import SourceText
 from jupyter_stream.language.syntax import CreateStream, Name, Option

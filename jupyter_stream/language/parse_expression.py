@@ -10,14 +10,16 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 
 import polars as pl
 from sqlglot import TokenType, exp
+from sqlglot.errors import SqlglotError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token
 
 from jupyter_stream.core.schema import INTERVAL, TIMESTAMP
-from jupyter_stream.core.time import UNITS, parse_duration, unit
+from jupyter_stream.core.time import UNITS, unit
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.language.diagnose import did_you_mean, nearest
 from jupyter_stream.language.dialect import RESERVED, StreamDialect
+from jupyter_stream.language.durations import microseconds, parse_duration
 from jupyter_stream.language.nodes import CastTo, Constant, Subselect, Windowed, mark
 from jupyter_stream.language.parameters import Parameters, constant, look_up
 from jupyter_stream.language.parse_type import parse_type
@@ -85,11 +87,15 @@ class ExpressionParser(SparkParser):
         TokenType.STRING: lambda self, token: self._string(token),
         TokenType.RAW_STRING: lambda self, token: self._string(token),
         TokenType.NUMBER: lambda self, token: self._number(token),
-        TokenType.HEX_STRING: lambda self, token: self._const(bytes.fromhex(token.text), pl.Binary(), token),
+        TokenType.HEX_STRING: lambda self, token: self._hex(token),
         TokenType.NULL: lambda self, token: self._const(None, pl.Null(), token),
         TokenType.TRUE: lambda self, token: self._const(True, pl.Boolean(), token),
         TokenType.FALSE: lambda self, token: self._const(False, pl.Boolean(), token),
         TokenType.STAR: lambda self, token: mark(exp.Star(), span_of_token(token)),
+    }
+    STRING_PARSERS: ClassVar = {
+        TokenType.STRING: lambda self, token: self._string(token),
+        TokenType.RAW_STRING: lambda self, token: self._string(token),
     }
     PLACEHOLDER_PARSERS: ClassVar = {
         TokenType.PLACEHOLDER: lambda self: self._placeholder(),
@@ -143,14 +149,14 @@ class ExpressionParser(SparkParser):
         try:
             tokens = StreamDialect().tokenize(piece.masked)
             results = parser._parse(method, tokens, piece.masked)  # type: ignore[arg-type]
-        except QueryError:
-            raise
         except RecursionError:
             raise source.error(
                 "this is nested too deeply to be read", piece.span, "Split it into subqueries."
             ) from None
-        except Exception as error:  # sqlglot's own, whose words are for people who write parsers
-            raise source.error(f"this can't be read as a statement ({type(error).__name__})", piece.span) from error
+        except SqlglotError:  # its words are for people who write parsers
+            raise source.error("this can't be read as a statement", piece.span) from None
+        if not results:
+            raise source.error("this isn't a statement", piece.span)
         result: Any = results[0]
         made: T = result
         return made
@@ -267,6 +273,19 @@ class ExpressionParser(SparkParser):
             expression, span = self._prev.text, Span(token.start, self._prev.end + 1)
         return expression, look_up(expression, self.parameters, self.source, span), span
 
+    def text_since(self, index: int, until: Span | None = None) -> str:
+        """What was typed from a token (by its number) to the one just taken, or to a place; comments and runs of blanks
+        are single blanks.
+        """
+        text, end = "", -1
+        for token in self._tokens[index : self._index]:
+            if until is not None and token.start >= until.start:
+                break
+            _, span = self.piece.values.get(token.start, ("", span_of_token(token)))
+            text += (" " if 0 <= end < span.start else "") + self.source.text[span.start : span.end]
+            end = span.end
+        return text
+
     def expression_here(self, what: str) -> exp.Expr:
         """Take an expression.
 
@@ -358,6 +377,10 @@ class ExpressionParser(SparkParser):
         node: exp.Expr = mark(Constant(value=text, dtype=pl.String()), Span(token.start, end.end + 1))
         return node
 
+    def _hex(self, token: Token) -> exp.Expr:
+        digits = token.text if len(token.text) % 2 == 0 else f"0{token.text}"
+        return self._const(bytes.fromhex(digits), pl.Binary(), token)
+
     def _number(self, token: Token) -> exp.Expr:
         text, span = token.text.replace("_", ""), span_of_token(token)
         following = self._curr
@@ -444,8 +467,10 @@ class ExpressionParser(SparkParser):
         self._advance()
         if self.word("TO"):
             self.fail("intervals of several units are written one by one", hint="Write INTERVAL '1' DAY '2' HOURS.")
-        value = dt.timedelta(microseconds=round(amount * micros))
-        return -value if negative else value
+        value = microseconds(amount, micros)
+        if value is None:
+            self.fail("this is too long", self.since(start))
+        return dt.timedelta(microseconds=-value if negative else value)
 
     def bad_unit(self, number: str, span: Span) -> QueryError:
         """What is wrong where a number needs a unit of time and the word behind it, if any, is none."""
@@ -514,6 +539,19 @@ class ExpressionParser(SparkParser):
             node: exp.Expr = mark(CastTo(this=text, dtype=dtype), self.since(span_of_token(token)))
             return self._parse_column_ops(node)
         return self._parse_column()
+
+    def _parse_primary(self) -> exp.Expr | None:
+        token = self._curr
+        if self._match_set(self.PRIMARY_PARSERS):
+            parser: Callable[[ExpressionParser, Token], exp.Expr] = self.PRIMARY_PARSERS[token.token_type]
+            return parser(self, token)
+        if self._match_pair(TokenType.DOT, TokenType.NUMBER):
+            digits = self._prev
+            number: exp.Expr = mark(
+                Constant(value=float(f"0.{digits.text}"), dtype=pl.Float64()), Span(token.start, digits.end + 1)
+            )
+            return number
+        return self._parse_paren()
 
     def _parse_atom(self) -> exp.Expr | None:
         return None  # sqlglot's short cut for what `_parse_type` does here

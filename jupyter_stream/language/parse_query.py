@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlglot import TokenType, exp
 
 from jupyter_stream.language.diagnose import did_you_mean, nearest
+from jupyter_stream.language.nodes import Windowed
 from jupyter_stream.language.parse_expression import CLAUSE_WORDS, STOP_WORDS, ExpressionParser
 from jupyter_stream.language.parse_window import amount, duration, parse_window
 from jupyter_stream.language.source_text import Span
@@ -136,12 +137,14 @@ def _operator(p: ExpressionParser) -> Name | None:
 def _items(p: ExpressionParser) -> tuple[SelectItem, ...]:
     items: list[SelectItem] = []
     while True:
-        start = p.here
+        start, first = p.here, p._index
         if p.comes(TokenType.FROM) and not items:
             p.fail("the select list is missing here", hint="Name columns, or write *.")
         expression = p.expression_here("an expression")
         span = p.since(start)
-        text = p.source.slice(span)
+        text = p.text_since(first, expression.clause.span if isinstance(expression, Windowed) else None)
+        if isinstance(expression, Windowed) and expression.clause.over:
+            text = text[: -len("OVER")].rstrip()
         items.append(SelectItem(expression, _alias(p), text, span))
         if not p.sign(TokenType.COMMA):
             return tuple(items)

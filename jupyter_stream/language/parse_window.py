@@ -13,8 +13,9 @@ from typing import Any
 from sqlglot import TokenType, exp
 
 from jupyter_stream.core.schema import INTERVAL
-from jupyter_stream.core.time import parse_duration, show_duration, unit
+from jupyter_stream.core.time import show_duration, unit
 from jupyter_stream.language.diagnose import did_you_mean
+from jupyter_stream.language.durations import LONGEST, microseconds, parse_duration
 from jupyter_stream.language.nodes import mark
 from jupyter_stream.language.parameters import constant
 from jupyter_stream.language.parse_expression import WINDOW_WORDS, ExpressionParser
@@ -92,7 +93,7 @@ def amount(p: ExpressionParser, example: str) -> Amount:
         micros = unit(p._curr.text)
         assert micros is not None
         p._advance()
-        return _positive(p, round(float(number) * micros), "time", p.since(start), negative)
+        return _positive(p, microseconds(number, micros), "time", p.since(start), negative)
     if p.comes(TokenType.VAR) and p._curr.text.upper() not in WINDOW_WORDS | {
         "PRECEDING",
         "WHERE",
@@ -134,11 +135,11 @@ def _from_text(p: ExpressionParser, text: str, span: Span, negative: bool) -> Am
     return _positive(p, micros, "time", span, negative)
 
 
-def _positive(p: ExpressionParser, value: int, kind: Any, span: Span, negative: bool) -> Amount:
+def _positive(p: ExpressionParser, value: int | None, kind: Any, span: Span, negative: bool) -> Amount:
+    if value is None or value >= LONGEST:
+        p.fail("this is too long", span)
     if negative or value <= 0:
         p.fail("this must be more than zero", span)
-    if value >= 2**62:
-        p.fail("this is too long", span)
     return Amount(kind, value, span)
 
 

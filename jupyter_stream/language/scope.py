@@ -25,11 +25,13 @@ class Time:
         column: the column of the plan's schema that holds it, None if none does.
         dtype: TIMESTAMP, or BIGINT where the time column is an integer: the type window columns have.
         pseudo: the name `$ts` can be called by where no column holds it: current_time, window_time, or None.
+        names: names, in lower case, a window can name it by, although the select list may have left the column out.
     """
 
     column: str | None
     dtype: pl.DataType
     pseudo: str | None
+    names: frozenset[str] = frozenset()
 
 
 def time_of(plan: Plan) -> Time:
@@ -41,22 +43,24 @@ def time_of(plan: Plan) -> Time:
         field = plan.stream.schema.find(spec.column)
         integer = field is not None and field.dtype.is_integer()
         shown = plan.schema.find(spec.column)
-        return Time(shown.name if shown else None, pl.Int64() if integer else TIMESTAMP, None)
+        column = shown.name if shown else None
+        return Time(column, pl.Int64() if integer else TIMESTAMP, None, frozenset({spec.column.lower()}))
     if isinstance(plan, Filter | Derived):
         return time_of(plan.input)
     if isinstance(plan, Project):
         below = time_of(plan.input)
         for name, expr in plan.items:
             if isinstance(expr, Column) and expr.name in (below.column, TS):
-                return Time(name, below.dtype, below.pseudo)
-        return Time(None, below.dtype, below.pseudo)
+                return Time(name, below.dtype, below.pseudo, below.names | {name.lower()})
+        return Time(None, below.dtype, below.pseudo, below.names)
     if isinstance(plan, Union):
         times = [time_of(part) for part in plan.parts]
         places = {t.column and part.schema.names.index(t.column) for t, part in zip(times, plan.parts, strict=True)}
         same = places.pop() if len(places) == 1 else None
         pseudo = {t.pseudo for t in times}
         column = None if same is None or isinstance(same, str) else plan.schema.names[same]
-        return Time(column, times[0].dtype, pseudo.pop() if len(pseudo) == 1 else None)
+        names = frozenset.intersection(*(t.names for t in times))
+        return Time(column, times[0].dtype, pseudo.pop() if len(pseudo) == 1 else None, names)
     return Time(None, window_dtype(plan), WINDOW_TIME)
 
 

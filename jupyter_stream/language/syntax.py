@@ -91,7 +91,14 @@ class WindowClause:
 
 @dataclass(frozen=True, eq=False)
 class SelectItem:
-    """One item of a select list. `expression` is an `exp.Star` for `*` and `s.*`."""
+    """One item of a select list.
+
+    Attributes:
+        expression: an `exp.Star`, or a column of one, for `*` and `s.*`.
+        alias: the name after AS.
+        text: as typed, but for the window behind an aggregate: the column's name where there is no alias.
+        span: where it stands.
+    """
 
     expression: exp.Expr
     alias: Name | None
