@@ -1,17 +1,22 @@
-"""Live views: ipywidgets and Bokeh. They know `core.snapshot` and nothing of the engine."""
+"""Live views: ipywidgets and Bokeh. They know `core.snapshot` and nothing of the engine.
+
+Bokeh and the widgets are imported when the first view is shown, so that `%load_ext` stays quick.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 import weakref
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from jupyter_stream.core.snapshot import Viewable
-from jupyter_stream.views import thread
-from jupyter_stream.views.chart import CHARTS, KINDS
-from jupyter_stream.views.live import LiveView
-from jupyter_stream.views.options import ViewOptions, refuse
+from jupyter_stream.views.options import CHARTS, ViewOptions
 
-__all__ = ["CHARTS", "KINDS", "LiveView", "ViewOptions", "change", "close", "display", "options_of"]
+if TYPE_CHECKING:
+    from jupyter_stream.core.snapshot import Viewable
+    from jupyter_stream.views.live import LiveView
+
+__all__ = ["CHARTS", "ViewOptions", "change", "close", "display", "options_of"]
 
 _OPTIONS: Final[weakref.WeakKeyDictionary[Viewable, ViewOptions]] = weakref.WeakKeyDictionary()
 
@@ -25,29 +30,40 @@ def display(viewable: Viewable, options: ViewOptions | None = None) -> LiveView 
 
     Returns:
         The view; None for chart `none`.
-
-    Raises:
-        QueryError: there is no such chart.
     """
     options = options_of(viewable) if options is None else options
-    _checked(options)
     _OPTIONS[viewable] = options
     if options.chart == "none":
         return None
+    from jupyter_stream.views.live import LiveView
+
     view = LiveView(viewable, options)
     view._ipython_display_()
     return view
 
 
-def change(viewable: Viewable, options: ViewOptions) -> None:
+def change(viewable: Viewable, chart: str | None = None, **options: str | int | None) -> ViewOptions:
     """Show all views of a query another way from now on, those on screen and those to come.
 
+    Args:
+        viewable: the query.
+        chart: the chart kind, as it is when left out.
+        **options: `x`, `y`, `by`, `last` as of `ViewOptions`; those left out stay as they are.
+
+    Returns:
+        How it is shown now.
+
     Raises:
-        QueryError: there is no such chart.
+        QueryError: there is no such chart, or `last` can't be read.
     """
-    _checked(options)
-    _OPTIONS[viewable] = options
-    thread.current().change(viewable, options)
+    if chart is not None:
+        options["chart"] = chart
+    changed = dataclasses.replace(options_of(viewable), **options)  # type: ignore[arg-type] # names checked at run time
+    _OPTIONS[viewable] = changed
+    from jupyter_stream.views import thread
+
+    thread.current().change(viewable, changed)
+    return changed
 
 
 def options_of(viewable: Viewable) -> ViewOptions:
@@ -57,9 +73,6 @@ def options_of(viewable: Viewable) -> ViewOptions:
 
 def close() -> None:
     """Take all live views off their pages and end the view thread; saved pictures stay."""
-    thread.close()
-
-
-def _checked(options: ViewOptions) -> None:
-    if options.chart not in CHARTS:
-        raise refuse("chart", options.chart, CHARTS)
+    thread = sys.modules.get("jupyter_stream.views.thread")
+    if thread is not None:
+        thread.close()

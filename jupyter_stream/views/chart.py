@@ -33,8 +33,7 @@ class Chart(Protocol):
 
 
 KINDS: Final[tuple[Chart, ...]] = (Line(), Bar(), Area(), Scatter(), Heatmap(), TableChart(), Number())
-CHARTS: Final = ("auto", *(kind.name for kind in KINDS), "none")
-"""What `--chart` takes."""
+"""Their names are also in `options.CHARTS`; a test holds the two together."""
 
 
 def picture(snapshot: Snapshot, options: ViewOptions, colours: Colours) -> Picture:
@@ -44,7 +43,7 @@ def picture(snapshot: Snapshot, options: ViewOptions, colours: Colours) -> Pictu
         QueryError: the options name a column or chart that doesn't exist.
     """
     snapshot = _last(snapshot, options.span)
-    roles = resolve(snapshot, options, CHARTS)
+    roles = resolve(snapshot, options)
     kind = next(k for k in KINDS if k.name == (roles.chart if roles.chart != "none" else "table"))
     return kind.picture(snapshot, roles, colours)
 

@@ -16,6 +16,7 @@ from jupyter_stream.views.colours import Colours
 from jupyter_stream.views.figure import BOKEH_VERSION, document, library, structure
 from jupyter_stream.views.options import ViewOptions
 from jupyter_stream.views.picture import Axis, Picture
+from jupyter_stream.views.roles import resolve
 from jupyter_stream.views.widget import LiveWidget
 
 log = logging.getLogger(__name__)
@@ -169,9 +170,12 @@ class LiveView:
         return {"text/html": saved.html(snapshot, drawn), "text/plain": saved.text(snapshot)}
 
     def _picture(self, snapshot: Snapshot) -> tuple[Picture | None, str | None]:
-        if not snapshot.rows.height or not snapshot.rows.width:
+        if not snapshot.rows.width:
             return None, None
         try:
+            if not snapshot.rows.height:
+                resolve(snapshot, self.options)  # a wrong column is told before the first row
+                return None, None
             return picture(snapshot, self.options, self._colours), None
         except StreamError as wrong:
             return None, str(wrong)

@@ -1,4 +1,4 @@
-"""What a user can say about a view: chart kind, roles of columns, how much stays on screen."""
+"""What a user can say about a view: chart kind, roles of columns, how much stays on screen. Imports nothing slow."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Final
 from jupyter_stream.core.time import parse_duration
 from jupyter_stream.errors import QueryError
 
+CHARTS: Final = ("auto", "line", "bar", "area", "scatter", "heatmap", "table", "number", "none")
+"""What `--chart` takes: `auto`, the names in `chart.KINDS`, `none`. Here, not there: the kinds import Bokeh, which is slow."""
 MOST_ROWS: Final = 5_000
 """Rows a view ever draws. More points than pixels say nothing, and every row is sent to every open page."""
 DEFAULT_ROWS: Final = 500
@@ -26,7 +28,7 @@ class ViewOptions:
         last: rows kept on screen, or a time span such as `"10 minutes"` back from the newest time shown.
 
     Raises:
-        QueryError: `last` is neither.
+        QueryError: there is no such chart, or `last` is neither.
     """
 
     chart: str = "auto"
@@ -36,6 +38,8 @@ class ViewOptions:
     last: int | str = DEFAULT_ROWS
 
     def __post_init__(self) -> None:
+        if self.chart not in CHARTS:
+            raise refuse("chart", self.chart, CHARTS)
         if isinstance(self.last, str) and self.last.strip().isdigit():
             object.__setattr__(self, "last", int(self.last))
         wrong = self.last < 1 if isinstance(self.last, int) else not parse_duration(self.last)

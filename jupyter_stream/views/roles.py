@@ -25,17 +25,15 @@ class Roles:
     by: str | None
 
 
-def resolve(snapshot: Snapshot, options: ViewOptions, charts: tuple[str, ...]) -> Roles:
+def resolve(snapshot: Snapshot, options: ViewOptions) -> Roles:
     """Fill in what the user left open.
 
     Time goes on x, the first numeric column that is no key on y, the first key column is the colour; without a time there are
     bars over the first key; one row of numbers is shown as numbers; without numbers there is a table.
 
     Raises:
-        QueryError: a column or chart that doesn't exist.
+        QueryError: a column that doesn't exist.
     """
-    if options.chart not in charts:
-        raise refuse("chart", options.chart, charts)
     columns = tuple(snapshot.rows.columns)
     x = _column(options.x, columns, "--x")
     asked = tuple(_column(name.strip(), columns, "--y") or "" for name in options.y.split(",")) if options.y else ()

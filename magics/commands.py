@@ -1,0 +1,219 @@
+"""The subcommands of `%stream`, one function each. They say what the buttons and handles do, for every front end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from jupyter_stream.magics import output
+
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show, show_duration
+from jupyter_stream.errors import QueryError
+from jupyter_stream.views.options import refuse
+
+if TYPE_CHECKING:
+    from jupyter_stream.core.snapshot import Snapshot
+    from jupyter_stream.query import Query
+    from jupyter_stream.session import Session
+
+Action: TypeAlias = "Callable[[Session, tuple[str, ...]], None]"
+ENDED: Final = ("finished", "stopped", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A subcommand.
+
+    Attributes:
+        name: the word after `%stream`.
+        takes: what follows it, for help: empty, `NAME`, or `[NAME ...|all]`.
+        help: a sentence.
+        run: does it.
+    """
+
+    name: str
+    takes: str
+    help: str
+    run: Action
+
+
+def run(session: Session, words: list[str]) -> None:
+    """Do what a `%stream` line says.
+
+    Raises:
+        QueryError: no such subcommand or query, or words too many.
+    """
+    name, *rest = words or ["help"]
+    command = next((c for c in COMMANDS if c.name == name.lower()), None)
+    if command is None:
+        if name.lower() in ("-h", "--help", "?"):
+            return _help(session, ())
+        if name.startswith("-"):
+            raise refuse("option of %stream", name, ("--help",))
+        raise refuse("subcommand", name, tuple(c.name for c in COMMANDS))
+    if any(word in ("-h", "--help") for word in rest):
+        return output.say(f"%stream {command.name} {command.takes}\n{command.help}")
+    unknown = next((word for word in rest if word.startswith("-")), None)
+    if unknown:
+        raise refuse(f"option of %stream {name}", unknown, ("--help",))
+    if not command.takes and rest:
+        raise QueryError(f"%stream {command.name} takes nothing after it, and then came: {' '.join(rest)}")
+    if command.takes == "NAME" and len(rest) != 1:
+        raise QueryError(f"say which one: %stream {command.name} NAME", hint=_there_are(session))
+    return command.run(session, tuple(rest))
+
+
+def find(session: Session, name: str) -> Query:
+    """The query of that name.
+
+    Raises:
+        QueryError: there is none, with the nearest.
+    """
+    queries = session.queries
+    found = queries.get(name) or next((q for n, q in queries.items() if n.lower() == name.lower()), None)
+    if found is None:
+        raise (
+            refuse("query", name, tuple(queries))
+            if queries
+            else QueryError(f"there is no query {name!r}", hint="None has been started yet: %%stream NAME starts one.")
+        )
+    return found
+
+
+def _there_are(session: Session) -> str:
+    return f"There are: {', '.join(session.queries)}." if session.queries else "None has been started yet."
+
+
+def _chosen(session: Session, verb: str, names: tuple[str, ...], states: tuple[str, ...]) -> list[Query]:
+    """The queries named, or all in one of the states, or the only one there is."""
+    fit = [q for q in session.queries.values() if q.snapshot(1).state in states]
+    if [n.lower() for n in names] == ["all"]:
+        return fit
+    if names:
+        return [find(session, name) for name in names]
+    if len(fit) == 1:
+        return fit
+    raise QueryError(f"say which one: %stream {verb} NAME, or %stream {verb} all", hint=_there_are(session))
+
+
+def _do(session: Session, verb: str, done: str, names: tuple[str, ...], states: tuple[str, ...]) -> None:
+    queries = _chosen(session, verb, names, states)
+    for query in queries:
+        getattr(query, verb)()
+    output.say(f"{done}: {', '.join(q.name for q in queries)}" if queries else f"nothing to {verb}")
+
+
+def _list(session: Session, _names: tuple[str, ...]) -> None:
+    seen = [q.snapshot(1) for q in session.queries.values()]
+    columns = {
+        "name": [s.name for s in seen],
+        "state": [s.state for s in seen],
+        "rows in": [f"{s.rows_in:,}" for s in seen],
+        "rows out": [f"{s.rows_out:,}" for s in seen],
+        "late": [f"{s.late:,}" for s in seen],
+        "bad": [f"{s.bad:,}" for s in seen],
+        "state bytes": [f"{s.state_bytes:,}" for s in seen],
+        "query": [" ".join(s.text.split())[:120] for s in seen],
+    }
+    output.show("Queries", tuple(columns), list(zip(*columns.values(), strict=True)))
+
+
+def _status(session: Session, names: tuple[str, ...]) -> None:
+    snapshot = find(session, names[0]).snapshot(1)
+    facts = _facts(snapshot)
+    output.show(snapshot.name, ("", ""), list(facts.items()))
+
+
+def _facts(s: Snapshot) -> dict[str, str]:
+    facts = {
+        "state": s.state, "rows in": f"{s.rows_in:,}", "rows out": f"{s.rows_out:,}", "late rows": f"{s.late:,}",
+        "bad rows": f"{s.bad:,}", "state bytes": f"{s.state_bytes:,}", "newest event time": show(s.max_event_time),
+        "watermark": show(s.low_watermark),
+    }  # fmt: skip
+    if MIN_TIME not in (s.low_watermark, s.max_event_time) and s.low_watermark != MAX_TIME:
+        facts["lag"] = show_duration(max(0, s.max_event_time - s.low_watermark))
+    if s.next_final is not None:
+        facts["next answer needs"] = show(s.next_final)
+    if s.hint:
+        facts["hint"] = s.hint
+    if s.error:
+        facts["error"] = s.error
+    return {**facts, **s.notes, "query": s.text.strip()}
+
+
+def _stop(session: Session, names: tuple[str, ...]) -> None:
+    _do(session, "stop", "stopped", names, ("waiting", "running", "paused"))
+
+
+def _pause(session: Session, names: tuple[str, ...]) -> None:
+    _do(session, "pause", "paused", names, ("waiting", "running"))
+
+
+def _resume(session: Session, names: tuple[str, ...]) -> None:
+    _do(session, "resume", "resumed", names, ("paused",))
+
+
+def _explain(session: Session, names: tuple[str, ...]) -> None:
+    output.say(str(find(session, names[0]).explain()))
+
+
+def _plan(session: Session, names: tuple[str, ...]) -> None:
+    output.say(str(find(session, names[0]).plan))
+
+
+def _show(session: Session, names: tuple[str, ...]) -> None:
+    from jupyter_stream import views
+
+    query = find(session, names[0])
+    options = views.options_of(query)
+    if options.chart == "none":
+        options = views.ViewOptions(last=options.last)
+    views.display(query, options)
+
+
+def _drop(session: Session, names: tuple[str, ...]) -> None:
+    output.say(session.drop(names[0]).text)
+
+
+def _reset(session: Session, _names: tuple[str, ...]) -> None:
+    session.reset()
+    output.say("all queries stopped, all streams forgotten")
+
+
+def _execute(session: Session, text: str) -> None:
+    from jupyter_stream.magics.results import tell
+
+    for result in session.run(text):
+        tell(result)
+
+
+def _sources(session: Session, _names: tuple[str, ...]) -> None:
+    _execute(session, "SHOW SOURCES")
+
+
+def _functions(session: Session, _names: tuple[str, ...]) -> None:
+    _execute(session, "SHOW FUNCTIONS")
+
+
+def _help(_session: Session, _names: tuple[str, ...]) -> None:
+    width = max(len(f"{c.name} {c.takes}") for c in COMMANDS)
+    lines = [f"  %stream {f'{c.name} {c.takes}'.ljust(width)}  {c.help}" for c in COMMANDS]
+    output.say("\n".join(("%%stream [NAME] [options] runs a cell; %%stream --help lists its options.", "", *lines)))
+
+
+COMMANDS: Final = (
+    Command("list", "", "all queries of this notebook", _list),
+    Command("status", "NAME", "one query's counters and times", _status),
+    Command("stop", "[NAME ...|all]", "end queries; their results stay", _stop),
+    Command("pause", "[NAME ...|all]", "take no input until resumed", _pause),
+    Command("resume", "[NAME ...|all]", "take input again", _resume),
+    Command("explain", "NAME", "how a query is computed, with live counters", _explain),
+    Command("plan", "NAME", "a query's logical plan", _plan),
+    Command("show", "NAME", "a further live view under this cell", _show),
+    Command("drop", "NAME", "forget a stream or query", _drop),
+    Command("reset", "", "stop all queries and forget all streams", _reset),
+    Command("sources", "", "where streams can come from", _sources),
+    Command("functions", "", "the functions queries can use", _functions),
+    Command("help", "", "this text", _help),
+)

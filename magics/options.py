@@ -1,0 +1,173 @@
+"""The options of `%%stream`, as one table: the parser, its help and completion read it. Not for what they mean to a session."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from jupyter_stream.errors import QueryError, UnsupportedError
+from jupyter_stream.views.options import CHARTS, ViewOptions, nearest, refuse
+
+ENGINES: Final = ("kernel", "spark")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option.
+
+    Attributes:
+        long: its name with dashes.
+        short: the one-letter form, None for none.
+        help: a sentence.
+        takes: what follows, in capitals; None for a switch.
+        choices: all it can be, where that is a fixed set.
+    """
+
+    long: str
+    short: str | None
+    help: str
+    takes: str | None = None
+    choices: tuple[str, ...] | None = None
+
+
+OPTIONS: Final = (
+    Option("--engine", "-e", "where the query runs", "ENGINE", ENGINES),
+    Option("--chart", "-c", "how it is shown", "KIND", CHARTS),
+    Option("--x", "-x", "column of the horizontal axis", "COLUMN"),
+    Option("--y", "-y", "column of the vertical axis; several between commas", "COLUMN"),
+    Option("--by", "-b", "column that splits rows into coloured series; none for one series", "COLUMN"),
+    Option("--last", "-l", "rows, or a time span such as '10 minutes', kept on screen (500)", "N"),
+    Option("--keep", "-k", "result rows kept in memory (1000000)", "N"),
+    Option("--budget", None, "processor it may use: 20%%, or 500 probes/row", "BUDGET"),
+    Option("--weight", "-w", "its share among running queries (1)", "W"),
+    Option("--paused", "-p", "start paused: nothing is read before %%stream resume NAME"),
+    Option("--quiet", "-q", "show nothing; the handle is bound all the same"),
+    Option("--help", "-h", "this text"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CellLine:
+    """What a `%%stream` line says.
+
+    Attributes:
+        name: the query's name, None to have one given.
+        view: how to show it.
+        session: keyword arguments for `Session.run`, those that were said.
+        quiet: whether to show nothing.
+        help: whether help was asked for.
+    """
+
+    name: str | None
+    view: ViewOptions
+    session: dict[str, Any]
+    quiet: bool
+    help: bool
+
+
+def parse(line: str) -> CellLine:
+    """Read the rest of a `%%stream` line.
+
+    Raises:
+        QueryError: an unknown option or a value that can't be, naming the nearest that could.
+    """
+    words = split(line)
+    if words and not words[0].startswith("-") and words[0].lower() in ("help", "?"):
+        words[0] = "--help"
+    said = _parser().parse_args(_known(words))
+    if said.name is not None and not said.name.isidentifier():
+        raise QueryError(
+            f"a query's name becomes a Python variable; {said.name!r} can't be one",
+            hint="Use letters, digits and underscores, not starting with a digit.",
+        )
+    session: dict[str, Any] = {}
+    if said.engine == "spark":
+        raise UnsupportedError(
+            "--engine spark is not available in this version", hint="Leave it out to run in the kernel."
+        )
+    for name in ("budget", "weight"):
+        if getattr(said, name) is not None:
+            raise UnsupportedError(f"--{name} is not available in this version", hint="Leave it out.")
+    if said.keep is not None:
+        session["keep"] = _positive("--keep", said.keep)
+    if said.paused:
+        session["paused"] = True
+    view = ViewOptions(said.chart or "auto", said.x, said.y, said.by, 500 if said.last is None else said.last)
+    return CellLine(said.name, view, session, said.quiet, said.help)
+
+
+def split(line: str) -> list[str]:
+    """The words of a magic's line, quotes respected.
+
+    Raises:
+        QueryError: a quote is not closed.
+    """
+    try:
+        return shlex.split(line)
+    except ValueError:
+        raise QueryError("a quote on this line is not closed", hint=f"The line is: {line}") from None
+
+
+def usage() -> str:
+    """The help text of `%%stream`."""
+    return _parser().format_help()
+
+
+def _known(words: list[str]) -> list[str]:
+    """Refuse what is no option before argparse does, which would not say what is meant."""
+    names = tuple(n for o in OPTIONS for n in (o.long, o.short) if n is not None)
+    takes = {n: o for o in OPTIONS for n in (o.long, o.short) if n is not None}
+    i = 0
+    while i < len(words):
+        word, _, value = words[i].partition("=")
+        if word.startswith("-") and len(word) > 1:
+            if word not in names:
+                raise refuse("option", word, tuple(o.long for o in OPTIONS))
+            option = takes[word]
+            if option.takes is not None and not value:
+                i += 1
+                if i >= len(words) or (words[i].startswith("--")):
+                    raise QueryError(f"{word} wants a value: {word} {option.takes}")
+                value = words[i]
+            if option.choices is not None and value not in option.choices:
+                raise refuse(word.lstrip("-"), value, option.choices)
+        i += 1
+    return words
+
+
+def _positive(name: str, text: str) -> int:
+    digits = text.replace("_", "").replace(",", "")
+    if not digits.isdigit() or int(digits) < 1:
+        raise QueryError(f"{name} takes a number of rows, not {text!r}", hint=f"Write for instance {name} 1000000.")
+    return int(digits)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        extra = message.removeprefix("unrecognized arguments: ")
+        if extra != message:
+            near = nearest("--" + extra.split()[0], tuple(o.long for o in OPTIONS))
+            hint = f"Did you mean {near} {extra}?" if near else "%%stream [NAME] [options]; %%stream --help lists them."
+            raise QueryError(f"%%stream takes one name, and then came: {extra}", hint=hint)
+        raise QueryError(message, hint="%%stream --help lists the options.")
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="%%stream",
+        description="Run the statements in this cell. A SELECT starts a query, shows it live and binds NAME to its handle.",
+        add_help=False,
+        allow_abbrev=False,
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=30, width=100),
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="name of the query and of the variable (q1, q2, ...)")
+    for option in OPTIONS:
+        names = [option.long] if option.short is None else [option.short, option.long]
+        if option.takes is None:
+            parser.add_argument(*names, action="store_true", help=option.help)
+        else:
+            text = option.help + (f": {', '.join(option.choices)}" if option.choices else "")
+            parser.add_argument(*names, metavar=option.takes, help=text)
+    return parser

@@ -1,0 +1,86 @@
+"""`%%stream` and `%stream`: parse the line, call the session, show what it gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, needs_local_scope, no_var_expand
+from jupyter_stream.magics import commands, options, output, results
+
+from jupyter_stream.errors import StreamError
+
+if TYPE_CHECKING:
+    from jupyter_stream.session import Session
+
+FIRST_LINE = 2
+"""The `%%stream` line is line 1, as the notebook counts."""
+
+
+@magics_class
+class StreamMagics(Magics):  # type: ignore[misc] # IPython publishes no types
+    """The two magics of a notebook, and its session."""
+
+    def __init__(self, shell: Any) -> None:
+        super().__init__(shell)
+        self._session: Session | None = None
+
+    @property
+    def session(self) -> Session:
+        """The notebook's session, made when it is first needed: the engine takes longer to import than `%load_ext` should."""
+        if self._session is None:
+            from jupyter_stream.session import Session
+
+            self._session = Session(self.shell.user_ns)
+        return self._session
+
+    @property
+    def session_if_any(self) -> Session | None:
+        """The same, None while none was needed."""
+        return self._session
+
+    @no_var_expand  # type: ignore[untyped-decorator] # IPython publishes no types
+    @needs_local_scope  # type: ignore[untyped-decorator]
+    @cell_magic  # type: ignore[untyped-decorator]
+    def stream(self, line: str, cell: str, local_ns: dict[str, Any] | None = None) -> None:
+        """Run the statements in this cell; `%%stream --help` lists the options."""
+        try:
+            said = options.parse(line)
+            if said.help:
+                output.say(options.usage())
+            else:
+                self._run(said, cell, local_ns)
+        except StreamError as error:
+            raise output.plain(error) from None
+
+    @no_var_expand  # type: ignore[untyped-decorator] # IPython publishes no types
+    @line_magic("stream")  # type: ignore[untyped-decorator]
+    def stream_line(self, line: str) -> None:
+        """See and steer what runs; `%stream help` lists the subcommands."""
+        try:
+            commands.run(self.session, options.split(line))
+        except StreamError as error:
+            raise output.plain(error) from None
+
+    def close(self) -> None:
+        """Stop all queries and threads."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+            from jupyter_stream import views
+
+            views.close()
+
+    def _run(self, said: options.CellLine, cell: str, local_ns: dict[str, Any] | None) -> None:
+        from jupyter_stream.query import Query
+
+        # where the cell's text is run inside a function, `:name` means the function's variables before the notebook's
+        values = local_ns if local_ns is not self.shell.user_ns else None
+        for result in self.session.run(cell, name=said.name, first_line=FIRST_LINE, parameters=values, **said.session):
+            if isinstance(result, Query):
+                self.shell.user_ns[result.name] = result
+                if not said.quiet:
+                    from jupyter_stream import views
+
+                    views.display(result, said.view)
+            elif not said.quiet:
+                results.tell(result)
