@@ -85,8 +85,8 @@ SETS: dict[str, tuple[Callable[[int, int], pl.DataFrame], int]] = {
 def parts(name: str, rows: int) -> list[Path]:
     """The Parquet files that hold the first `rows` rows (a multiple of `PART_ROWS`, or one short file), made if need be."""
     make, most = SETS[name]
-    if rows > most:
-        raise ValueError(f"{name} has {most:,} rows")
+    if rows > most or (rows > PART_ROWS and rows % PART_ROWS):
+        raise ValueError(f"{name} has {most:,} rows, in parts of {PART_ROWS:,}")
     return list(_parts(make, FOLDER / name, rows))
 
 

@@ -102,22 +102,27 @@ def ready(race: Race, who: str, rows: int) -> Callable[[bool], tuple[pl.DataFram
 
         def work(wanted: bool) -> tuple[pl.DataFrame | None, dict[str, Any]]:
             session = jupyter_stream.Session(namespace={"frame": frame})
-            (query,) = [h for h in session.execute(f"{stream(race, source)}; {race.sql}") if hasattr(h, "wait")]
+            session.execute(stream(race, source))
+            (query,) = session.execute(race.sql, **({"keep": 100_000_000} if wanted else {}))
             query.wait()
             answer = query.to_polars() if wanted else None
-            return answer, known(query)
+            facts = known(query)
+            session.close()
+            return answer, facts
 
     return work
 
 
 def known(query: Any) -> dict[str, Any]:
     """What a finished query of ours says of itself: rows out, rows late, the most state its operators ever held."""
-    tables = query.stats["operators"]
+    stats = query.stats
+    if stats["state"] != "finished":
+        raise RuntimeError(f"the query is {stats['state']}: {query.snapshot(0).error}")
     return {
-        "rows_out": query.stats["rows_out"],
-        "late": query.stats["late"],
-        "state": sum(int(t["peak_bytes"]) for t in tables),
-        "spent": {t["name"]: round(int(t["nanoseconds"]) / 1e6) for t in tables},
+        "rows_out": stats["rows_out"],
+        "late": stats["late"],
+        "state": stats["peak_state_bytes"],
+        "spent": {t["name"]: round(t["nanoseconds"] / 1e6) for t in stats["operators"]},
     }
 
 

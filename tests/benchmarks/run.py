@@ -88,30 +88,33 @@ def agree(race: Race, who: list[str], answers: Path) -> str:
     return "; ".join(wrong) or f"same answers ({frames[who[0]].height:,} rows checked)"
 
 
-def held(race: Race, contenders: tuple[str, ...]) -> None:
+def held(race: Race, contenders: tuple[str, ...], times: int) -> None:
     """Run one race, the contenders in turn so that a busy machine is busy for all, and print its lines."""
     with tempfile.TemporaryDirectory() as folder:
         answers = Path(folder)
         running = [Contender(race, who, answers) for who in contenders]
         try:
-            for _ in range(TIMES):
+            for _ in range(times):
                 for one in running:
                     one.run()
         finally:
             for one in running:
                 one.end()
+        answered = [c.who for c in running if c.ready is not None]
         done = {c.who: c.runs for c in running if c.runs and c.ready is not None}
         print(f"\n{race.name}: {race.title}, {race.rows / 1e6:g} M rows")
         speeds = {who: race.rows / min(r["seconds"] for r in runs) / 1e6 for who, runs in done.items()}
         for who in contenders:
-            if who not in done:
+            if who not in answered:
                 print(f"  {who:8s} failed, see above")
+            if who not in done:
                 continue
             run = min(done[who], key=lambda r: r["seconds"])
             extra = f"   state {size(run['state'])}, late {run['late']}" if "state" in run else ""
             rss = max(r["rss"] for r in done[who]) - next(c.ready for c in running if c.who == who)["rss_before"]  # type: ignore[index]
             print(
                 f"  {who:8s}{speeds[who]:8.1f} M rows/s   {run['cpu'] / run['seconds']:4.2f} cores"
+                f"   {race.rows / min(r['cpu'] for r in done[who]) / 1e6:6.1f} M rows per core and s"
                 f"   peak RSS +{size(max(rss, 0))}   rows out {run['rows_out']:,}{extra}"
             )
             if "spent" in run:
@@ -125,8 +128,8 @@ def held(race: Race, contenders: tuple[str, ...]) -> None:
                 else "no target"
             )
             print(f"  ratio to the faster {ratio_:.2f} ({target})")
-        if len(done) > 1:
-            print(f"  {agree(race, list(done), answers)}", flush=True)
+        if len(answered) > 1:
+            print(f"  {agree(race, answered, answers)}", flush=True)
 
 
 def load() -> str:
@@ -139,6 +142,7 @@ def command() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="races or measurements; a prefix is enough")
     parser.add_argument("--without", action="append", default=[], choices=CONTENDERS)
+    parser.add_argument("--times", type=int, default=TIMES, help="timed runs; 0 only checks that answers agree")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--contender", nargs=3, help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -154,7 +158,7 @@ def command() -> None:
     for race in RACES:
         if race.name.startswith(wanted):
             print(f"\n[{load()}]", end="")
-            held(race, tuple(c for c in CONTENDERS if c not in asked.without))
+            held(race, tuple(c for c in CONTENDERS if c not in asked.without), asked.times)
     for name in MEASUREMENTS:
         if name.startswith(wanted) and "ours" not in asked.without:
             print(f"\n{name} [{load()}]", flush=True)
