@@ -1,4 +1,4 @@
-"""Operators on numbers, times and intervals: `+ - * / % div`, sign and absolute value, with ANSI overflow. Not the functions of `maths`."""
+"""Operators on numbers, times and intervals: `+ - * / % div`, with ANSI overflow. Not the functions of `maths`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jupyter_stream.core.schema import INTERVAL, TIMESTAMP, type_name
 from jupyter_stream.functions import calendar
 from jupyter_stream.functions.binding import admit, count, numeric
 from jupyter_stream.functions.casts import cast
-from jupyter_stream.functions.expression import Call, Expr, Literal
+from jupyter_stream.functions.expression import Call, Expr, Literal, columns
 from jupyter_stream.functions.function import (
     BadArguments,
     Bind,
@@ -20,6 +20,7 @@ from jupyter_stream.functions.function import (
     Failure,
     Function,
     Kernel,
+    divided,
     guarded,
     inherited,
     names_of,
@@ -245,7 +246,9 @@ def _divisor_first(compute: Callable[..., Compiled]) -> Kernel:
         a, b = (p.value for p in parts)
         made = compute(call, a, b)
         zero = call.args[1].dtype != INTERVAL and _literal(call.args[1])
-        own = () if zero else (Failure((b.cast(BIGINT) if call.args[1].dtype == INTERVAL else b) == 0, _ZERO),)
+        own: tuple[Failure, ...] = (
+            () if zero else (Failure((b.cast(BIGINT) if call.args[1].dtype == INTERVAL else b) == 0, _ZERO),)
+        )
         own = guarded(a.is_not_null(), own)
         return Compiled(made.value, inherited((parts[1], parts[0])) + own + made.failures)
 
@@ -254,13 +257,14 @@ def _divisor_first(compute: Callable[..., Compiled]) -> Kernel:
 
 def _quotient(call: Call, a: pl.Expr, b: pl.Expr) -> Compiled:
     if call.dtype == DOUBLE:
-        return Compiled(a / b)
+        return Compiled(a / b if columns(call.args[1]) else divided(a, b))
     micros = a.cast(BIGINT)
     if call.args[1].dtype == DOUBLE:
-        return _rounded_interval(call, micros.cast(DOUBLE) / b)
+        return _rounded_interval(call, divided(micros.cast(DOUBLE), b))
     wide, by = micros.cast(pl.Int128), b.cast(pl.Int128)
-    size = (2 * wide.abs() + by.abs()) // (2 * by.abs())  # HALF_UP
-    made = pl.when((micros < 0) ^ (b < 0)).then(-size).otherwise(size).cast(BIGINT, strict=False)
+    wide, by = (pl.when(x < 0).then(0 - x).otherwise(x) for x in (wide, by))
+    size = (2 * wide + by) // (2 * by)  # HALF_UP
+    made = pl.when((micros < 0) ^ (b < 0)).then(0 - size).otherwise(size).cast(BIGINT, strict=False)
     overflow = (micros == RANGES[BIGINT][0]) & (b == -1)
     return Compiled(made.cast(INTERVAL), (Failure(overflow, _overflow(call)),))
 
@@ -319,18 +323,34 @@ FUNCTIONS: Final = (
         "-", "a - b -> the wider type", "Difference; of two dates or timestamps the INTERVAL between them.",
         "3 - 1 = 2", _bind_sum("-"), strict(_sum), "({0} - {1})",
     ),
-    Function("*", "a * b -> the wider type", "Product; also an interval times a number.",
-             "2 * 3 = 6", _bind_product, strict(_product), "({0} * {1})"),
-    Function("/", "a / b -> DOUBLE", "Quotient, with its fraction; also an interval by a number. Division by 0 is an error of the row.",
-             "7 / 2 = 3.5", _bind_quotient, _divisor_first(_quotient), "({0} / {1})"),
-    Function("div", "a div b -> BIGINT", "Quotient of integers, rounded towards 0; also how often one interval goes into another.",
-             "7 div 2 = 3", _bind_div, _divisor_first(_div), "({0} div {1})"),
-    Function("%", "a % b -> the wider type", "Remainder, with the sign of a.",
-             "-7 % 3 = -1", _bind_remainder("%"), _divisor_first(_remainder), "({0} % {1})"),
-    Function("mod", "mod(a, b) -> the wider type", "Remainder, with the sign of a.", "mod(-7, 3) = -1", _bind_remainder("%")),
-    Function("pmod", "pmod(a, b) -> the wider type", "Remainder that is not negative (for positive b).",
-             "pmod(-7, 3) = 2", _bind_remainder("pmod"), _divisor_first(_remainder), "pmod({0}, {1})"),
+    Function(
+        "*", "a * b -> the wider type", "Product; also an interval times a number.", "2 * 3 = 6", _bind_product,
+        strict(_product), "({0} * {1})",
+    ),
+    Function(
+        "/", "a / b -> DOUBLE", "Quotient with its fraction; also an interval by a number. By 0 is an error.",
+        "7 / 2 = 3.5", _bind_quotient, _divisor_first(_quotient), "({0} / {1})",
+    ),
+    Function(
+        "div", "a div b -> BIGINT",
+        "Quotient of integers, rounded towards 0; or how often an interval goes into another.", "7 div 2 = 3",
+        _bind_div, _divisor_first(_div), "({0} div {1})",
+    ),
+    Function(
+        "%", "a % b -> the wider type", "Remainder, with the sign of a.", "-7 % 3 = -1", _bind_remainder("%"),
+        _divisor_first(_remainder), "({0} % {1})",
+    ),
+    Function(
+        "mod", "mod(a, b) -> the wider type", "Remainder, with the sign of a.", "mod(-7, 3) = -1",
+        _bind_remainder("%"),
+    ),
+    Function(
+        "pmod", "pmod(a, b) -> the wider type", "Remainder that is not negative (for positive b).", "pmod(-7, 3) = 2",
+        _bind_remainder("pmod"), _divisor_first(_remainder), "pmod({0}, {1})",
+    ),
     Function("neg", "-a", "The number with the other sign.", "-(5) = -5", _bind_sign("neg"), strict(_sign), "(- {0})"),
     Function("negative", "negative(a)", "The number with the other sign.", "negative(5) = -5", _bind_sign("neg")),
-    Function("abs", "abs(a)", "The number without its sign.", "abs(-5) = 5", _bind_sign("abs"), strict(_sign), "abs({0})"),
+    Function(
+        "abs", "abs(a)", "The number without its sign.", "abs(-5) = 5", _bind_sign("abs"), strict(_sign), "abs({0})",
+    ),
 )  # fmt: skip

@@ -11,20 +11,20 @@ from typing import Final
 import polars as pl
 
 from jupyter_stream.core.schema import TIMESTAMP
-from jupyter_stream.functions.types import BIGINT, DATE, INT, STRING
+from jupyter_stream.functions.types import BIGINT, DATE, INT, RANGES, STRING
 
 SECOND: Final = 10**6
 MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
 
-_FAR: Final = 95_000_000
+FAR: Final = 95_000_000
 """Days from the epoch up to which Polars can show a date (about 260,000 years)."""
 
 _DATE: Final = r"([+-]?[0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
 _ZONE: Final = r"(Z|UTC|GMT|UT|(?:UTC|GMT|UT)?[+-][0-9]{1,2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)?"
 _TIMESTAMP: Final = (
-    rf"^{_DATE}(?:[ T](?:([0-9]{{1,2}}):([0-9]{{1,2}})(?::([0-9]{{1,2}})(?:\.([0-9]*))?)?)? ?{_ZONE})?)?)?$"
+    rf"^{_DATE}(?:[ T]([0-9]{{1,2}})(?::([0-9]{{1,2}})(?::([0-9]{{1,2}})(?:\.([0-9]*))? ?{_ZONE})?)?)?)?)?$"
 )
 
 
@@ -82,16 +82,23 @@ def parse_timestamp(text: pl.Expr) -> pl.Expr:
     year, month, day = (_number(part.field(str(i)), default) for i, default in ((1, None), (2, 1), (3, 1)))
     hour, minute, second = (_number(part.field(str(i)), 0) for i in (4, 5, 6))
     fraction = _number(part.field("7").str.head(6).str.pad_end(6, "0"), 0)
-    offset = _offset(part.field("8"))
+    zone = offset(part.field("8"))
     valid = (hour < 24) & (minute < 60) & (second < 60)
     days = days_from_civil(year, month, day)
-    total = pl.when(valid).then(_timestamp(days, hour * 3600 + minute * 60 + second - offset, fraction))
+    total = pl.when(valid).then(_timestamp(days, hour * 3600 + minute * 60 + second - zone, fraction))
     return total.cast(TIMESTAMP)
 
 
 def make_timestamp(days: pl.Expr, seconds: pl.Expr, fraction: pl.Expr) -> pl.Expr:
     """The timestamp of a day, seconds and microseconds into it, NULL beyond 64 bits."""
     return _timestamp(days, seconds, fraction).cast(TIMESTAMP)
+
+
+def from_seconds(seconds: pl.Expr) -> pl.Expr:
+    """The timestamp so many seconds after the epoch; beyond the range, its end, as in Java."""
+    low, high = RANGES[BIGINT]
+    made = pl.when(seconds > high // SECOND).then(pl.lit(high)).when(seconds < -(high // SECOND)).then(pl.lit(low))
+    return made.otherwise(seconds * SECOND).cast(TIMESTAMP)
 
 
 def _timestamp(days: pl.Expr, seconds: pl.Expr, fraction: pl.Expr) -> pl.Expr:
@@ -105,7 +112,8 @@ def _number(text: pl.Expr, default: int | None) -> pl.Expr:
     return number if default is None else number.fill_null(default)
 
 
-def _offset(zone: pl.Expr) -> pl.Expr:
+def offset(zone: pl.Expr) -> pl.Expr:
+    """Seconds east of UTC that `+05:30`, `Z` and the like say; 0 of NULL."""
     part = zone.str.extract_groups(r"([+-])([0-9]{1,2}):?([0-9]{2})?:?([0-9]{2})?$").struct
     hours, minutes, seconds = (_number(part.field(str(i)), 0) for i in (2, 3, 4))
     size = hours * 3600 + minutes * 60 + seconds
@@ -115,7 +123,7 @@ def _offset(zone: pl.Expr) -> pl.Expr:
 
 def showable(date: pl.Expr) -> pl.Expr:
     """The date, NULL where Polars can't show it."""
-    return pl.when(date.cast(INT).is_between(-_FAR, _FAR)).then(date)
+    return pl.when(date.cast(INT).is_between(-FAR, FAR)).then(date)
 
 
 def show_date(date: pl.Expr) -> pl.Expr:
@@ -125,15 +133,14 @@ def show_date(date: pl.Expr) -> pl.Expr:
 
 def show_timestamp(timestamp: pl.Expr) -> pl.Expr:
     """`2024-02-29 12:00:00.5`: a fraction only where there is one."""
-    near = pl.when((micros(timestamp) // DAY).is_between(-_FAR, _FAR)).then(timestamp)
+    near = pl.when((micros(timestamp) // DAY).is_between(-FAR, FAR)).then(timestamp)
     return near.dt.to_string("%Y-%m-%d %H:%M:%S%.6f").str.replace(r"\.?0*$", "")
 
 
 def show_interval(interval: pl.Expr) -> pl.Expr:
     """`INTERVAL '1 02:03:04.5' DAY TO SECOND`."""
-    size = micros(interval).cast(pl.UInt64, strict=False)
-    # The least interval has no absolute value in 64 bits, but in 65.
-    size = pl.coalesce(size, -micros(interval).cast(pl.Int128)).cast(pl.Int128)
+    wide = micros(interval).cast(pl.Int128)  # the least interval has no absolute value in 64 bits
+    size = pl.when(wide < 0).then(0 - wide).otherwise(wide)
     sign = pl.when(micros(interval) < 0).then(pl.lit("-")).otherwise(pl.lit(""))
     clock = (size % DAY).cast(BIGINT).cast(TIMESTAMP).dt.to_string("%H:%M:%S%.6f").str.replace(r"\.?0*$", "")
     text = [pl.lit("INTERVAL '"), sign, (size // DAY).cast(STRING), pl.lit(" "), clock, pl.lit("' DAY TO SECOND")]

@@ -1,8 +1,8 @@
 """CAST and TRY_CAST: how each type becomes each other. Which casts are allowed is said in `types`.
 
 Strings are read as Spark reads them: blanks and control characters around are dropped; a date is `y-m-d`, a timestamp
-`y-m-d h:m:s.f` with an optional zone (`Z`, `UTC`, `GMT`, `+hh:mm`; named zones are not read), each part but the year optional from the
-right.
+`y-m-d h:m:s.f` with an optional zone (`Z`, `UTC`, `GMT`, `+hh:mm`; named zones are not read), each part but the year
+optional from the right.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import polars as pl
 from jupyter_stream.core.schema import INTERVAL, TIMESTAMP, type_name
 from jupyter_stream.functions import calendar, types
 from jupyter_stream.functions.expression import Call, Expr, Literal
-from jupyter_stream.functions.function import BadArguments, Compiled, Failure, Function, strict
+from jupyter_stream.functions.function import BadArguments, Compiled, Failure, Function, divided, strict
 from jupyter_stream.functions.types import (
     BIGINT,
     BINARY,
@@ -84,21 +84,16 @@ def _convert(call: Call, value: pl.Expr) -> Compiled:
         return Compiled(value != 0)
     elif target == TIMESTAMP and is_numeric(source):
         if is_integral(source):
-            # Spark lets seconds beyond the range stick to its ends.
-            return Compiled(
-                (value.cast(BIGINT).clip(-(2**63) // 10**6 + 1, (2**63 - 1) // 10**6) * 10**6).cast(TIMESTAMP)
-            )
+            return Compiled(calendar.from_seconds(value.cast(BIGINT)))
         micros = value.cast(DOUBLE) * 1e6
-        return Compiled(_saturated(micros).cast(TIMESTAMP), (Failure(micros.is_nan() | value.is_infinite(), reason),))
+        return Compiled(saturated(micros).cast(TIMESTAMP), (Failure(outside(micros), reason),))
     elif source == TIMESTAMP and is_numeric(target):
         if not is_integral(target):
-            return Compiled((value.cast(BIGINT).cast(DOUBLE) / 1e6).cast(target))
+            return Compiled(divided(value.cast(BIGINT).cast(DOUBLE), 1e6).cast(target))
         made = (value.cast(BIGINT) // 10**6).cast(target, strict=False)
     elif is_integral(target) and source in (FLOAT, DOUBLE):
         if target == BIGINT:
-            # 2^63 itself is let through and becomes 2^63 - 1, as in Java.
-            inside = (value.floor() <= 2.0**63) & (value.ceil() >= -(2.0**63))
-            return Compiled(_saturated(value.cast(DOUBLE)), (Failure(~inside | value.is_nan(), reason),))
+            return Compiled(saturated(value.cast(DOUBLE)), (Failure(outside(value), reason),))
         made = value.cast(target, strict=False)
     elif source == TIMESTAMP and target == DATE:
         return Compiled(calendar.days_of(value).cast(DATE))
@@ -113,7 +108,14 @@ def _widens(source: pl.DataType, target: pl.DataType) -> bool:
     return types.NUMERIC.index(source) <= types.NUMERIC.index(target)
 
 
-def _saturated(value: pl.Expr) -> pl.Expr:
+def outside(value: pl.Expr) -> pl.Expr:
+    """Whether a DOUBLE has no BIGINT: it is beyond the range, or NaN."""
+    # 2^63 itself is let through and becomes 2^63 - 1, as in Java.
+    return (value > 2.0**63) | (value < -(2.0**63)) | value.is_nan()
+
+
+def saturated(value: pl.Expr) -> pl.Expr:
+    """A DOUBLE as BIGINT; what is beyond becomes the least or greatest, as in Java. NaN is NULL."""
     low, high = RANGES[BIGINT]
     kept = pl.when(value >= 2.0**63).then(pl.lit(high)).when(value <= -(2.0**63)).then(pl.lit(low))
     return kept.otherwise(value.cast(BIGINT, strict=False))
@@ -156,7 +158,10 @@ def _to_string(value: pl.Expr, source: pl.DataType) -> pl.Expr:
 
 
 def _show_fraction(value: pl.Expr) -> pl.Expr:
-    """As Java shows it: `1.0E10`, `1.0E-5`, `Infinity`, and plain digits from 0.001 up to 10 million."""
+    """As Java shows it: `1.0E10`, `1.0E-5`, `Infinity`, and plain digits from 0.001 up to 10 million.
+
+    The digits are the fewest that tell the number from its neighbours; Java before 19 sometimes has more.
+    """
     part = value.cast(STRING).str.extract_groups(r"^(-?)([0-9]+)(?:\.([0-9]+))?(?:e([+-]?[0-9]+))?$").struct
     sign, whole, fraction = (part.field(str(i)).fill_null("") for i in (1, 2, 3))
     exponent = part.field("4").cast(BIGINT, strict=False).fill_null(0)
@@ -170,7 +175,9 @@ def _show_fraction(value: pl.Expr) -> pl.Expr:
     scientific = [digits.str.head(1), pl.lit("."), _or_zero(digits.str.slice(1)), pl.lit("E"), (power - 1).cast(STRING)]
     size = value.abs()
     return (
-        pl.when(value.is_nan())
+        pl.when(value.is_null())
+        .then(None)
+        .when(value.is_nan())
         .then(pl.lit("NaN"))
         .when(value.is_infinite())
         .then(pl.when(value > 0).then(pl.lit("Infinity")).otherwise(pl.lit("-Infinity")))
@@ -198,13 +205,13 @@ def _only_with_type(args: tuple[Expr, ...]) -> Expr:
 
 FUNCTIONS: Final = (
     Function(
-        "cast", "cast(value AS type) -> type", "The value as another type; a row that can't be cast is an error of the row.",
-        "cast('12' AS INT) = 12", _only_with_type, strict(_convert),
-        lambda call, args: f"CAST({args[0]} AS {types.spark_name(call.dtype)})",
+        "cast", "cast(value AS type) -> type",
+        "The value as another type; a row that can't be cast is an error of the row.", "cast('12' AS INT) = 12",
+        _only_with_type, strict(_convert), lambda call, args: f"CAST({args[0]} AS {types.spark_name(call.dtype)})",
     ),
     Function(
         "try_cast", "try_cast(value AS type) -> type", "The value as another type, NULL where it can't be cast.",
-        "try_cast('x' AS INT) = NULL", _only_with_type, _tried,
-        lambda call, args: f"TRY_CAST({args[0]} AS {types.spark_name(call.dtype)})",
+        "try_cast('x' AS INT) = NULL", _only_with_type, _tried, lambda call,
+        args: f"TRY_CAST({args[0]} AS {types.spark_name(call.dtype)})",
     ),
 )  # fmt: skip

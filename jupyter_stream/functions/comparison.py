@@ -132,24 +132,48 @@ FUNCTIONS: Final = (
     _comparison("<=", "Less or equal.", "2 <= 2 is true"),
     _comparison(">", "Greater; NaN is the greatest number.", "2 > 1 is true"),
     _comparison(">=", "Greater or equal.", "2 >= 2 is true"),
-    Function("<=>", "a <=> b -> BOOLEAN", "Equal, where NULL equals NULL; never NULL itself.", "NULL <=> NULL is true",
-             _bind("<=>"), eager(lambda call, a, b: a.eq_missing(b)), "({0} <=> {1})"),
-    Function("between", "a BETWEEN low AND high -> BOOLEAN", "Whether low <= a and a <= high.", "2 BETWEEN 1 AND 3 is true", _between),
-    Function("in", "a IN (b, c, ...) -> BOOLEAN", "Whether a equals one of them; NULL if not and one of them is NULL.",
-             "2 IN (1, 2) is true", _in, _is_among, lambda call, args: f"({args[0]} IN ({', '.join(args[1:])}))"),
-    Function("greatest", "greatest(a, b, ...)", "The greatest that is not NULL.", "greatest(1, 3, NULL) = 3",
-             _bind_most("greatest"), eager(_most), lambda call, args: f"greatest({', '.join(args)})"),
-    Function("least", "least(a, b, ...)", "The least that is not NULL.", "least(1, 3, NULL) = 1",
-             _bind_most("least"), eager(_most), lambda call, args: f"least({', '.join(args)})"),
-    Function("is_null", "a IS NULL -> BOOLEAN", "Whether there is no value.", "NULL IS NULL is true",
-             _bind_null_test("is_null"), eager(lambda call, a: a.is_null()), "({0} IS NULL)"),
-    Function("isnull", "isnull(a) -> BOOLEAN", "Whether there is no value.", "isnull(NULL) is true", _bind_null_test("is_null")),
-    Function("is_not_null", "a IS NOT NULL -> BOOLEAN", "Whether there is a value.", "1 IS NOT NULL is true",
-             _bind_null_test("is_not_null"), eager(lambda call, a: a.is_not_null()), "({0} IS NOT NULL)"),
-    Function("isnotnull", "isnotnull(a) -> BOOLEAN", "Whether there is a value.", "isnotnull(1) is true",
-             _bind_null_test("is_not_null")),
-    Function("isnan", "isnan(number) -> BOOLEAN", "Whether it is NaN; false for NULL.", "isnan(1) is false",
-             _bind_isnan, eager(_is_nan), "isnan({0})"),
-    Function("nanvl", "nanvl(a, b)", "a, or b where a is NaN.", "nanvl(CAST('NaN' AS DOUBLE), 0.0) = 0.0",
-             _bind_nanvl, _nanvl, "nanvl({0}, {1})"),
+    Function(
+        "<=>", "a <=> b -> BOOLEAN", "Equal, where NULL equals NULL; never NULL itself.", "NULL <=> NULL is true",
+        _bind("<=>"), eager(lambda call, a, b: a.eq_missing(b)), "({0} <=> {1})",
+    ),
+    Function(
+        "between", "a BETWEEN low AND high -> BOOLEAN", "Whether low <= a <= high.", "2 BETWEEN 1 AND 3 is true",
+        _between,
+    ),
+    Function(
+        "in", "a IN (b, c, ...) -> BOOLEAN", "Whether a equals one of them; NULL if not and one of them is NULL.",
+        "2 IN (1, 2) is true", _in, _is_among, lambda call, args: f"({args[0]} IN ({', '.join(args[1:])}))",
+    ),
+    Function(
+        "greatest", "greatest(a, b, ...)", "The greatest that is not NULL.", "greatest(1, 3, NULL) = 3",
+        _bind_most("greatest"), eager(_most), lambda call, args: f"greatest({', '.join(args)})",
+    ),
+    Function(
+        "least", "least(a, b, ...)", "The least that is not NULL.", "least(1, 3, NULL) = 1", _bind_most("least"),
+        eager(_most), lambda call, args: f"least({', '.join(args)})",
+    ),
+    Function(
+        "is_null", "a IS NULL -> BOOLEAN", "Whether there is no value.", "NULL IS NULL is true",
+        _bind_null_test("is_null"), eager(lambda call, a: a.is_null()), "({0} IS NULL)",
+    ),
+    Function(
+        "isnull", "isnull(a) -> BOOLEAN", "Whether there is no value.", "isnull(NULL) is true",
+        _bind_null_test("is_null"),
+    ),
+    Function(
+        "is_not_null", "a IS NOT NULL -> BOOLEAN", "Whether there is a value.", "1 IS NOT NULL is true",
+        _bind_null_test("is_not_null"), eager(lambda call, a: a.is_not_null()), "({0} IS NOT NULL)",
+    ),
+    Function(
+        "isnotnull", "isnotnull(a) -> BOOLEAN", "Whether there is a value.", "isnotnull(1) is true",
+        _bind_null_test("is_not_null"),
+    ),
+    Function(
+        "isnan", "isnan(number) -> BOOLEAN", "Whether it is NaN; false for NULL.", "isnan(1) is false", _bind_isnan,
+        eager(_is_nan), "isnan({0})",
+    ),
+    Function(
+        "nanvl", "nanvl(a, b)", "a, or b where a is NaN.", "nanvl(CAST('NaN' AS DOUBLE), 0.0) = 0.0", _bind_nanvl,
+        _nanvl, "nanvl({0}, {1})",
+    ),
 )  # fmt: skip

@@ -108,19 +108,34 @@ def _bind_nullif(args: tuple[Expr, ...]) -> Expr:
 
 
 FUNCTIONS: Final = (
-    Function("and", "a AND b -> BOOLEAN", "Both; b isn't evaluated where a is false.", "true AND NULL is NULL",
-             _bind_logic("and"), _and, "({0} AND {1})"),
-    Function("or", "a OR b -> BOOLEAN", "Either; b isn't evaluated where a is true.", "true OR NULL is true",
-             _bind_logic("or"), _or, "({0} OR {1})"),
-    Function("not", "NOT a -> BOOLEAN", "The opposite; NULL of NULL.", "NOT false is true",
-             _bind_not, eager(lambda call, a: ~a), "(NOT {0})"),
-    Function("case", "CASE WHEN condition THEN value ... [ELSE value] END", "The value of the first condition that is true.",
-             "CASE WHEN 1 > 2 THEN 'a' ELSE 'b' END = 'b'", _bind_case, _case, _spark_case),
-    Function("if", "if(condition, a, b)", "a where the condition is true, else b.", "if(1 > 2, 'a', 'b') = 'b'", _bind_if),
-    Function("coalesce", "coalesce(a, b, ...)", "The first that is not NULL.", "coalesce(NULL, 2) = 2",
-             _bind_coalesce("coalesce", 1, None), _coalesce, lambda call, args: f"coalesce({', '.join(args)})"),
+    Function(
+        "and", "a AND b -> BOOLEAN", "Both; b isn't evaluated where a is false.", "true AND NULL is NULL",
+        _bind_logic("and"), _and, "({0} AND {1})",
+    ),
+    Function(
+        "or", "a OR b -> BOOLEAN", "Either; b isn't evaluated where a is true.", "true OR NULL is true",
+        _bind_logic("or"), _or, "({0} OR {1})",
+    ),
+    Function(
+        "not", "NOT a -> BOOLEAN", "The opposite; NULL of NULL.", "NOT false is true", _bind_not,
+        eager(lambda call, a: ~a), "(NOT {0})",
+    ),
+    Function(
+        "case", "CASE WHEN condition THEN value ... [ELSE value] END",
+        "The value of the first condition that is true.", "CASE WHEN 1 > 2 THEN 'a' ELSE 'b' END = 'b'", _bind_case,
+        _case, _spark_case,
+    ),
+    Function(
+        "if", "if(condition, a, b)", "a where the condition is true, else b.", "if(1 > 2, 'a', 'b') = 'b'", _bind_if,
+    ),
+    Function(
+        "coalesce", "coalesce(a, b, ...)", "The first that is not NULL.", "coalesce(NULL, 2) = 2",
+        _bind_coalesce("coalesce", 1, None), _coalesce, lambda call, args: f"coalesce({', '.join(args)})",
+    ),
     Function("nvl", "nvl(a, b)", "a, or b where a is NULL.", "nvl(NULL, 2) = 2", _bind_coalesce("nvl", 2, 2)),
-    Function("ifnull", "ifnull(a, b)", "a, or b where a is NULL.", "ifnull(NULL, 2) = 2", _bind_coalesce("ifnull", 2, 2)),
+    Function(
+        "ifnull", "ifnull(a, b)", "a, or b where a is NULL.", "ifnull(NULL, 2) = 2", _bind_coalesce("ifnull", 2, 2),
+    ),
     Function("nvl2", "nvl2(a, b, c)", "b where a is not NULL, else c.", "nvl2(NULL, 1, 2) = 2", _bind_nvl2),
     Function("nullif", "nullif(a, b)", "NULL where a equals b, else a.", "nullif(1, 1) = NULL", _bind_nullif),
 )  # fmt: skip

@@ -6,7 +6,18 @@ import difflib
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from jupyter_stream.functions import arithmetic, casts, comparison, conditional
+from jupyter_stream.functions import (
+    arithmetic,
+    arrays,
+    casts,
+    comparison,
+    conditional,
+    json,
+    maths,
+    patterns,
+    text,
+    time,
+)
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.functions.function import Function, UnknownFunction
 
@@ -15,6 +26,12 @@ TABLE: Final[tuple[Function, ...]] = (
     *comparison.FUNCTIONS,
     *conditional.FUNCTIONS,
     *casts.FUNCTIONS,
+    *maths.FUNCTIONS,
+    *text.FUNCTIONS,
+    *patterns.FUNCTIONS,
+    *time.FUNCTIONS,
+    *arrays.FUNCTIONS,
+    *json.FUNCTIONS,
 )
 
 _BY_NAME: Final = {f.name: f for f in TABLE}

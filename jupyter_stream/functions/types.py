@@ -1,4 +1,4 @@
-"""Types and their coercion by Spark 4's ANSI rules: what may be cast, implicitly or by CAST. Not for the casting itself (`casts`)."""
+"""Types and their coercion by Spark 4's ANSI rules: what may be cast, implicitly or by CAST. Not the casting itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FRACTIONAL: Final = (FLOAT, DOUBLE)
 NUMERIC: Final = (*INTEGRAL, *FRACTIONAL)
 ATOMIC: Final = (BOOLEAN, *NUMERIC, STRING, BINARY, DATE, TIMESTAMP, INTERVAL)
 
-RANGES: Final = {
+RANGES: Final[dict[pl.DataType, tuple[int, int]]] = {
     t: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for t, bits in zip(INTEGRAL, (8, 16, 32, 64), strict=True)
 }
 """Least and greatest value of each integer type."""
