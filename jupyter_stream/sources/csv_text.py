@@ -23,7 +23,7 @@ from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.conform import both, conform, match_names, rejected
 from jupyter_stream.sources.options import flag
 from jupyter_stream.sources.protocol import Chunk
-from jupyter_stream.sources.text import LONGEST, Parser, type_of_text
+from jupyter_stream.sources.text import LONGEST, Parser, is_utf8, type_of_text
 
 _NEWLINE: Final = ord("\n")
 
@@ -203,11 +203,13 @@ class _CsvParser:
         self._at: dict[str, int] = {}
 
     def cut(self, data: bytes) -> int:
-        whole = data.rfind(b"\n") + 1
-        if self._form.quote and self._form.quote.encode() in data:
-            _, _, unclosed = records(data, self._form)
-            whole = min(whole, unclosed)
-        return whole
+        if not self._form.quote or self._form.quote.encode() not in data:
+            return data.rfind(b"\n") + 1
+        starts, _, unclosed = records(data, self._form)
+        if unclosed < len(data) or data.endswith(b"\n"):
+            return unclosed
+        # The last newline may be inside the record that isn't complete yet.
+        return int(starts[-1]) if len(starts) else 0
 
     def parse(self, data: bytes) -> Chunk:
         first_line = self._line
@@ -239,7 +241,7 @@ class _CsvParser:
     def _fast(self, data: bytes, first_line: int) -> Chunk | None:
         """The block by Arrow; None when it may disagree with `records`."""
         quotes = bool(self._form.quote) and self._form.quote.encode() in data
-        if data.count(b"\r") != data.count(b"\r\n"):
+        if data.count(b"\r") != data.count(b"\r\n") or not is_utf8(data):
             return None
         skipped: list[tuple[int, int]] = []
 
@@ -305,7 +307,14 @@ class _CsvParser:
         return Chunk(chunk.frame, both(rejected(raw, reasons), chunk.rejected))
 
     def _conform(self, table: Any, data: bytes, first_line: int, spans: tuple[Int64s, Int64s] | None) -> Chunk:
-        raw = pl.DataFrame([pl.Series(f.name, table.column(str(self._at[f.name]))) for f in self._fields])
+        columns = [pl.Series(f.name, table.column(str(self._at[f.name]))) for f in self._fields]
+        if self._form.quote and self._form.quote.encode() * 2 in data:
+            # A quoted nothing is the empty STRING, and NULL for all other types: pandas writes a lone missing number so.
+            columns = [
+                c if isinstance(f.dtype, pl.String) else c.set(c == "", None)
+                for c, f in zip(columns, self._fields, strict=True)
+            ]
+        raw = pl.DataFrame(columns)
         found: list[tuple[Int64s, Int64s]] = [] if spans is None else [spans]
 
         def span(row: int) -> tuple[int, int]:

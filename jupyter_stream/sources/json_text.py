@@ -17,7 +17,7 @@ from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.casting import made
 from jupyter_stream.sources.conform import both, conform, rejected
 from jupyter_stream.sources.protocol import Chunk
-from jupyter_stream.sources.text import Parser, type_of_text
+from jupyter_stream.sources.text import Parser, is_utf8, type_of_text
 from jupyter_stream.sources.values import infer
 
 _LOOKED_AT: Final = 1_000
@@ -111,10 +111,11 @@ class _JsonParser:
         schema = {self._keys.get(f.name, f.name): _text(f.dtype) for f in self._fields}
         if not data.strip():
             return pl.DataFrame(schema={f.name: _text(f.dtype) for f in self._fields})
+        if not is_utf8(data):
+            return None
         try:
-            data.decode()
             frame = pl.read_ndjson(data, schema=schema)
-        except (UnicodeDecodeError, pl.exceptions.PolarsError):
+        except pl.exceptions.PolarsError:
             return None
         return pl.DataFrame([frame.get_column(self._keys.get(f.name, f.name)).alias(f.name) for f in self._fields])
 
@@ -177,8 +178,8 @@ class _JsonParser:
             return
         rows = _objects(data, self._to_look_at)
         self._to_look_at -= len(rows)
-        keys = {key for row in rows for key in row}
-        lower = {key.lower(): key for key in sorted(keys)}
+        keys = dict.fromkeys(key for row in rows for key in row)
+        lower = {key.lower(): key for key in reversed(keys)}
         for name in missing:
             if name in keys or name.lower() in lower:
                 self._keys[name] = name if name in keys else lower[name.lower()]

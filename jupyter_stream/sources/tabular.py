@@ -116,18 +116,23 @@ def _pandas_type(column: pd.Series[Any]) -> pl.DataType:
     if kind in _BY_INFERENCE:
         return _BY_INFERENCE[kind]
     try:
-        return pl.Series(pa.array(column.iloc[:BATCH_ROWS], from_pandas=True)).dtype
+        return pl.Series(pa.array(column, from_pandas=True)).dtype
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         return pl.String()
 
 
 def _objects(values: np.ndarray[Any, Any], dtype: pl.DataType) -> pl.Series:
+    # A column of numbers and words is text throughout, else what a row holds would depend on its neighbours.
+    kind = pa.large_string() if isinstance(dtype, pl.String) else None
     try:
-        found = pl.Series(pa.array(values, from_pandas=True))
+        found = pl.Series(pa.array(values, kind, from_pandas=True))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        # Numbers, words and the like in one column: as text, which `conform` may still read as numbers.
-        found = pl.Series([None if v is None or v is pd.NaT or v != v else str(v) for v in values], dtype=pl.String)
+        found = pl.Series([None if _is_missing(v) else str(v) for v in values], dtype=pl.String)
     return found.cast(dtype) if isinstance(found.dtype, pl.Null) else _without_nan(found)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and value != value)
 
 
 def _without_nan(values: pl.Series) -> pl.Series:

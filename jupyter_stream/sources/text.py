@@ -98,6 +98,17 @@ def skip_mark(data: bytes) -> bytes:
     return data.removeprefix(_BOM)
 
 
+def is_utf8(data: bytes) -> bool:
+    """Whether all of it is."""
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def batches(chunk: Chunk) -> Iterator[Chunk]:
     """A chunk in pieces of at most `BATCH_ROWS` rows, rejected records with the first; nothing when it is empty."""
     if chunk.frame.height <= BATCH_ROWS:
