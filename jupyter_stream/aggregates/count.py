@@ -67,7 +67,7 @@ class Count:
             return DistinctValues(pl.len().cast(pl.Int64))
         return Dense((Partial("count"),))
 
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType, shift: float) -> pl.Series:
+    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
         """The counter."""
         return pl.Series(arrays[0])
 

@@ -19,14 +19,10 @@ class TimedValue:
 
     def __init__(self, latest: bool) -> None:
         time, value = pl.col(TS), pl.col(VALUE)
-        if latest:
-            # arg_max finds the first of equal times; the last to arrive is wanted
-            time, value = time.reverse(), value.reverse()
-            at = time.arg_max()
-        else:
-            at = time.arg_min()
-        self._value = value.get(at)
-        self._time = time.get(at)
+        self._time = time.max() if latest else time.min()
+        # not arg_max over a reversed column: within groups it trusts a sorted flag that the reversal has not turned (2.1)
+        ends = value.filter(time == self._time)
+        self._value = ends.last() if latest else ends.first()
 
     def update(self) -> list[pl.Expr]:
         """The value and its time."""
@@ -58,7 +54,7 @@ class _End:
         """The value with its time."""
         return TimedValue(self.latest)
 
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType, shift: float) -> pl.Series:
+    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
         """Never dense."""
         raise TypeError(f"{self.name} has no dense form")
 

@@ -69,7 +69,7 @@ class _Extreme:
             return Dense((Partial(op, "float"), Partial("count")))
         return OrderedValue(op)
 
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType, shift: float) -> pl.Series:
+    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
         """The extreme where there was anything."""
         return as_series(arrays[0], arrays[1] > 0, dtype)
 

@@ -42,14 +42,10 @@ class Partial:
     Attributes:
         op: `count` counts non-NULL arguments; `sum`, `min`, `max` fold them.
         kind: `int` is exact int64, `float` is float64. Counts are ints.
-        power: for sums: 1, or 2 for squares. Only meaningful with `shifted`.
-        shifted: whether values are taken relative to the first one seen (for variances: keeps squares small).
     """
 
     op: Op
     kind: Literal["int", "float"] = "int"
-    power: int = 1
-    shifted: bool = False
 
     @property
     def identity(self) -> int | float:
@@ -132,13 +128,12 @@ class AggregateFunction(Protocol):
     def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
         """How it is kept for these (resolved) types."""
 
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType, shift: float) -> pl.Series:
+    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
         """Answers from dense partials, one for each group; arrays are in the order of `Dense.partials`.
 
         Args:
             arrays: gathered partials, all of one length.
             dtype: the result's type.
-            shift: what shifted partials are relative to.
         """
 
 

@@ -1,14 +1,14 @@
-"""Variances and standard deviations, from counts, sums and sums of squares relative to the first value seen.
+"""Variances and standard deviations, from count, mean and sum of squared deviations per part.
 
-The shift keeps squares of values near each other small, so that the textbook formula loses no more than a few digits
-(Chan, Golub, LeVeque 1983); plain sums merge in any order, and are the same however rows are split.
+Parts are merged by the formula of Chan, Golub and LeVeque ("Updating formulae and a pairwise algorithm for computing sample
+variances", 1979): no sum of squares is ever formed, so values far from zero, or a huge one that has left the window, cost
+no digits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import polars as pl
 
 from jupyter_stream.aggregates.count import DistinctValues
@@ -20,11 +20,46 @@ from jupyter_stream.aggregates.protocol import (
     Dense,
     Differential,
     FrameForm,
-    Partial,
-    as_series,
     is_number,
 )
 from jupyter_stream.core.schema import type_name
+
+
+class Moments:
+    """Count, mean and sum of squared deviations from it."""
+
+    extra: tuple[str, ...] = ()
+    needs_time = False
+    skips_nulls = True
+
+    def __init__(self, ddof: int, root: bool) -> None:
+        self._ddof = ddof
+        self._root = root
+
+    def update(self) -> list[pl.Expr]:
+        """The moments of values."""
+        value = pl.col(VALUE)
+        n = value.len().cast(pl.Float64)
+        return [n.alias("n"), value.mean().alias("mean"), (value.var(ddof=0) * n).alias("m2")]
+
+    def merge(self) -> list[pl.Expr]:
+        """The moments of parts."""
+        n, mean, m2 = self._merged()
+        return [n.alias("n"), mean.alias("mean"), m2.alias("m2")]
+
+    def finish(self) -> pl.Expr:
+        """m2 / (n - ddof), or its root; NULL of fewer than 1 + ddof values."""
+        n, _, m2 = self._merged()
+        variance = m2 / (n - self._ddof)
+        return pl.when(n > self._ddof).then(variance.sqrt() if self._root else variance)
+
+    @staticmethod
+    def _merged() -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+        n, mean, m2 = pl.col("n"), pl.col("mean"), pl.col("m2")
+        total = n.sum()
+        # one part is its own mean exactly; the weighted mean might round
+        whole = pl.when(pl.len() == 1).then(mean.first()).otherwise((mean * (n / total)).sum())
+        return total, whole, m2.sum() + (n * (mean - whole) ** 2).sum()
 
 
 class _Spread:
@@ -32,7 +67,7 @@ class _Spread:
     ddof = 0
     root = False
     algebra: Algebra = "algebraic"
-    differential: Differential = "fully"
+    differential: Differential = "not"
     constant_from: int | None = None
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
@@ -44,26 +79,15 @@ class _Spread:
         return (pl.Float64(),), pl.Float64()
 
     def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
-        """Count, sum and sum of squares."""
+        """The moments, or the distinct values."""
         if distinct:
             value = pl.col(VALUE)
             return DistinctValues(value.std(self.ddof) if self.root else value.var(self.ddof))
-        return Dense(
-            (
-                Partial("count"),
-                Partial("sum", "float", shifted=True),
-                Partial("sum", "float", power=2, shifted=True),
-            )
-        )
+        return Moments(self.ddof, self.root)
 
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType, shift: float) -> pl.Series:
-        """(Σd² - (Σd)²/n) / (n - ddof), never below zero; NULL of fewer than 1 + ddof values."""
-        n, total, squares = arrays
-        present = n > self.ddof
-        with np.errstate(invalid="ignore", divide="ignore"):
-            deviations = squares - total * (total / np.where(n > 0, n, 1))
-            variance = np.maximum(deviations, 0.0) / np.where(present, n - self.ddof, 1)
-        return as_series(np.sqrt(variance) if self.root else variance, present, dtype)
+    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
+        """Never dense."""
+        raise TypeError(f"{self.name} has no dense form")
 
 
 class VarSamp(_Spread):

@@ -88,7 +88,7 @@ class Sum:
             return DecimalSum(mean=False)
         return Dense((Partial("sum", "int" if types[0].is_integer() else "float"), Partial("count")))
 
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType, shift: float) -> pl.Series:
+    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
         """The sum where anything was summed."""
         return as_series(arrays[0], arrays[1] > 0, dtype)
 
@@ -118,7 +118,7 @@ class Avg:
             return DecimalSum(mean=True)
         return Dense((Partial("sum", "int" if types[0].is_integer() else "float"), Partial("count")))
 
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType, shift: float) -> pl.Series:
+    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
         """Sum over count."""
         n = arrays[1]
         present = n > 0

@@ -106,7 +106,7 @@ class SlackFrontier(Frontier):
 
 
 class SaidFrontier(Frontier):
-    """Punctuations come in the stream; `Ingest` finds them."""
+    """Punctuations come in the stream, where `Ingest` finds them, or not at all."""
 
     def say(self, value: int) -> None:
         """A punctuation has come."""
@@ -246,7 +246,9 @@ class Ingest:
             yield Punctuation(self._said)
 
     def end(self) -> Iterator[Message]:
-        """The source has ended."""
+        """The source has ended: no row comes after the last, and then none at all. (A landmark ends by the former.)"""
+        if self.frontier.newest != MIN_TIME:
+            yield from self.advance(self.frontier.newest + 1)
         yield from self.advance(MAX_TIME)
 
     def _say(self, value: int) -> Iterator[Message]:

@@ -8,7 +8,7 @@ import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import BROKEN, LATE_ID, Batch, Message, Punctuation, Tick
-from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 
 
 class Meld:
@@ -19,6 +19,7 @@ class Meld:
         self._names = list(names)
         self._reached = [MIN_TIME] * inputs
         self._said = MIN_TIME
+        self._newest = MIN_TIME  # the greatest promise short of the end: past all rows once all inputs have ended
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Pass rows on under the common names; a row is late only by what all inputs have promised."""
@@ -39,7 +40,11 @@ class Meld:
         if punctuation.key is not None:
             return
         self._reached[port] = max(self._reached[port], punctuation.value)
+        if punctuation.value != MAX_TIME:
+            self._newest = max(self._newest, punctuation.value)
         least = min(self._reached)
+        if least == MAX_TIME and self._newest > self._said:
+            yield Punctuation(self._newest)
         if least > self._said:
             self._said = self.control.low_watermark = least
             yield Punctuation(least)

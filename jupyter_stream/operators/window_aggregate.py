@@ -88,9 +88,9 @@ class WindowAggregate:
         """Fold rows into their panes; late ones into what is still open."""
         frame = batch.frame
         if BROKEN in frame.columns:
-            yield from self._take_late(frame.filter(pl.col(BROKEN).is_not_null()))
-            frame = frame.filter(pl.col(BROKEN).is_null())
-        yield from self._fold(frame)
+            yield from self._take_late(frame)
+        else:
+            yield from self._fold(frame)
         self._report()
 
     def _fold(self, frame: pl.DataFrame) -> Iterator[Message]:
@@ -103,9 +103,11 @@ class WindowAggregate:
             keys = len(self._config.keys)
             self._groups.add(ints(frame.get_column(TS)), columns[:keys], columns[keys:])
 
-    def _take_late(self, late: pl.DataFrame) -> Iterator[Message]:
+    def _take_late(self, frame: pl.DataFrame) -> Iterator[Message]:
         """Judge late rows one by one: each is used in the extents that were open when it came, and in no other."""
         window = self._window
+        is_late = frame.get_column(BROKEN).is_not_null().to_numpy()
+        late = frame.filter(pl.Series(is_late))
         ts, broken = ints(late.get_column(TS)), ints(late.get_column(BROKEN))
         panes = window.pane(ts)
         first = panes // window.panes_per_slide + 1
@@ -121,14 +123,20 @@ class WindowAggregate:
         if some.size:
             self.control.late_rows += some.size
             yield Missed(ints(late.get_column(LATE_ID))[some], missed[some])
-        usable = final < last
-        # answers that became final within this batch, before a row came, must be given before it is folded in
+        usable = np.ones(frame.height, np.bool_)
+        usable[is_late] = final < last
+        # an answer that became final within this batch is given when the rows before a late one that missed it are in,
+        # and before that one is
         closed = self._closed if self._closed is not None else np.iinfo(np.int64).min
-        wait = usable & (missed > 0) & (final > closed)
-        yield from self._fold(late.filter(pl.Series(usable & ~wait)))
-        for k in np.unique(final[wait]).tolist():
-            yield from self._close(k)
-            yield from self._fold(late.filter(pl.Series(wait & (final == k))))
+        closing = np.full(frame.height, closed, np.int64)
+        closing[is_late] = np.where((final < last) & (missed > 0), final, closed)
+        np.maximum.accumulate(closing, out=closing)
+        start = 0
+        for cut in [*np.flatnonzero(closing != np.concatenate([[closed], closing[:-1]])).tolist(), frame.height]:
+            yield from self._fold(frame[start:cut].filter(pl.Series(usable[start:cut])))
+            if cut < frame.height:
+                yield from self._close(int(closing[cut]))
+            start = cut
 
     # -- time --------------------------------------------------------------------------------------------------------
 
@@ -136,9 +144,9 @@ class WindowAggregate:
         """Give the extents it makes final, and say so."""
         if punctuation.key is not None or punctuation.value <= self._reached:
             return
-        self._reached = punctuation.value
+        before, self._reached = self._reached, punctuation.value
         if punctuation.value == MAX_TIME:
-            k = self._last_extent()
+            k = self._last_extent(before)
             if k is not None:
                 yield from self._close(k)
             said = MAX_TIME
@@ -152,16 +160,17 @@ class WindowAggregate:
             self._said = self.control.low_watermark = said
             yield Punctuation(said)
 
-    def _last_extent(self) -> int | None:
-        """The last extent that holds rows."""
+    def _last_extent(self, reached: int) -> int | None:
+        """The last extent at the end of the input, which had reached that punctuation."""
         occupied = self._groups.panes.rows
         newest = occupied.peekitem(-1)[0] if occupied else None
-        if self._window.range is None:
-            ahead = None if newest is None else self._window.first_extent(newest)
-            return ahead if ahead is not None and (self._closed is None or ahead > self._closed) else self._closed
-        if newest is None:
-            return None
-        return self._window.last_extent(newest)
+        if self._window.range is not None:
+            return None if newest is None else self._window.last_extent(newest)
+        # a landmark's: the first beyond the last row, whether or not that row is among ours
+        ends = [] if newest is None else [self._window.first_extent(newest)]
+        if reached != MIN_TIME:
+            ends.append(self._window.closed(reached - 1) + 1)
+        return max(ends, default=None)
 
     def _close(self, k: int) -> Iterator[Message]:
         """Give extents up to k."""
@@ -309,7 +318,7 @@ class WindowAggregate:
         newest = self._groups.panes.rows.peekitem(-1)[0] if self._groups.panes.rows else None
         last = None if newest is None else self._window.last_extent(newest)
         if self._window.range is None:
-            last = self._last_extent()
+            last = self._last_extent(MIN_TIME)
             if last is not None and self._closed is not None:
                 last = max(last, self._closed + 1)
         if last is not None:

@@ -108,7 +108,6 @@ class WindowGroups:
             if partials[i].op == "count" and self._inputs[i][1] is None:
                 self.panes.share(i)
         self.fold = SlidingFold(self.panes)
-        self._shift: dict[int, float] = {}
         self._mass: dict[int, int] = {}
         self._largest: dict[int, int] = {}
         self._checked = 0
@@ -206,16 +205,7 @@ class WindowGroups:
         values: Array = column.floats(start, stop) if partial.kind == "float" else column.integers(start, stop)
         if mask is not None:
             values = values[mask]
-        if partial.shifted:
-            argument = self._inputs[index][0]
-            assert argument is not None
-            if argument not in self._shift and values.size:
-                first = float(values[0])
-                self._shift[argument] = first if np.isfinite(first) else 0.0
-            values = values - self._shift.get(argument, 0.0)
-            if partial.power == 2:
-                values = values * values
-        elif partial.op == "sum" and partial.kind == "int" and values.size:
+        if partial.op == "sum" and partial.kind == "int" and values.size:
             self._guard(index, values)
         return values
 
@@ -342,12 +332,7 @@ class WindowGroups:
                     exact = aggregate.dtype.is_integer()
                     values = _narrow(values, low, aggregate.name) if exact else values * float(1 << 32) + low
                 partials.append(values)
-            argument = aggregate.inputs[0] if aggregate.inputs else -1
-            columns.append(
-                aggregate.function.finish(partials, aggregate.dtype, self._shift.get(argument, 0.0)).alias(
-                    aggregate.name
-                )
-            )
+            columns.append(aggregate.function.finish(partials, aggregate.dtype).alias(aggregate.name))
         return columns
 
     def check(self) -> None:

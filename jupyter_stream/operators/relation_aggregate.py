@@ -1,0 +1,160 @@
+"""Aggregates without SLIDE: a relation, given as its net changes at each instant once no row before it can come.
+
+Rows wait until the punctuation has passed them, so that their order means nothing. Time logic is here; `state.relation` holds
+the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.messages import BROKEN, LATE_ID, TS, Batch, Failed, Message, Missed, Punctuation, Tick, ints
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.functions.expression import Column, Expr
+from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Scan, Union
+from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.relation import Beyond, RelationGroups
+from jupyter_stream.windows import LifetimeWindow
+
+
+@dataclass(frozen=True)
+class RelationAggregateConfig:
+    """What a relation of aggregates computes.
+
+    Attributes:
+        window: how long rows live.
+        keys: (output name, expression, type) of the grouping columns.
+        inputs: expressions of arguments and FILTER conditions.
+        aggregates: over those inputs, by index.
+        progressing: columns of the input that are its progressing attribute itself (see `progressing`). A group with one as
+            its key can't change once the punctuation has passed it, so it is forgotten.
+    """
+
+    window: LifetimeWindow
+    keys: tuple[tuple[str, Expr, pl.DataType], ...]
+    inputs: tuple[Expr, ...]
+    aggregates: tuple[GroupAggregate, ...]
+    progressing: frozenset[str] = frozenset()
+
+
+class RelationAggregate:
+    """Rows entering and leaving the answer: the keys, the aggregates, `$ts` (the instant) and `$sign`.
+
+    Changes are net per instant and group, by instant, leaving rows before entering ones. At the end of the input the
+    changes up to the last input time come first, then a punctuation one microsecond after it, then the expirations beyond.
+    """
+
+    def __init__(self, config: RelationAggregateConfig) -> None:
+        self.control = ControlTable(f"relation aggregate {config.window}")
+        self._config = config
+        self._evaluator = Evaluator([e for _, e, _ in config.keys] + list(config.inputs))
+        self._groups = RelationGroups(
+            config.window.range,
+            [(n, t) for n, _, t in config.keys],
+            [e.dtype for e in config.inputs],
+            config.aggregates,
+            closing=any(isinstance(e, Column) and e.name in config.progressing for _, e, _ in config.keys),
+        )
+        self._reached = MIN_TIME
+        self._newest = MIN_TIME
+
+    def saw(self, first: int, last: int) -> None:
+        """Rows of the input had these earliest and latest times, whether or not they came this far.
+
+        An ungrouped relation has its row from the first input row on, before WHERE; and the end of the input is judged by the
+        last. Late rows don't count. Rows that reach the operator need not be told.
+        """
+        self._groups.born(first)
+        self._newest = max(self._newest, last)
+
+    def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
+        """Keep rows until their time has come; late ones are told."""
+        frame = batch.frame
+        late = frame.get_column(TS) < self._reached
+        if BROKEN in frame.columns:
+            late |= (frame.get_column(TS) < frame.get_column(BROKEN)).fill_null(False)
+        if late.any():
+            missed = frame.filter(late)
+            self.control.late_rows += missed.height
+            if LATE_ID in missed.columns:
+                yield Missed(ints(missed.get_column(LATE_ID).drop_nulls()), None)
+            frame = frame.filter(~late)
+        if not frame.height:
+            return
+        ts = ints(frame.get_column(TS))
+        self.saw(int(ts.min()), int(ts.max()))
+        frame, columns, failed = self._evaluator.evaluate(frame)
+        if failed is not None:
+            yield failed
+        if frame.height:
+            keys = len(self._config.keys)
+            self._groups.add(ints(frame.get_column(TS)), columns[:keys], columns[keys:])
+        self._report()
+
+    def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
+        """Give the changes at instants that it makes final, and say so."""
+        if punctuation.key is not None or punctuation.value <= self._reached:
+            return
+        if punctuation.value == MAX_TIME and self._newest != MIN_TIME:
+            last = max(self._reached, self._newest + 1)
+            yield from self._release(last)
+            yield Punctuation(last)
+        yield from self._release(punctuation.value)
+        self._reached = self.control.low_watermark = punctuation.value
+        self._report()
+        yield punctuation
+
+    def _release(self, until: int) -> Iterator[Message]:
+        for changes in self._groups.release(until):
+            for beyond in changes.beyond:
+                yield self._overflowed(beyond)
+            if changes.frame is not None:
+                yield Batch(changes.frame)
+
+    def _overflowed(self, beyond: Beyond) -> Failed:
+        keys = [c.alias(n) for c, (n, _, _) in zip(beyond.keys, self._config.keys, strict=True)]
+        frame = pl.DataFrame([*keys, pl.Series(TS, beyond.at)])
+        return Failed(frame, pl.Series([f"the sum {beyond.column} is beyond BIGINT"] * frame.height))
+
+    def on_tick(self, tick: Tick) -> Iterator[Message]:
+        """Pass it on: a relation has no provisional answers."""
+        yield tick
+
+    def _report(self) -> None:
+        self.control.holds(self._groups.bytes)
+        self.control.extra["live_groups"] = self._groups.live
+        self.control.extra["waiting_rows"] = self._groups.waiting
+        self.control.extra["live_rows"] = self._groups.alive
+
+    def check(self) -> None:
+        """Raise AssertionError where an invariant is broken."""
+        self._groups.check()
+
+
+def progressing(plan: Plan) -> frozenset[str]:
+    """Columns of a plan that hold, in every row, the attribute on which the rows progress."""
+    match plan:
+        case Scan(stream=stream):
+            column = stream.time.column
+            return frozenset((column,)) if stream.time.kind == "external" and column is not None else frozenset()
+        case Filter() | Derived():
+            return progressing(plan.input)
+        case Project():
+            below = progressing(plan.input)
+            return frozenset(n for n, e in plan.items if isinstance(e, Column) and e.name in {*below, TS})
+        case Union():
+            names = [progressing(p) for p in plan.parts]
+            columns = [[f.name in own for f in p.schema] for own, p in zip(names, plan.parts, strict=True)]
+            return frozenset(
+                f.name for f, all_of in zip(plan.schema, zip(*columns, strict=True), strict=True) if all(all_of)
+            )
+        case Aggregate():
+            return frozenset()
+
+
+__all__ = ["RelationAggregate", "RelationAggregateConfig", "progressing"]
