@@ -10,6 +10,13 @@ if TYPE_CHECKING:
 _loaded: tuple[StreamMagics, Any] | None = None
 
 
+def _with_body(lines: list[str]) -> list[str]:
+    """Give a lone `%%stream --help` line an empty body: without one, IPython refuses it before we are asked."""
+    if len(lines) == 1 and lines[0].split()[:1] == ["%%stream"]:
+        return [lines[0].rstrip("\n") + "\n", "\n"]
+    return lines
+
+
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext jupyter_stream`: register `%%stream`, `%stream` and their completion. Loading again starts afresh."""
     from jupyter_stream.magics.completion import matcher
@@ -21,6 +28,7 @@ def load_ipython_extension(shell: Any) -> None:
     shell.register_magics(magics)
     match = matcher(lambda: magics.session_if_any)
     shell.Completer.custom_matchers.append(match)
+    shell.input_transformers_cleanup.append(_with_body)
     _loaded = (magics, match)
 
 
@@ -33,5 +41,7 @@ def unload_ipython_extension(shell: Any) -> None:
     magics.close()
     if match in shell.Completer.custom_matchers:
         shell.Completer.custom_matchers.remove(match)
+    if _with_body in shell.input_transformers_cleanup:
+        shell.input_transformers_cleanup.remove(_with_body)
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop("stream", None)

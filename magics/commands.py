@@ -181,19 +181,20 @@ def _reset(session: Session, _names: tuple[str, ...]) -> None:
     output.say("all queries stopped, all streams forgotten")
 
 
-def _execute(session: Session, text: str) -> None:
-    from jupyter_stream.magics.results import tell
+def _sources(_session: Session, _names: tuple[str, ...]) -> None:
+    from jupyter_stream.sources import SOURCES
 
-    for result in session.run(text):
-        tell(result)
-
-
-def _sources(session: Session, _names: tuple[str, ...]) -> None:
-    _execute(session, "SHOW SOURCES")
+    rows: list[output.Row] = [
+        (s.example, "; ".join(f"{name}: {what}" for name, what in s.options.items())) for s in SOURCES
+    ]
+    output.show("Sources", ("SOURCE", "WITH options"), rows)
 
 
 def _functions(session: Session, _names: tuple[str, ...]) -> None:
-    _execute(session, "SHOW FUNCTIONS")
+    from jupyter_stream.magics.results import tell
+
+    for result in session.run("SHOW FUNCTIONS"):
+        tell(result)
 
 
 def _help(_session: Session, _names: tuple[str, ...]) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _CELL: Final = re.compile(r"\s*%%stream(?=\s|$)")
 _LINE: Final = re.compile(r"^(?:.*=\s*)?%stream(?=\s)(.*)$")
 _WORD: Final = re.compile(r"[\w$]*$")
+_WITH: Final = re.compile(r"\bWITH\s*\([^)]*$", re.IGNORECASE)
 _URI: Final = re.compile(r"SOURCE\s+'(\w*)$", re.IGNORECASE)
 
 Word = tuple[str, str]
@@ -50,7 +51,8 @@ def complete(text: str, line: int, column: int, session: Session | None) -> tupl
         first = next(i for i, t in enumerate(lines) if t.strip())
         if line == first:
             return _options(before)
-        return _language(before, "\n".join(lines[first + 1 :]), session)
+        so_far = "\n".join([*lines[first + 1 : line], before])
+        return _language(before, so_far, "\n".join(lines[first + 1 :]), session)
     found = _LINE.match(before)
     return _commands(found[1], session) if found else ([], "")
 
@@ -80,7 +82,7 @@ def _commands(rest: str, session: Session | None) -> tuple[list[Word], str]:
     return _starting(fragment, [*names, *([("all", "value")] if "all" in command.takes else [])]), fragment
 
 
-def _language(before: str, body: str, session: Session | None) -> tuple[list[Word], str]:
+def _language(before: str, so_far: str, body: str, session: Session | None) -> tuple[list[Word], str]:
     uri = _URI.search(before)
     if uri:
         from jupyter_stream.sources import SOURCES
@@ -92,6 +94,8 @@ def _language(before: str, body: str, session: Session | None) -> tuple[list[Wor
         return [], fragment
     if before[: len(before) - len(fragment)].count("'") % 2:
         return [], fragment  # inside a string
+    if _WITH.search(so_far):
+        return _starting(fragment, ((name, "option") for name in _with_options())), fragment
     after_dot = before[: len(before) - len(fragment)].endswith(".")
     columns = [(name, "column") for name in _columns(body, session)]
     if after_dot:
@@ -110,10 +114,19 @@ def _columns(body: str, session: Session | None) -> list[str]:
     return list(dict.fromkeys([f.name for e in named for f in e.schema] + ["window_start", "window_end", "row_num"]))
 
 
+def _with_options() -> list[str]:
+    from jupyter_stream.language import OPTIONS as STREAM_OPTIONS
+    from jupyter_stream.sources import SOURCES
+    from jupyter_stream.sources.options import GENERAL
+
+    return sorted({*STREAM_OPTIONS, *GENERAL, *(name for source in SOURCES for name in source.options)})
+
+
 def _functions() -> list[Word]:
+    from jupyter_stream.aggregates import AGGREGATES
     from jupyter_stream.functions.registry import TABLE
 
-    return [(f.name, "function") for f in TABLE if f.name[:1].isalpha()]
+    return [(f.name, "function") for f in (*AGGREGATES, *TABLE) if f.name[:1].isalpha()]
 
 
 def _keywords(fragment: str) -> list[Word]:

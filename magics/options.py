@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from jupyter_stream.errors import QueryError, UnsupportedError
-from jupyter_stream.views.options import CHARTS, ViewOptions, nearest, refuse
+from jupyter_stream.views.options import CHARTS, ViewOptions, refuse
 
 ENGINES: Final = ("kernel", "spark")
 
@@ -148,8 +148,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         extra = message.removeprefix("unrecognized arguments: ")
         if extra != message:
-            near = nearest("--" + extra.split()[0], tuple(o.long for o in OPTIONS))
-            hint = f"Did you mean {near} {extra}?" if near else "%%stream [NAME] [options]; %%stream --help lists them."
+            hint = "Options start with --; %%stream --help lists them. A value with spaces needs quotes."
             raise QueryError(f"%%stream takes one name, and then came: {extra}", hint=hint)
         raise QueryError(message, hint="%%stream --help lists the options.")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, needs_local_scope, no_var_expand
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 from jupyter_stream.magics import commands, options, output, results
 
-from jupyter_stream.errors import StreamError
+from jupyter_stream.errors import QueryError, StreamError
 
 if TYPE_CHECKING:
     from jupyter_stream.session import Session
@@ -39,16 +39,15 @@ class StreamMagics(Magics):  # type: ignore[misc] # IPython publishes no types
         return self._session
 
     @no_var_expand  # type: ignore[untyped-decorator] # IPython publishes no types
-    @needs_local_scope  # type: ignore[untyped-decorator]
     @cell_magic  # type: ignore[untyped-decorator]
-    def stream(self, line: str, cell: str, local_ns: dict[str, Any] | None = None) -> None:
+    def stream(self, line: str, cell: str) -> None:
         """Run the statements in this cell; `%%stream --help` lists the options."""
         try:
             said = options.parse(line)
             if said.help:
                 output.say(options.usage())
             else:
-                self._run(said, cell, local_ns)
+                self._run(said, cell)
         except StreamError as error:
             raise output.plain(error) from None
 
@@ -70,12 +69,14 @@ class StreamMagics(Magics):  # type: ignore[misc] # IPython publishes no types
 
             views.close()
 
-    def _run(self, said: options.CellLine, cell: str, local_ns: dict[str, Any] | None) -> None:
+    def _run(self, said: options.CellLine, cell: str) -> None:
         from jupyter_stream.query import Query
 
-        # where the cell's text is run inside a function, `:name` means the function's variables before the notebook's
-        values = local_ns if local_ns is not self.shell.user_ns else None
-        for result in self.session.run(cell, name=said.name, first_line=FIRST_LINE, parameters=values, **said.session):
+        if not cell.strip():
+            raise QueryError(
+                "this cell has no statement", hint="Write one below the %%stream line, such as SHOW STREAMS."
+            )
+        for result in self.session.run(cell, name=said.name, first_line=FIRST_LINE, **said.session):
             if isinstance(result, Query):
                 self.shell.user_ns[result.name] = result
                 if not said.quiet:

@@ -27,7 +27,7 @@ class Bar:
         """Bars from zero."""
         assert roles.x is not None and roles.y
         snapshot, note = _newest(snapshot, roles)
-        data = points(snapshot, roles, colours)
+        data = points(snapshot, roles, colours, by_category=roles.x != snapshot.time_column)
         axis, watermark = with_watermark(data.x_axis, snapshot, roles.x)
         side_by_side = len(data.labels)
         width = 0.8 if axis.kind == "category" else 0.8 * step(data.x)

@@ -79,13 +79,20 @@ class Points:
         return legend(self.slots, self.labels) if len(self.labels) > 1 else ()
 
 
-def points(snapshot: Snapshot, roles: Roles, colours: Colours) -> Points:
-    """The points of a snapshot whose roles have an x and at least one y."""
+def points(snapshot: Snapshot, roles: Roles, colours: Colours, *, by_category: bool = False) -> Points:
+    """The points of a snapshot whose roles have an x and at least one y.
+
+    Args:
+        snapshot: the query.
+        roles: who plays what.
+        colours: the query's colours, the same in all its views.
+        by_category: whether numbers on x are names (a key of small integers) and not amounts.
+    """
     frame = snapshot.rows
     assert roles.x is not None and roles.y
     height = frame.height
     final = snapshot.final.to_numpy().astype(bool) if len(snapshot.final) == height else np.ones(height, bool)
-    x, axis = _axis(frame.get_column(roles.x), roles.x, snapshot)
+    x, axis = _axis(frame.get_column(roles.x), roles.x, snapshot, by_category)
     ys = [floats(frame.get_column(name)) for name in roles.y]
     if roles.by is None:
         labels: tuple[str, ...] = roles.y
@@ -125,12 +132,12 @@ def label_of(name: str, snapshot: Snapshot, frame: pl.DataFrame) -> str:
     return f"{name} ({unit})" if unit else name
 
 
-def _axis(series: pl.Series, name: str, snapshot: Snapshot) -> tuple[Floats, Axis]:
+def _axis(series: pl.Series, name: str, snapshot: Snapshot, by_category: bool) -> tuple[Floats, Axis]:
     label = label_of(name, snapshot, snapshot.rows)
-    if series.dtype in (pl.Datetime, pl.Date) or series.dtype.is_numeric() or series.dtype == pl.Duration:
+    time = series.dtype in (pl.Datetime, pl.Date)
+    if time or (not by_category and (series.dtype.is_numeric() or series.dtype == pl.Duration)):
         x = floats(series)
         low, high = extent(x)
-        time = series.dtype in (pl.Datetime, pl.Date)
         air = (high - low) * 0.012 or (1000.0 if time else 1.0)
         low, high = low - air, high + air
         return x, Axis(f"{label} (UTC)" if time else label, "time" if time else "number", low, high)

@@ -42,13 +42,12 @@ def span(micros: int) -> str:
         return f"{sign}{seconds * 1000:.0f} ms"
     if seconds < 60:
         return f"{sign}{seconds:.3g} s"
-    for per, large, small in ((60, "min", "s"), (60, "h", "min"), (24, "d", "h")):
-        seconds /= per if large != "min" else 1
-        high = seconds // per
-        if large == "d" or high < (24 if large == "h" else 60):
-            low = int(seconds % per)
-            return f"{sign}{high:.0f} {large}" + (f" {low} {small}" if low else "")
-    raise AssertionError("days always fit")
+    whole = int(seconds)
+    for size_of, large, small_of, small in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size_of:
+            low = whole % size_of // small_of
+            return f"{sign}{whole // size_of} {large}" + (f" {low} {small}" if low else "")
+    raise AssertionError("a minute or more")
 
 
 def clock(micros: int, beside: int | None = None) -> str:
@@ -85,7 +84,10 @@ def cells(series: pl.Series) -> list[str]:
     """A column as text, vectorised: a frame is formatted up to eight times a second."""
     dtype = series.dtype
     if dtype == pl.Datetime or dtype == pl.Time:
-        whole = bool((series.cast(pl.Int64) % 1_000_000 == 0).all()) if dtype == pl.Datetime else False
+        micros = (
+            series.cast(pl.Datetime("us")).cast(pl.Int64) if dtype == pl.Datetime else series.cast(pl.Int64) // 1000
+        )
+        whole = bool((micros % 1_000_000 == 0).all())
         text = series.dt.to_string(("%Y-%m-%d " if dtype == pl.Datetime else "") + ("%H:%M:%S" if whole else "%T%.3f"))
     elif dtype.is_float():
         text = series.round_sig_figs(6).cast(pl.String)

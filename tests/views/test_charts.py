@@ -1,0 +1,198 @@
+import dataclasses
+import datetime as dt
+
+import numpy as np
+import polars as pl
+import pytest
+
+from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.errors import QueryError
+from jupyter_stream.views.chart import KINDS, picture
+from jupyter_stream.views.colours import PALETTE, Colours
+from jupyter_stream.views.options import CHARTS, ViewOptions
+from jupyter_stream.views.picture import Ragged
+from jupyter_stream.views.roles import resolve
+
+
+def draw(query, **options):
+    return picture(query.snapshot(), ViewOptions(**options), Colours())
+
+
+def with_rows(query, frame, **changes):
+    return dataclasses.replace(
+        query.snapshot(), rows=frame, final=pl.Series([True] * frame.height, dtype=pl.Boolean), **changes
+    )
+
+
+def test_chart_names_in_options_are_those_of_the_kinds():
+    assert ("auto", *(kind.name for kind in KINDS), "none") == tuple(CHARTS[:1]) + tuple(k.name for k in KINDS) + (
+        "none",
+    )
+    assert {k.name for k in KINDS} == set(CHARTS) - {"auto", "none"}
+
+
+@pytest.mark.parametrize("chart", [kind.name for kind in KINDS])
+@pytest.mark.parametrize("shape", ["window", "keys", "number", "events"])
+def test_every_kind_draws_something_for_every_shape_of_result(demo, chart, shape):
+    drawn = draw(demo(shape=shape).advance(7), chart=chart)
+    assert drawn.kind in ("plot", "table", "number")
+    for layer in drawn.layers:
+        lengths = {len(c.offsets) - 1 if isinstance(c, Ragged) else len(c) for c in layer.columns.values()}
+        assert len(lengths) == 1
+
+
+def test_auto_puts_time_on_x_first_number_on_y_and_first_key_as_colour(demo):
+    roles = resolve(demo().advance(3).snapshot(), ViewOptions())
+    assert (roles.chart, roles.x, roles.y, roles.by) == ("line", "window_end", ("speed",), "place")
+
+
+def test_auto_without_time_is_bars_over_the_first_key(demo):
+    roles = resolve(demo(shape="keys").advance(3).snapshot(), ViewOptions())
+    assert (roles.chart, roles.x, roles.y, roles.by) == ("bar", "place", ("n",), None)
+
+
+def test_auto_of_a_single_row_of_numbers_is_numbers(demo):
+    drawn = draw(demo(shape="number").advance(3))
+    assert (drawn.kind, drawn.rows.names, [c[0] for c in drawn.rows.columns]) == (
+        "number",
+        ("total", "n"),
+        ["3,703.5", "3"],
+    )
+
+
+def test_auto_without_numbers_is_a_table_newest_first(demo):
+    drawn = draw(demo(shape="events").advance(3))
+    assert drawn.kind == "table"
+    assert drawn.rows.columns[1] == ["event 3", "event 2", "event 1"]
+
+
+def test_columns_are_found_whatever_their_case_and_misspelt_ones_named(demo):
+    query = demo().advance(3)
+    assert resolve(query.snapshot(), ViewOptions(y="SPEED", by="Place")).y == ("speed",)
+    with pytest.raises(QueryError, match="Did you mean speed"):
+        draw(query, y="sped")
+
+
+def test_by_none_makes_one_series_and_several_y_one_each(demo):
+    assert len(draw(demo().advance(3), by="none").legend) == 0
+    assert {label for label, _ in draw(demo(keys=["k"]).advance(3), y="speed,n", by="none").legend} == {"speed", "n"}
+
+
+def test_axes_carry_the_word_and_the_unit(demo):
+    drawn = draw(demo().advance(3))
+    assert drawn.y.label == "speed (km/h)"
+    assert drawn.x.label == "window_end (UTC)"
+
+
+def test_a_line_runs_left_to_right_whatever_order_rows_come_in(demo):
+    query = demo(keys=["k"]).advance(9)
+    frame = query.snapshot().rows.sample(fraction=1, shuffle=True, seed=3)
+    lines = picture(with_rows(query, frame), ViewOptions(), Colours()).layers[0].columns
+    assert np.all(np.diff(lines["xs"].arrays()[0]) > 0)
+
+
+def test_provisional_rows_are_lighter_and_joined_to_the_last_final_one(demo):
+    drawn = draw(demo(keys=["k"]).advance(6))
+    lines = drawn.layers[0].columns
+    solid, light = lines["xs"].arrays()
+    assert lines["alpha"][1] < lines["alpha"][0] == 1.0
+    assert light[0] == solid[-1]
+    assert len(light) == 3
+    assert drawn.provisional
+
+
+def test_a_null_leaves_a_gap(demo):
+    query = demo(keys=["k"]).advance(4)
+    frame = query.snapshot().rows.with_columns(pl.Series("speed", [1.0, None, 3.0, 4.0]))
+    ys = picture(with_rows(query, frame), ViewOptions(), Colours()).layers[0].columns["ys"].arrays()[0]
+    assert np.isnan(ys[1])
+
+
+def test_the_watermark_stands_on_the_time_axis_only_where_there_is_one(demo):
+    query = demo().advance(6)
+    drawn = draw(query)
+    assert drawn.watermark == query.watermark / 1000
+    assert drawn.x.low < drawn.watermark <= drawn.x.high
+    assert draw(query, x="n", chart="scatter").watermark is None
+    query.watermark = MIN_TIME
+    assert draw(query).watermark is None
+
+
+def test_ten_series_are_coloured_and_the_rest_counted(demo):
+    drawn = draw(demo(keys=[f"k{i}" for i in range(25)]).advance(4))
+    assert len(drawn.legend) == len(PALETTE) + 1
+    assert drawn.legend[-1][0] == "15 others"
+    assert len({colour for _, colour in drawn.legend}) == len(PALETTE) + 1
+
+
+def test_a_series_keeps_its_colour_while_it_is_on_screen():
+    colours = Colours()
+    before = colours.assign({"a": 3.0, "b": 2.0, "c": 1.0})
+    after = colours.assign({"b": 2.0, "c": 1.0, "new": 99.0})
+    assert (after["b"], after["c"]) == (before["b"], before["c"])
+    assert after["new"] == before["a"]
+
+
+def test_bars_over_a_key_show_that_keys_newest_row(demo):
+    query = demo(keys=["a", "b"]).advance(5)
+    drawn = draw(query, chart="bar")
+    assert drawn.x.factors == ("a", "b")
+    newest = query.snapshot().rows.tail(2)["speed"].to_list()
+    assert drawn.layers[0].columns["top"].tolist() == pytest.approx(newest)
+
+
+def test_many_bars_are_cut_to_the_largest_and_the_note_says_so(demo):
+    drawn = draw(demo(shape="keys", keys=[f"k{i:03d}" for i in range(100)]).advance(1))
+    assert drawn.note == "the 40 largest of 100 bars"
+    assert "k099" in drawn.x.factors
+
+
+def test_categories_stand_in_the_order_of_their_values_not_of_their_text(demo):
+    query = demo(shape="keys").advance(1)
+    frame = pl.DataFrame({"place": [10, 2, 1], "n": [1, 2, 3]})
+    assert picture(with_rows(query, frame), ViewOptions(), Colours()).x.factors == ("1", "2", "10")
+
+
+def test_long_categories_stay_distinct_when_cut(demo):
+    drawn = draw(demo(shape="keys", keys=["x" * 100 + "1", "x" * 100 + "2"]).advance(1))
+    assert len(set(drawn.x.factors)) == 2
+    assert all(len(f) < 40 for f in drawn.x.factors)
+
+
+def test_last_may_be_a_time_span(demo):
+    drawn = draw(demo(keys=["k"]).advance(60), last="1 minute")
+    assert drawn.rows.height == 12
+
+
+@pytest.mark.parametrize("last", [0, "soon", "-3", "0 minutes"])
+def test_a_last_that_cannot_be_read_is_refused_with_an_example(last):
+    with pytest.raises(QueryError, match="--last 500"):
+        ViewOptions(last=last)
+
+
+def test_an_unknown_chart_is_refused_with_the_nearest():
+    with pytest.raises(QueryError, match="Did you mean scatter"):
+        ViewOptions(chart="scater")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [None, None], [float("nan"), float("inf")], [True, False], [dt.timedelta(seconds=3), None],
+        [2**62, -(2**62)], [1e300, -1e300],
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("chart", [kind.name for kind in KINDS])
+def test_odd_values_are_drawn_without_failing(demo, values, chart):
+    query = demo(keys=["k"]).advance(2)
+    frame = query.snapshot().rows.with_columns(pl.Series("speed", values, strict=False))
+    drawn = picture(with_rows(query, frame), ViewOptions(chart=chart, y="speed"), Colours())
+    assert drawn.rows.height > 0
+
+
+def test_nested_and_binary_columns_are_shown_in_a_table(demo):
+    query = demo().advance(1)
+    frame = pl.DataFrame({"l": [[1, 2]], "s": [{"a": 1}], "b": [b"\x00\xff"], "n": [None], "t": [dt.time(1, 2)]})
+    columns = picture(with_rows(query, frame, value_columns=()), ViewOptions(chart="table"), Colours()).rows.columns
+    assert [c[0] for c in columns] == ["[1, 2]", "{'a': 1}", "00ff", "NULL", "01:02:00"]

@@ -1,0 +1,170 @@
+import gc
+import time
+import weakref
+
+import pytest
+
+from jupyter_stream.errors import QueryError
+from jupyter_stream.views import ViewOptions, change, options_of, thread
+from jupyter_stream.views.live import LiveView
+from jupyter_stream.views.strip import ENDED
+
+
+class Page:
+    """What a page hears: stands at the widget's send, the last step before the comm."""
+
+    def __init__(self, view):
+        self.messages = []
+        self.threads = set()
+        view.widget.send = self._take
+
+    def _take(self, message, buffers=None):
+        import threading
+
+        self.messages.append(message)
+        self.threads.add(threading.current_thread().name)
+
+    def heads(self):
+        head = {}
+        for message in self.messages:
+            if message["do"] == "state":
+                head = dict(message["head"]) if message["fresh"] else {**head, **message["head"]}
+        return head
+
+
+@pytest.fixture
+def views():
+    made = thread.ViewThread()
+    yield made
+    made.close()
+
+
+def until(condition, seconds=10.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.02)
+
+
+def serve(views, query, **options):
+    view = LiveView(query, ViewOptions(**options))
+    page = Page(view)
+    views.add(view)
+    return view, page
+
+
+def test_a_view_follows_its_query_to_the_end(demo, views):
+    query = demo().advance(3)
+    _, page = serve(views, query)
+    until(lambda: page.heads().get("rowCount") == 9)
+    query.advance(2)
+    until(lambda: page.heads().get("rowCount") == 15)
+    query.stop()
+    until(lambda: page.heads().get("state") == "stopped")
+
+
+def test_only_the_view_thread_sends(demo, views):
+    query = demo().advance(3)
+    view, page = serve(views, query)
+    until(lambda: page.messages)
+    views._heard(view, {"say": "hello", "library": True})
+    until(lambda: any(m["do"] == "library" for m in page.messages))
+    assert page.threads == {"jupyter-stream-views"}
+
+
+def test_two_views_of_one_query_agree(demo, views):
+    query = demo(keys=[f"k{i}" for i in range(14)]).advance(5)
+    _, first = serve(views, query)
+    until(lambda: first.heads().get("rowCount"))
+    query.keys = (*query.keys[4:], "new", "newer")
+    query.advance(5)
+    _, second = serve(views, query)
+    until(lambda: second.heads() and first.heads()["rowCount"] == second.heads()["rowCount"])
+    shared = ("legend", "x", "y", "rowCount", "names", "watermark")
+    until(lambda: [first.heads()[k] for k in shared] == [second.heads()[k] for k in shared])
+
+
+def test_a_page_that_comes_late_is_given_everything(demo, views):
+    query = demo().advance(4)
+    view, page = serve(views, query)
+    until(lambda: page.messages)
+    query.finish()
+    until(lambda: page.heads().get("state") == "finished")
+    page.messages.clear()
+    views._heard(view, {"say": "hello", "library": False})
+    until(lambda: page.messages)
+    assert page.messages[0]["fresh"] and page.messages[0]["head"]["rowCount"] == 12
+    assert "doc" in page.messages[0] and page.messages[0]["columns"]["r.0"]["text"]
+
+
+def test_buttons_reach_the_query_and_nothing_else_does(demo):
+    query = demo().advance()
+    view = LiveView(query)
+    for what in ("pause", "resume", "stop", "snapshot", "__class__", None):
+        view.hear({"say": "press", "what": what})
+    assert query.presses == ["pause", "resume", "stop"]
+
+
+def test_a_change_of_chart_reaches_views_in_place_and_later_ones(demo):
+    query = demo().advance(4)
+    view = LiveView(query)
+    page = Page(view)
+    thread.add(view)
+    try:
+        until(lambda: page.heads().get("kind") == "plot")
+        change(query, "table")
+        until(lambda: page.heads().get("kind") == "table")
+        change(query, last=3)
+        until(lambda: page.heads().get("rowCount") == 3)
+        assert options_of(query) == ViewOptions(chart="table", last=3)
+        with pytest.raises(QueryError, match="Did you mean table"):
+            change(query, "tabel")
+    finally:
+        thread.close()
+
+
+def test_an_ended_query_is_let_go_by_its_view(demo, views):
+    query = demo().advance(2)
+    view, page = serve(views, query)
+    query.stop()
+    until(lambda: page.heads().get("state") in ENDED and view.ended)
+    gone = weakref.ref(query)
+    del query
+    until(lambda: gc.collect() is not None and gone() is None)
+
+
+def test_a_wrong_column_is_shown_as_text_and_the_view_goes_on(demo, views):
+    query = demo()
+    _, page = serve(views, query, y="sped")
+    until(lambda: "Did you mean speed" in (page.heads().get("error") or ""))
+    query.advance(2)
+    until(lambda: page.heads().get("rowCount") == 6)
+
+
+def test_frames_are_at_most_eight_a_second_and_each_costs_only_what_changed(demo, views):
+    query = demo().advance(100)
+    _, page = serve(views, query)
+    until(lambda: page.messages)
+    begun, at = len(page.messages), time.monotonic()
+    while time.monotonic() - at < 1.0:
+        query.advance()
+        time.sleep(0.005)
+    assert len(page.messages) - begun <= thread.FRAMES * (time.monotonic() - at) + 2
+    whole = sum(len(c.get("text", ())) for c in page.messages[0]["columns"].values())
+    later = sum(len(c.get("text", ())) for c in page.messages[-1]["columns"].values())
+    assert later < whole
+
+
+def test_nothing_big_is_in_synced_traits(demo):
+    view = LiveView(demo().advance(500))
+    state = {k: v for k, v in view.widget.get_state().items() if isinstance(v, str)}
+    assert sum(map(len, state.values())) < 40_000
+
+
+def test_closing_the_thread_takes_views_off_their_pages(demo):
+    made = thread.ViewThread()
+    view, _ = serve(made, demo().advance())
+    until(lambda: view.due() is False)
+    made.close()
+    assert not made.alive
+    assert view.widget.comm is None

@@ -1,0 +1,63 @@
+import base64
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from jupyter_stream.views import saved
+from jupyter_stream.views.chart import KINDS, picture
+from jupyter_stream.views.colours import Colours
+from jupyter_stream.views.options import ViewOptions
+from jupyter_stream.views.svg import svg
+
+EVIL = "<script>alert(1)</script>\"'&\x00]]>"
+
+
+def page(query, **options):
+    snapshot = query.snapshot()
+    drawn = picture(snapshot, ViewOptions(**options), Colours()) if snapshot.rows.height else None
+    return saved.html(snapshot, drawn)
+
+
+def image(html):
+    return base64.b64decode(re.search(r"data:image/svg\+xml;base64,([^\"]+)", html)[1]).decode()
+
+
+@pytest.mark.parametrize("chart", [kind.name for kind in KINDS])
+@pytest.mark.parametrize("shape", ["window", "keys"])
+def test_markup_in_data_and_names_is_text(demo, chart, shape):
+    query = demo(name=EVIL, keys=[EVIL, "b"], shape=shape, units={"speed": EVIL, "n": EVIL}).advance(4)
+    query.hint = query.error = EVIL
+    html = page(query, chart=chart)
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    if "data:image" in html:
+        assert "<script" not in image(html)
+
+
+@pytest.mark.parametrize("shape", ["window", "keys"])
+@pytest.mark.parametrize("chart", [kind.name for kind in KINDS])
+def test_the_picture_is_well_formed_and_small(demo, chart, shape):
+    query = demo(keys=[EVIL, *(f"k{i}" for i in range(14))], shape=shape).advance(40)
+    drawn = picture(query.snapshot(), ViewOptions(chart=chart), Colours())
+    if drawn.kind == "plot":
+        root = ET.fromstring(svg(drawn))
+        assert root.tag.endswith("svg")
+        assert len(svg(drawn)) < 150_000
+
+
+def test_a_saved_view_has_the_picture_the_last_rows_and_one_line(demo):
+    query = demo(keys=["north"]).advance(12)
+    query.stop()
+    html = page(query)
+    assert "<polyline" in image(html) or "<path" in image(html)
+    assert html.count("<tr") == 1 + saved.LAST_ROWS
+    assert "<b>demo</b>: stopped at " in html
+
+
+def test_without_rows_it_says_why(demo):
+    assert "waiting for the first row" in page(demo())
+
+
+def test_numbers_are_saved_as_text(demo):
+    assert "6,172.5" in page(demo(shape="number").advance(5))
