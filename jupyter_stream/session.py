@@ -56,6 +56,9 @@ class Session:
         self.queries: dict[str, Query] = {}
         self._sides: dict[tuple[str, str], SideStream] = {}
         self._lock = threading.RLock()
+        self._sides_lock = (
+            threading.RLock()
+        )  # the engine's thread takes it while a statement that holds _lock waits for it
         self.engine = Engine(self.side, scheduler)
 
     # -- statements --------------------------------------------------------------------------------------------------
@@ -287,7 +290,7 @@ class Session:
     def side(self, kind: str, stream: str) -> SideStream:
         """`late(stream)` or `errors(stream)`: the log itself."""
         key = (kind, stream.lower())
-        with self._lock:
+        with self._sides_lock:
             side = self._sides.get(key)
             if side is None:
                 side = self._sides[key] = SideStream(self._side_schema(kind, stream), lambda: self._feeds(stream))
