@@ -87,7 +87,9 @@ def cast(values: pl.Series, target: pl.DataType, tick: int | None = None) -> pl.
     if isinstance(target, pl.Datetime):
         return _to_instant(values, tick)
     if isinstance(target, pl.Boolean) and source.is_numeric():
-        return pl.select(pl.when(values.is_in([0, 1])).then(values == 1).otherwise(None)).to_series().alias(values.name)
+        return (values == 1).set(((values != 0) & (values != 1)).fill_null(False), None)
+    if isinstance(source, pl.Boolean) and isinstance(target, pl.Decimal):
+        return values.cast(pl.Int8).cast(target, strict=False)
     if target.is_integer() and (source.is_float() or isinstance(source, pl.Decimal)):
         fits = (values == values.floor()) & (values >= -_EXACT) & (values < _EXACT)
         return values.set(~fits.fill_null(False), None).cast(target, strict=False)
@@ -188,7 +190,7 @@ def _nested(values: pl.Series, target: pl.DataType) -> pl.Series:
 
 def _as_json(values: pl.Series) -> pl.Series:
     if isinstance(values.dtype, pl.Struct):
-        return values.struct.json_encode()
+        return values.struct.json_encode().set(values.is_null(), None)
     # Polars writes JSON for structs only; the brackets of a one-field struct are cut off again.
     text = values.to_frame("v").to_struct("s").struct.json_encode().str.slice(5).str.head(-1)
     return text.set(values.is_null(), None).alias(values.name)

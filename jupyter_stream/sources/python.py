@@ -36,7 +36,7 @@ class PythonSource:
     """The items of a variable, in the order they come.
 
     A list, another re-iterable or a callable is replayable: each read iterates anew. A bare iterator or generator is live: it
-    runs once, and a later read goes on where an earlier one stopped.
+    runs once, and a later read goes on where an earlier one stopped (or takes up the variable's new generator).
 
     Raises:
         SourceError: when it is made: no such variable, nothing to iterate, or columns that neither the statement nor the
@@ -55,7 +55,7 @@ class PythonSource:
         self.replayable = not isinstance(value, Iterator | AsyncIterator)
         self.schema: Schema = context.schema or self._inferred(value)
         self.units = {}
-        self._pull = None if self.replayable else _Pull(value, self._uri)
+        self._live: _Pull | None = None
         self._lock = threading.Lock()
 
     def read(self, request: Request) -> Iterator[Chunk]:
@@ -64,9 +64,7 @@ class PythonSource:
         Raises:
             SourceError: what the generator raised.
         """
-        pull = self._pull or _Pull(self._value(), self._uri)
-        with self._lock:
-            pull.start()
+        pull = self._started()
         try:
             while not request.stop.is_set():
                 items = pull.take(request.stop)
@@ -74,8 +72,20 @@ class PythonSource:
                     return
                 yield from self._chunks(items, request)
         finally:
-            if self._pull is None:
+            if self.replayable:
                 pull.cancel()
+
+    def _started(self) -> _Pull:
+        """A new pull, or the one that runs already where the generator is live and still the same."""
+        value = self._value()
+        with self._lock:
+            if self._live is not None and self._live.value is value:
+                return self._live
+            pull = _Pull(value, self._uri)
+            pull.start()
+            if not self.replayable:
+                self._live = pull
+            return pull
 
     def _chunks(self, items: list[object], request: Request) -> Iterator[Chunk]:
         fields = wanted(self.schema, request)
@@ -130,7 +140,7 @@ class _Pull:
     """
 
     def __init__(self, value: Any, uri: str) -> None:
-        self._value = value
+        self.value = value
         self._uri = uri
         self._items: deque[object] = deque()
         self._changed = threading.Condition()
@@ -138,14 +148,11 @@ class _Pull:
         self._ended = False
         self._cancelled = False
         self._error: BaseException | None = None
-        self._thread: threading.Thread | None = None
         self._cancel_async: Callable[[], object] | None = None
 
     def start(self) -> None:
-        """Begin to pull; nothing happens when that was done before."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=self._uri, daemon=True)
-            self._thread.start()
+        """Begin to pull."""
+        threading.Thread(target=self._run, name=self._uri, daemon=True).start()
 
     def cancel(self) -> None:
         """Nobody wants more. A generator that is waiting for something ends when that comes."""
@@ -182,7 +189,7 @@ class _Pull:
 
     def _run(self) -> None:
         try:
-            value = self._value() if _is_function(self._value) else self._value
+            value = self.value() if _is_function(self.value) else self.value
             if isinstance(value, AsyncIterable) or inspect.isawaitable(value):
                 asyncio.run(self._drive(value))
             else:

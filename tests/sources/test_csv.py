@@ -46,7 +46,9 @@ def parser(width: int, **options: str) -> Parser:
 
 def test_types_and_columns_are_found_in_the_file(tmp_path, read):
     path = tmp_path / "trades.csv"
-    path.write_text("symbol,price,volume,up,day,ts,zip\nA,1.5,10,true,2024-01-02,2024-01-02T10:00:00Z,01234\nB,2,,false,,,\n")
+    path.write_text(
+        "symbol,price,volume,up,day,ts,zip\nA,1.5,10,true,2024-01-02,2024-01-02T10:00:00Z,01234\nB,2,,false,,,\n"
+    )
     source = open_source(f"file://{path}", None, {}, {})
     assert str(source.schema) == (
         "(symbol STRING, price DOUBLE, volume BIGINT, up BOOLEAN, day DATE, ts TIMESTAMP, zip STRING)"
@@ -119,7 +121,11 @@ def test_delimiter_quote_null_words_and_missing_header(tmp_path, read):
     path.write_text("'a;b';NA;1\n'';-;2\n;x;3\n")
     schema = Schema.of([("s", pl.String()), ("t", pl.String()), ("n", pl.Int64())])
     options = {"format": "csv", "delimiter": ";", "quote": "'", "null": "NA, -", "header": "false"}
-    assert read(open_source(f"file://{path}", schema, options, {})).rows == [("a;b", None, 1), ("", None, 2), (None, "x", 3)]
+    assert read(open_source(f"file://{path}", schema, options, {})).rows == [
+        ("a;b", None, 1),
+        ("", None, 2),
+        (None, "x", 3),
+    ]
 
 
 def test_tabs_byte_order_mark_windows_lines_and_gzip(tmp_path, read):
@@ -169,7 +175,9 @@ def test_what_a_csv_writer_wrote_is_read_back_wherever_it_is_cut(rows, cuts, new
 
 @settings(max_examples=300, deadline=None)
 @given(
-    st.lists(st.sampled_from([b"a", b"1", b",", b'"', b"\n", b"\r\n", b"\r", b" ", b"\xff", b'""']), max_size=40).map(b"".join),
+    st.lists(st.sampled_from([b"a", b"1", b",", b'"', b"\n", b"\r\n", b"\r", b" ", b"\xff", b'""']), max_size=40).map(
+        b"".join
+    ),
     st.lists(st.integers(0, 60), max_size=5),
 )
 def test_any_cutting_of_any_text_gives_the_same_rows_and_rejects(data, cuts):

@@ -89,7 +89,9 @@ def test_parquet_gives_the_columns_asked_for_in_their_declared_types(tmp_path, r
     table = pa.table(
         {
             "K": pa.array([1, 2, 300], pa.int64()),
-            "ts": pa.array([dt.datetime(1960, 1, 1), None, dt.datetime(2024, 1, 1)], pa.timestamp("ns", "Europe/Berlin")),
+            "ts": pa.array(
+                [dt.datetime(1960, 1, 1), None, dt.datetime(2024, 1, 1)], pa.timestamp("ns", "Europe/Berlin")
+            ),
             "c": pa.array(["x", "y", None]).dictionary_encode(),
             "u": pa.array([1, 2, 3], pa.uint8()),
             "unread": [1.0, 2.0, 3.0],

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jupyter_stream.core.schema import TIMESTAMP, Schema
@@ -27,7 +27,9 @@ def test_a_pandas_frame_of_every_kind_of_column(read):
             "o": pd.Series(["x", None, "z"], dtype=object),
             "mixed": pd.Series([1, "a", 2.5], dtype=object),
             "cat": pd.Categorical(["u", None, "u"]),
-            "t": pd.to_datetime(["1960-01-01", None, "2024-07-01 12:00"], format="ISO8601").tz_localize("Europe/Berlin"),
+            "t": pd.to_datetime(["1960-01-01", None, "2024-07-01 12:00"], format="ISO8601").tz_localize(
+                "Europe/Berlin"
+            ),
             "ns": np.array(["1969-12-31T23:59:59.999999999", "NaT", "2024-01-01"], dtype="datetime64[ns]"),
             "b": [True, False, True],
             "nb": pd.array([True, None, False], dtype="boolean"),
@@ -185,6 +187,7 @@ def test_an_empty_frame_has_no_rows_and_keeps_its_columns(read):
     assert list(source.read(Request())) == []
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.one_of(st.none(), st.integers(-5, 5), st.text("ab1", max_size=2), st.floats(-2, 2), st.booleans())),
     st.integers(1, 7),
