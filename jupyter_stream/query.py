@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -38,8 +38,6 @@ class Query:
         self._pipeline = pipeline
         self.name = pipeline.name
         self.text = pipeline.query.text
-        self.view_options: Mapping[str, object] = {}
-        self._view: Any = None
 
     # -- results -----------------------------------------------------------------------------------------------------
 
@@ -243,7 +241,7 @@ class Query:
 
     # -- for people --------------------------------------------------------------------------------------------------
 
-    def chart(self, kind: str | None = None, **options: object) -> Query:
+    def chart(self, kind: str | None = None, **options: str | int | None) -> Query:
         """Change the live view in place: `kind` as --chart, and x, y, by, last. Returns the query."""
         from jupyter_stream import views
 

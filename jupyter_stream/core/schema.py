@@ -17,7 +17,8 @@ INTERVAL: Final = pl.Duration("us")
 
 _BY_SQL: Final[dict[str, pl.DataType]] = {
     "BOOLEAN": pl.Boolean(), "BOOL": pl.Boolean(),
-    "TINYINT": pl.Int8(), "SMALLINT": pl.Int16(), "INT": pl.Int32(), "INTEGER": pl.Int32(), "BIGINT": pl.Int64(), "LONG": pl.Int64(),
+    "TINYINT": pl.Int8(), "SMALLINT": pl.Int16(), "INT": pl.Int32(), "INTEGER": pl.Int32(),
+    "BIGINT": pl.Int64(), "LONG": pl.Int64(),
     "REAL": pl.Float64(), "DOUBLE": pl.Float64(), "FLOAT": pl.Float32(),
     "STRING": pl.String(), "TEXT": pl.String(), "VARCHAR": pl.String(), "CHAR": pl.String(),
     "BINARY": pl.Binary(), "DATE": pl.Date(), "TIMESTAMP": TIMESTAMP, "INTERVAL": INTERVAL,

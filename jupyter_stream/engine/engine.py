@@ -23,6 +23,7 @@ from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import streams
 from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
 from jupyter_stream.schedulers import RoundRobin, Scheduler
+from jupyter_stream.sources.protocol import Prunable
 
 log = logging.getLogger(__name__)
 
@@ -231,7 +232,9 @@ class Engine:
         if feed.columns is None:
             return self._stash
         stash = self._stash.filter(pl.col(LATE_ID).is_in(pl.Series(message.late_ids).implode()))
-        rows: pl.DataFrame = feed.stream.source.pick(stash.get_column(LATE_ID).to_numpy() - 1)  # type: ignore[attr-defined]
+        source = feed.stream.source
+        assert isinstance(source, Prunable)
+        rows = source.pick(stash.get_column(LATE_ID).to_numpy() - 1)
         return rows.with_columns(stash.get_column(LATE_ID), stash.get_column("$broken"), stash.get_column(TS))
 
     def failed(self, stream: str, message: Failed) -> None:
@@ -249,7 +252,7 @@ class Engine:
 
 def _columns(stream: StreamDef, pipelines: list[Pipeline]) -> tuple[str, ...] | None:
     """The columns the queries need, where the source can leave others out without changing what is refused."""
-    if not getattr(stream.source, "prunable", False):
+    if not isinstance(stream.source, Prunable) or not stream.source.prunable:
         return None
     wanted: set[str] = set()
     for pipeline in pipelines:

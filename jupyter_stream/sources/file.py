@@ -6,6 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.casting import TICKS
@@ -13,7 +17,7 @@ from jupyter_stream.sources.csv_text import CsvFormat
 from jupyter_stream.sources.follow import Tail
 from jupyter_stream.sources.json_text import JsonFormat
 from jupyter_stream.sources.options import choice, flag
-from jupyter_stream.sources.parquet import parquet_names, parquet_schema, read_parquet
+from jupyter_stream.sources.parquet import has_types, parquet_names, parquet_schema, pick_parquet, read_parquet
 from jupyter_stream.sources.paths import absolute, is_open_ended, matching, nothing_there
 from jupyter_stream.sources.protocol import Chunk, Connector, Context, Request, Source, wanted
 from jupyter_stream.sources.tabular import declared
@@ -70,6 +74,20 @@ class FileSource:
             yield from self._whole(path, fields, request)
             if request.stop.is_set():
                 return
+
+    @property
+    def prunable(self) -> bool:
+        """Parquet in the declared types: nothing to convert, so nothing to refuse."""
+        files = self._files()
+        return (
+            not self._follow
+            and all(self._text_format(f) is None for f in files)
+            and all(has_types(f, self.schema.fields) for f in files)
+        )
+
+    def pick(self, rows: NDArray[np.int64]) -> pl.DataFrame:
+        """Rows of the Parquet files, by number."""
+        return pick_parquet(self._files(), self.schema.fields, rows)
 
     def _tail(self, fields: Sequence[Field], request: Request) -> Iterator[Chunk]:
         tail = Tail(

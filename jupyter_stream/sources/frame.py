@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.casting import TICKS
@@ -44,6 +49,30 @@ class FrameSource:
             if request.stop.is_set():
                 return
             yield conform(piece.rename(back) if back else piece, fields, self._tick)
+
+    @property
+    def prunable(self) -> bool:
+        """A Polars frame or Arrow table in the declared types: nothing to convert, so nothing to refuse."""
+        value = self._value()
+        if not isinstance(value, pl.DataFrame | pa.Table):
+            return False
+        raw = raw_schema(value, self._uri)
+        names = match_names(self.schema.fields, raw.names, self._uri)
+        return all(
+            f is not None and f.dtype == d.dtype for d in self.schema if (f := raw.find(names[d.name])) is not None
+        )
+
+    def pick(self, rows: NDArray[np.int64]) -> pl.DataFrame:
+        """Rows of the frame, by number."""
+        value = self._value()
+        names = match_names(self.schema.fields, raw_schema(value, self._uri).names, self._uri)
+        wanted_columns = [pl.col(names[f.name]).alias(f.name) for f in self.schema]
+        if isinstance(value, pa.Table):
+            taken = pl.from_arrow(value.take(pa.array(rows)))
+            assert isinstance(taken, pl.DataFrame)
+            return taken.select(wanted_columns)
+        assert isinstance(value, pl.DataFrame)
+        return value[pl.Series(rows)].select(wanted_columns)
 
     def _value(self) -> object:
         if self._name not in self._namespace:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import SourceError
@@ -56,3 +58,27 @@ def read_parquet(path: Path, fields: Sequence[Field], tick: int | None, request:
             yield conform(frame, fields, tick)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise SourceError(f"{path} can't be read as Parquet: {str(error).splitlines()[0]}") from None
+
+
+def has_types(path: Path, fields: Sequence[Field]) -> bool:
+    """Whether the file's columns are of the declared types as they are."""
+    raw = parquet_schema(path)
+    names = match_names(fields, raw.names, str(path))
+    return all(found.dtype == f.dtype for f in fields if (found := raw.find(names[f.name])) is not None)
+
+
+def pick_parquet(paths: Sequence[Path], fields: Sequence[Field], rows: NDArray[np.int64]) -> pl.DataFrame:
+    """Single rows of several files read one after the other, by number; only the row groups that hold them are read."""
+    parts = []
+    start = 0
+    for path in paths:
+        names = match_names(fields, parquet_schema(path).names, str(path))
+        scan = pl.scan_parquet(path, glob=False)
+        height = int(scan.select(pl.len()).collect().item())
+        here = rows[(rows >= start) & (rows < start + height)] - start
+        if here.size:
+            low = int(here[0])
+            span = scan.slice(low, int(here[-1]) - low + 1).select(pl.col(names[f.name]).alias(f.name) for f in fields)
+            parts.append(span.collect()[pl.Series(here - low)])
+        start += height
+    return pl.concat(parts) if parts else Schema(tuple(fields)).empty()

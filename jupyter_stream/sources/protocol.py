@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from jupyter_stream.core.schema import Field, Schema
 
@@ -79,6 +81,18 @@ class Source(Protocol):
 
     def read(self, request: Request) -> Iterator[Chunk]:
         """Hand over chunks; runs in a thread of its own. Ends when the source has ended or `request.stop` is set."""
+
+
+@runtime_checkable
+class Prunable(Protocol):
+    """A source that can leave columns out without changing which records it refuses, and fetch single rows again."""
+
+    @property
+    def prunable(self) -> bool:
+        """Whether that holds for what it reads now."""
+
+    def pick(self, rows: NDArray[np.int64]) -> pl.DataFrame:
+        """All columns of some rows, by their number from 0 in the order of `read`, ascending."""
 
 
 @dataclass(frozen=True, slots=True)
