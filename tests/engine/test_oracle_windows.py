@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.oracle import strategies
 from tests.oracle.answer import answer
-from tests.oracle.compare import assert_same_bag
+from tests.oracle.compare import assert_same_bag, in_columns
 from tests.oracle.query import Query
 from tests.oracle.running import Ran, assert_right, show
 from tests.oracle.search import searching
@@ -56,12 +56,12 @@ def test_emit_every_gives_the_oracles_provisional_answers(data: st.DataObject) -
     sizes = data.draw(strategies.splits(len(query.stream.rows)))
     expected, ran = answer(query), Ran(query, sizes)
     assert_right(query, expected, ran, sizes)
-    assert_same_bag(
-        ran.provisional,
-        [(at, *(row[c] for c in query.columns)) for at, rows in expected.snapshots for row in rows],
-        ["at", *query.columns],
-        show(query, sizes),
-    )
+    at = 0
+    for instant, rows in expected.snapshots:
+        came, at = ran.provisional[at : at + len(rows)], at + len(rows)
+        about = f"the snapshot at {instant}\n{show(query, sizes)}"
+        assert_same_bag(came, in_columns(rows, query.columns), query.columns, about)
+    assert_same_bag(ran.provisional[at:], [], query.columns, f"after the last snapshot\n{show(query, sizes)}")
 
 
 @searching

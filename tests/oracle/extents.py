@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tests.oracle.progress import Arrived
 from tests.oracle.query import Answer, Query
@@ -13,8 +14,9 @@ from tests.oracle.windows import TimeExtents
 def windowed(query: Query, window: TimeExtents) -> Answer:
     """What a query over a window with SLIDE gives."""
     arrived = query.stream.arrived()
-    taken = [r for r in arrived if query.passes(r.row)]
-    answer = Answer(rows=results(query, window, taken, arrived))
+    placed = [place(window, r) for r in arrived]
+    taken = [r for r in placed if query.passes(r.row)]
+    answer = Answer(rows=results(query, window, taken, placed))
     for r in taken:
         missed = missed_extents(window, r)
         if missed:
@@ -23,29 +25,31 @@ def windowed(query: Query, window: TimeExtents) -> Answer:
     if query.emit_every is not None:
         for i, r in enumerate(arrived):
             if i and r.ts // query.emit_every > max(e.ts for e in arrived[:i]) // query.emit_every:
-                so_far = arrived[: i + 1]
-                rows = results(query, window, [x for x in so_far if query.passes(x.row)], so_far, r.after, False)
-                answer.snapshots.append((r.ts, rows))
+                so_far = placed[: i + 1]
+                kept = [x for x in so_far if query.passes(x.row)]
+                answer.snapshots.append((r.ts, results(query, window, kept, so_far, placed[i].after, False)))
     return answer
 
 
-def attribute(window: TimeExtents, r: Arrived) -> int:
-    """The value the window is defined on."""
-    found = r.row[window.on] if window.on else r.ts
-    assert isinstance(found, int)
-    return found
+def place(window: TimeExtents, r: Arrived) -> Arrived:
+    """The row at its place on the axis the window is defined on. A punctuation on ts says nothing of another column."""
+    if window.on is None:
+        return r
+    at = r.row[window.on]
+    assert isinstance(at, int)
+    return replace(r, ts=at, before=None, after=None)
 
 
 def missed_extents(window: TimeExtents, r: Arrived) -> list[int]:
-    """The extents that would hold the row but were final when it came. A punctuation on ts closes no extent of another column."""
-    if window.on or r.before is None:
+    """The extents that would hold the row but were final when it came."""
+    if r.before is None:
         return []
     return [end for end in window.ends(r.ts, r.before) if window.holds(end, r.ts)]
 
 
 def in_time(window: TimeExtents, end: int, r: Arrived) -> bool:
     """Whether the extent holds the row, and was still open when it came."""
-    return window.holds(end, attribute(window, r)) and end not in missed_extents(window, r)
+    return window.holds(end, r.ts) and end not in missed_extents(window, r)
 
 
 def results(
@@ -62,11 +66,9 @@ def results(
     """
     if not taken:
         return []
-    times = [attribute(window, r) for r in taken]
+    times = [r.ts for r in taken]
     # A landmark's last extent ends at the first multiple of the slide beyond the last row.
-    last = (
-        max(attribute(window, r) for r in arrived) + window.slide if window.range is None else max(times) + window.range
-    )
+    last = max(r.ts for r in arrived) + window.slide if window.range is None else max(times) + window.range
     contents = {end: [r for r in taken if in_time(window, end, r)] for end in window.ends(min(times), last)}
     holding = [end for end, rows in contents.items() if rows]
     found: list[Row] = []

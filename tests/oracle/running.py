@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import polars as pl
 
+from jupyter_stream.engine import feed
 from jupyter_stream.session import Session
 from tests.oracle.compare import assert_same_bag, in_columns, plain_rows
 from tests.oracle.query import Answer, Query, Stream
 from tests.oracle.values import Value
-from tests.oracle.windows import TimeExtents
+from tests.oracle.windows import Lifetime
 
 TYPES: dict[str, pl.DataType] = {
     "INT": pl.Int32(),
@@ -48,29 +51,34 @@ class Ran:
     Attributes:
         columns: names of the result's columns.
         rows: the answer.
-        late: the rows of `q.late`.
+        late_columns: names of the columns of `q.late`.
+        late: its rows.
+        changes: (op, at, columns...) of a relation's change log.
+        provisional: of an EMIT EVERY query, the provisional rows in the order they came.
     """
 
     def __init__(self, query: Query, sizes: list[int] | None = None, uri: str = "python://rows") -> None:
-        found = batches(query.stream, sizes)
-        session = Session({"rows": found, "whole": frame(query.stream)})
-        try:
-            session.execute(query.stream.sql(uri))
-            (handle,) = session.execute(query.sql())
-            handle.wait(PATIENCE)
-            assert handle.status == "finished", f"{handle.status}: {handle.snapshot().error}"
-            result = handle.to_polars()
-            self.columns: list[str] = result.columns
-            self.rows: list[tuple[Value, ...]] = plain_rows(result)
-            late = handle.late
-            late = late if isinstance(late, pl.DataFrame) else late.to_polars()
-            self.late_columns: list[str] = late.columns
-            self.late: list[tuple[Value, ...]] = plain_rows(late)
-            self.changes: pl.DataFrame | None = (
-                handle.changes() if query.emit_every or not isinstance(query.window, TimeExtents) else None
-            )
-        finally:
-            session.close()
+        session = Session({"rows": batches(query.stream, sizes), "whole": frame(query.stream)})
+        # Waiting frames are joined up to a batch; here each is to stay as it is.
+        with patch.object(feed, "BATCH_ROWS", 0):
+            try:
+                session.execute(query.stream.sql(uri))
+                (handle,) = session.execute(query.sql())
+                assert handle.wait(PATIENCE), f"still {handle.status} after {PATIENCE} seconds"
+                assert handle.status == "finished", handle.status
+                result, late, history = handle.to_polars(), handle.late, handle.changes()
+            finally:
+                session.close()
+        self.columns: list[str] = result.columns
+        self.rows = plain_rows(result)
+        self.late_columns: list[str] = late.columns
+        self.late = plain_rows(late)
+        self.changes: list[tuple[Value, ...]] = []
+        self.provisional: list[tuple[Value, ...]] = []
+        if isinstance(query.window, Lifetime):
+            self.changes = plain_rows(history.select("op", "at", *query.columns))
+        elif query.emit_every is not None:
+            self.provisional = plain_rows(history.filter(~history["is_final"]).select(query.columns))
 
 
 def show(query: Query, sizes: list[int] | None) -> str:

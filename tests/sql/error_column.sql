@@ -1,4 +1,4 @@
 CREATE STREAM Main1 (srcIP STRING, len INT, ts TIMESTAMP) ORDER BY ts SOURCE 'file://inputs/main1.csv';
 SELECT scrIP, count(*)
 FROM Main1 [RANGE 1 MINUTE TUMBLING]
-GROUP BY scrIP
+GROUP BY srcIP
