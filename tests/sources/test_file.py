@@ -59,7 +59,7 @@ def test_a_path_that_matches_nothing_says_where_it_looked_and_what_is_there(tmp_
 
 def test_an_unknown_ending_asks_for_the_format(tmp_path, read):
     (tmp_path / "x.log").write_text("v\n1\n")
-    with pytest.raises(SourceError, match="no.* known ending|known ending"):
+    with pytest.raises(SourceError, match="known ending"):
         open_source(f"file://{tmp_path}/x.log", None, {}, {})
     assert read(open_source(f"file://{tmp_path}/x.log", None, {"format": "csv"}, {})).rows == [(1,)]
     with pytest.raises(SourceError, match="format can't be 'cvs'") as error:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -124,7 +123,7 @@ def test_what_was_written_to_a_file_renamed_away_still_counts(tmp_path):
         with path.open("a") as file:
             file.write("2\n3")
             file.flush()
-            os.replace(path, tmp_path / "old")
+            path.replace(tmp_path / "old")
             path.write_text("v\n4\n")
         f.until(lambda f: sorted(f.values) == [1, 2, 3, 4])
 

@@ -72,7 +72,7 @@ def test_malformed_lines_are_told_apart_with_text_reason_and_line(tmp_path, read
         (1, 1.0, None, dt.datetime(1960, 1, 1)),
         (4, 7.0, '{"a": [1]}', None),
     ]
-    told = {raw: reason for raw, reason in result.rejected}
+    told = dict(result.rejected)
     assert set(told) == set(lines) - {lines[0], "", lines[8]}
     assert told[lines[1]].startswith("not JSON") and told[lines[1]].endswith("(bids.jsonl, line 2)")
     assert told["[1,2]"] == "not a JSON object (bids.jsonl, line 4)"
