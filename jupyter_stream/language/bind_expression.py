@@ -113,9 +113,8 @@ class ExpressionBinder:
         return self.source.error(message, span_of(node) or self.place, hint, kind)
 
     def _suggest(self, function: str, unknown: functions.UnknownFunction) -> str | None:
-        if unknown.suggestions:
-            return f"Did you mean {unknown.suggestions[0]}?"
-        best = nearest(function, (*functions.names(), *aggregates.names()))
+        words = [name for name in functions.names() if name[0].isalpha()]
+        best = nearest(function, (*aggregates.names(), *words)) or next(iter(unknown.suggestions), None)
         return f"Did you mean {best}?" if best else "DESCRIBE FUNCTIONS lists what there is."
 
     # -- one method for each kind of node
@@ -158,6 +157,8 @@ class ExpressionBinder:
             raise self.error(
                 f"this STRUCT has no field {name.text}", node, did_you_mean(name.text, known.values(), "fields")
             )
+        if "get_field" not in functions.names():
+            raise self.error("fields of a STRUCT aren't available in this version", node, kind=UnsupportedError)
         return self.call("get_field", [struct, Literal(known[name.text.lower()], pl.String())], node)
 
     def _dot(self, node: exp.Expr) -> Expr:
@@ -269,8 +270,10 @@ class ExpressionBinder:
         if lower in _CASTS and len(node.expressions) == 1:
             return functions.cast(self.bind(node.expressions[0]), _CASTS[lower])
         for argument in node.expressions:
-            if isinstance(argument, exp.Star):
+            if isinstance(argument, exp.Star) and lower in functions.names():
                 raise self.error(f"{name}(*) doesn't exist", node, "count(*) counts rows.")
+        if lower not in functions.names():
+            return self.call(name, [], node)  # it says which names are like this one
         return self.call(lower, [self.bind(argument) for argument in node.expressions], node)
 
     def _aggregate(self, node: exp.Expr) -> Expr:

@@ -84,6 +84,10 @@ class StreamDialect(Spark):
         QUOTES: ClassVar = ["'", '"', ("“", "”"), ("”", "”"), ("‘", "’"), ("’", "’")]
         STRING_ESCAPES: ClassVar = ["\\", "'", '"']
         RAW_STRINGS: ClassVar = [(prefix + quote, quote) for quote in ("'", '"') for prefix in ("r", "R")]
-        SINGLE_TOKENS: ClassVar = {**Spark.Tokenizer.SINGLE_TOKENS, **_PRINTED}
+        # `$` begins the system's own names, which are refused as a whole.
+        SINGLE_TOKENS: ClassVar = {
+            **{sign: kind for sign, kind in Spark.Tokenizer.SINGLE_TOKENS.items() if sign != "$"},
+            **_PRINTED,
+        }
         KEYWORDS: ClassVar = {**_SIGNS, **RESERVED}
         COMMANDS: ClassVar = set()

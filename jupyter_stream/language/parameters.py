@@ -105,7 +105,8 @@ def constant(value: object, source: SourceText, span: Span) -> tuple[object, pl.
 
 def _from_numpy(value: np.generic) -> object:
     if isinstance(value, np.datetime64):
-        return None if np.isnat(value) else value.astype("datetime64[us]").item()
+        finer = value if np.datetime_data(value.dtype)[0] == "D" else value.astype("datetime64[us]")
+        return None if np.isnat(value) else finer.item()
     if isinstance(value, np.timedelta64):
         return None if np.isnat(value) else value.astype("timedelta64[us]").item()
     plain: object = value.item()

@@ -102,7 +102,7 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
         else:
             options = _options(p)
     if uri is None:
-        p.fail("SOURCE is missing", p.here, "Say where the rows come from, such as SOURCE 'frame://df'.")
+        p.fail("SOURCE is missing", hint="Say where the rows come from, such as SOURCE 'frame://df'.")
     columns_ = None
     if names is not None:
         for column, dtype in names:

@@ -600,7 +600,11 @@ class ExpressionParser(SparkParser):
     def _closes_at(self, index: int) -> bool:
         """Whether the bracket that opened before holds one word only, which is then a column; NOW is a window."""
         token = self._tokens[index] if index < len(self._tokens) else None
-        return token is not None and token.token_type == TokenType.R_BRACKET and self._next.text.upper() != "NOW"
+        return (
+            token is not None
+            and token.token_type == TokenType.R_BRACKET
+            and self._next.text.upper() not in ("NOW", "UNBOUNDED")
+        )
 
     def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
         if self._match(TokenType.DISTINCT):
@@ -688,6 +692,8 @@ class ExpressionParser(SparkParser):
         else:
             while self._match(TokenType.COMMA):
                 args.append(self.expression_here("a text"))
+        if function == "trim" and len(args) == 2:
+            function = "btrim"  # the one that takes what to trim
         return exp.Anonymous(this=function, expressions=args)
 
     def _position(self) -> exp.Expr:

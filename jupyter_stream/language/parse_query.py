@@ -102,7 +102,7 @@ def _select(p: ExpressionParser) -> SelectBody:
     start = p.here
     p._advance()
     operator = _operator(p)
-    distinct = p.here if p.sign(TokenType.DISTINCT) else None
+    distinct = p.behind if p.sign(TokenType.DISTINCT) else None
     if distinct is None and p.peek("ALL") and p._next.token_type not in (TokenType.COMMA, TokenType.FROM):
         p._advance()
     items = _items(p)

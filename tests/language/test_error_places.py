@@ -1,5 +1,6 @@
 """Whatever is typed, the answer is a statement or an error that points into a line of the text; never anything else."""
 
+# ruff: noqa: E501  # tables of queries read best with one query to a line
 from __future__ import annotations
 
 import random
@@ -55,7 +56,9 @@ def _answer(text: str, catalog: Catalog, open_source: object) -> None:
 
 @given(st.integers(0, 2**32), st.integers(1, 4))
 @settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_spoilt_statement_gives_an_error_inside_its_line(catalog: Catalog, source_opener: object, seed: int, times: int) -> None:
+def test_a_spoilt_statement_gives_an_error_inside_its_line(
+    catalog: Catalog, source_opener: object, seed: int, times: int
+) -> None:
     pick = random.Random(seed)
     text = pick.choice(GOOD)
     for _ in range(times):

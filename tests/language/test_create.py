@@ -1,0 +1,217 @@
+"""CREATE STREAM: columns, time, progress, options."""
+
+# ruff: noqa: E501  # tables of queries read best with one query to a line
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import polars as pl
+import pytest
+
+from jupyter_stream.core.schema import TIMESTAMP, Schema
+from jupyter_stream.errors import QueryError, SourceError, UnsupportedError
+from jupyter_stream.language import CreateStream, bind_stream, parse
+from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, TimeSpec, Watermark
+
+COLUMNS = "(srcIP STRING, len INT, p TIMESTAMP, n BIGINT, ts TIMESTAMP)"
+SECOND = 1_000_000
+
+
+@pytest.fixture
+def create(source_opener: Callable[..., object]) -> Callable[[str], StreamDef]:
+    def run(text: str) -> StreamDef:
+        (statement,) = parse(text)
+        assert isinstance(statement, CreateStream)
+        return bind_stream(statement, source_opener)  # type: ignore[arg-type]
+
+    return run
+
+
+def test_the_parts_of_a_declaration(create: Callable[[str], StreamDef]) -> None:
+    text = """CREATE STREAM OpenAuction (itemID INT, sellerID CHAR(10), price REAL, start_time TIMESTAMP)
+      ORDER BY start_time                                   -- external timestamps
+      SOURCE 'file://bids.jsonl'
+      WITH (format = 'json', follow = 'true', Slack = '5 rows')"""
+    made = create(text)
+    assert made.name == "OpenAuction"
+    assert made.schema == Schema.of(
+        (("itemID", pl.Int32()), ("sellerID", pl.String()), ("price", pl.Float64()), ("start_time", TIMESTAMP))
+    )
+    assert made.time == TimeSpec("external", "start_time", Slack(5))
+    assert made.uri == "file://bids.jsonl"
+    assert made.options == {"format": "json", "follow": "true", "slack": "5 rows"}
+    assert made.text == text
+
+
+@pytest.mark.parametrize(
+    ("clauses", "time"),
+    [
+        ("ORDER BY ts SOURCE 'x'", TimeSpec("external", "ts", Watermark(0, declared=False))),
+        ("SOURCE 'x' ORDER BY TS ASC", TimeSpec("external", "ts", Watermark(0, declared=False))),
+        ("ORDER BY n SOURCE 'x'", TimeSpec("external", "n", Watermark(0, declared=False))),
+        ("WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS SOURCE 'x'", TimeSpec("external", "ts", Watermark(5 * SECOND))),
+        ("WATERMARK FOR ts AS ts - INTERVAL '1' MINUTE SOURCE 'x'", TimeSpec("external", "ts", Watermark(60 * SECOND))),
+        ("WATERMARK FOR ts AS ts - 5 SECONDS SOURCE 'x'", TimeSpec("external", "ts", Watermark(5 * SECOND))),
+        ("WATERMARK FOR ts AS ts - INTERVAL '0' SECOND SOURCE 'x'", TimeSpec("external", "ts", Watermark(0))),
+        ("WATERMARK FOR ts AS ts SOURCE 'x'", TimeSpec("external", "ts", Watermark(0))),
+        ("WATERMARK FOR n AS n - 250 SOURCE 'x'", TimeSpec("external", "n", Watermark(250))),
+        ("ORDER BY ts WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS SOURCE 'x'", TimeSpec("external", "ts", Watermark(5 * SECOND))),
+        ("ORDER BY ts SOURCE 'x' WITH (slack = '10 rows')", TimeSpec("external", "ts", Slack(10))),
+        ("ORDER BY ts SOURCE 'x' WITH (slack = '5 seconds')", TimeSpec("external", "ts", Watermark(5 * SECOND))),
+        ("ORDER BY ts SOURCE 'x' WITH (punctuation = 'P')", TimeSpec("external", "ts", PunctuationColumn("p"))),
+        ("ORDER BY ts SOURCE 'x' WITH (punctuation = 'p', punctuation_key = 'srcip')", TimeSpec("external", "ts", PunctuationColumn("p", "srcIP"))),
+        ("ORDER BY ts SOURCE 'x' WITH (idle_timeout = '2 seconds')", TimeSpec("external", "ts", Watermark(0, declared=False), 2 * SECOND)),
+        ("ORDER BY current_time SOURCE 'x'", TimeSpec("internal", "current_time", Watermark(0, declared=False))),
+        ("SOURCE 'x'", TimeSpec("latent", "current_time", Watermark(0, declared=False))),
+    ],
+)  # fmt: skip
+def test_time_and_progress(create: Callable[[str], StreamDef], clauses: str, time: TimeSpec) -> None:
+    assert create(f"CREATE STREAM s {COLUMNS} {clauses}").time == time
+
+
+def test_a_watermark_may_stand_among_the_columns(create: Callable[[str], StreamDef]) -> None:
+    made = create("CREATE STREAM s (a INT, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS, ts TIMESTAMP) SOURCE 'x'")
+    assert made.schema.names == ("a", "ts")
+    assert made.time == TimeSpec("external", "ts", Watermark(5 * SECOND))
+
+
+def test_without_columns_the_sources_own_are_taken(create: Callable[[str], StreamDef]) -> None:
+    assert (
+        str(create("CREATE OR REPLACE STREAM s ORDER BY TS SOURCE 'x'").schema) == "(a BIGINT, b STRING, ts TIMESTAMP)"
+    )
+    assert create("CREATE STREAM IF NOT EXISTS s ORDER BY TS SOURCE 'x'").time.column == "ts"
+
+
+def test_a_stamped_column_is_not_asked_of_the_source(create: Callable[[str], StreamDef]) -> None:
+    made = create("CREATE STREAM s (itemID int, current_time timestamp) ORDER BY current_time SOURCE 'port4446'")
+    assert made.schema.names == ("itemID",)
+
+
+def test_the_source_gets_its_own_options_only() -> None:
+    seen: list[object] = []
+
+    class Nothing:
+        schema = Schema.of((("ts", TIMESTAMP),))
+        replayable = True
+        units: Mapping[str, str] = {}  # a protocol's attribute
+
+    def open_source(uri: str, schema: Schema | None, options: Mapping[str, str]) -> Nothing:
+        seen.extend([uri, schema, dict(options)])
+        return Nothing()
+
+    (statement,) = parse(
+        "CREATE STREAM s ORDER BY ts SOURCE 'f' WITH (rate = '10/s', seed = 3, x = TRUE, neg = -1.5, slack = '1 row', `A.b` = 'c')"
+    )
+    assert isinstance(statement, CreateStream)
+    bind_stream(statement, open_source)
+    assert seen == ["f", None, {"rate": "10/s", "seed": "3", "x": "true", "neg": "-1.5", "a.b": "c"}]
+
+
+def test_an_error_of_the_source_points_at_its_address() -> None:
+    def open_source(uri: str, schema: Schema | None, options: Mapping[str, str]) -> StreamDef:
+        raise SourceError("there is no file at /x/bids", hint="The files here are a, b.")
+
+    (statement,) = parse("CREATE STREAM s\n  SOURCE 'file://bids'")
+    assert isinstance(statement, CreateStream)
+    with pytest.raises(SourceError) as caught:
+        bind_stream(statement, open_source)  # type: ignore[arg-type]
+    error = caught.value
+    assert (error.line, error.column, error.width) == (2, 10, 13)
+    assert (error.message, error.hint) == ("there is no file at /x/bids", "The files here are a, b.")
+
+
+@pytest.mark.parametrize(
+    ("written", "dtype"),
+    [
+        ("BOOLEAN", pl.Boolean()), ("tinyint", pl.Int8()), ("SMALLINT", pl.Int16()), ("INT", pl.Int32()), ("INTEGER", pl.Int32()), ("BIGINT", pl.Int64()),
+        ("REAL", pl.Float64()), ("DOUBLE", pl.Float64()), ("DOUBLE PRECISION", pl.Float64()), ("FLOAT", pl.Float32()), ("STRING", pl.String()),
+        ("CHAR(10)", pl.String()), ("VARCHAR(5)", pl.String()), ("VARCHAR", pl.String()), ("TEXT", pl.String()), ("BINARY", pl.Binary()), ("DATE", pl.Date()),
+        ("TIMESTAMP", TIMESTAMP), ("TIMESTAMP(3)", TIMESTAMP), ("TIMESTAMP_NTZ", TIMESTAMP), ("INTERVAL", pl.Duration("us")),
+        ("DECIMAL(10, 2)", pl.Decimal(10, 2)), ("DECIMAL", pl.Decimal(10, 0)), ("NUMERIC(5)", pl.Decimal(5, 0)),
+        ("ARRAY<INT>", pl.List(pl.Int32())), ("ARRAY<ARRAY<STRING>>", pl.List(pl.List(pl.String()))),
+        ("STRUCT<a: INT, b: STRING>", pl.Struct([pl.Field("a", pl.Int32()), pl.Field("b", pl.String())])),
+        ("STRUCT<a INT, b ARRAY<DOUBLE>>", pl.Struct([pl.Field("a", pl.Int32()), pl.Field("b", pl.List(pl.Float64()))])),
+    ],
+)  # fmt: skip
+def test_types(create: Callable[[str], StreamDef], written: str, dtype: pl.DataType) -> None:
+    assert create(f"CREATE STREAM s (x {written}, y INT) SOURCE 'x'").schema.fields[0].dtype == dtype
+
+
+MISTAKES = [
+    ("CREATE «STRAEM» s (a INT) SOURCE 'x'", "STREAM is missing here", "Did you mean STREAM?"),
+    ("CREATE STREAM «SOURCE» 'x'", None, None),
+    ("CREATE STREAM s (a INT) «SURCE» 'x'", "SURCE isn't expected here", "Did you mean SOURCE?"),
+    ("CREATE STREAM s (a INT) «'x'»", "SOURCE is missing before this", "SOURCE 'file://"),
+    ("CREATE STREAM s (a INT«)»", "SOURCE is missing: the statement ends here", "Say where the rows come from"),
+    ("CREATE STREAM s (a INT) SOURCE «x»", None, "It stands in quotes."),
+    ("CREATE STREAM s (a «ITN») SOURCE 'x'", "there is no type called ITN", "Did you mean INT?"),
+    ("CREATE STREAM s (a «VARCHA»(3)) SOURCE 'x'", "there is no type called VARCHA", "Did you mean VARCHAR?"),
+    ("CREATE STREAM s (a INT«(»3)) SOURCE 'x'", "INT takes no size", None),
+    ("CREATE STREAM s (a «DECIMAL(50, 2)») SOURCE 'x'", "DECIMAL(50, 2) doesn't exist", "38 digits"),
+    ("CREATE STREAM s («a») SOURCE 'x'", "the type of a is missing", "a DOUBLE"),
+    ("CREATE STREAM s (a INT «b» INT) SOURCE 'x'", ", or ) is missing here", "name TYPE, name TYPE"),
+    ("CREATE STREAM s (a INT, b INT «SOURCE» 'x'", ", or ) is missing here", None),
+    ("CREATE STREAM s (a INT, «A» STRING) SOURCE 'x'", "two columns are called A", None),
+    ("CREATE STREAM s (a INT) ORDER BY «b» SOURCE 'x'", "there is no column called b", "current_time"),
+    ("CREATE STREAM s (start_time TIMESTAMP) ORDER BY «strat_time» SOURCE 'x'", "there is no column called strat_time", "Did you mean start_time?"),
+    ("CREATE STREAM s (a STRING) ORDER BY «a» SOURCE 'x'", "a is STRING, which is no time", "TIMESTAMP, or a BIGINT"),
+    ("CREATE STREAM s (a DATE) ORDER BY «a» SOURCE 'x'", "a is DATE, which is no time", "midnight"),
+    ("CREATE STREAM s (ts TIMESTAMP) ORDER BY ts «DESC» SOURCE 'x'", "time goes up", None),
+    ("CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts AS «t» - INTERVAL 5 SECONDS) SOURCE 'x'", "the watermark for ts is worked out from ts", "WATERMARK FOR ts AS ts"),
+    ("CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts AS ts «+» INTERVAL 5 SECONDS) SOURCE 'x'", "a watermark runs behind the newest row", None),
+    ("CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts «-» INTERVAL 5 SECONDS) SOURCE 'x'", "AS is missing here", None),
+    ("CREATE STREAM s (ts TIMESTAMP, a TIMESTAMP, WATERMARK FOR «a» AS a) ORDER BY ts SOURCE 'x'", "the stream is ordered by ts, and the watermark is for a", None),
+    ("CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts AS ts) SOURCE 'x' WITH («slack» = '3 rows')", "a stream says once how it progresses", None),
+    ("CREATE STREAM s (a INT) SOURCE 'x' WITH («slack» = '3 rows')", "this stream has no time column to progress on", "ORDER BY ts"),
+    ("CREATE STREAM s (a INT) ORDER BY current_time SOURCE 'x' WITH («slack» = '3 rows')", "times stamped on arrival are never late", None),
+    ("CREATE STREAM s (ts TIMESTAMP) ORDER BY ts SOURCE 'x' WITH (slack = «'some'»)", "slack is a number of rows or a length of time", "'10 rows'"),
+    ("CREATE STREAM s (ts TIMESTAMP) ORDER BY ts SOURCE 'x' WITH (idle_timeout = «'soon'»)", "idle_timeout is a length of time", None),
+    ("CREATE STREAM s (ts TIMESTAMP) ORDER BY ts SOURCE 'x' WITH (punctuation = «'q'»)", "there is no column called q", None),
+    ("CREATE STREAM s (ts TIMESTAMP, q STRING) ORDER BY ts SOURCE 'x' WITH (punctuation = «'q'»)", "q is STRING: a punctuation is a time", None),
+    ("CREATE STREAM s (ts TIMESTAMP) ORDER BY ts SOURCE 'x' WITH (punctuation = «'ts'»)", "the punctuation has a column of its own", None),
+    ("CREATE STREAM s (ts TIMESTAMP, p TIMESTAMP) ORDER BY ts SOURCE 'x' WITH (punctuation = 'p', punctuation_key = «'k'»)", "there is no column called k", None),
+    ("CREATE STREAM s (ts TIMESTAMP) ORDER BY ts SOURCE 'x' WITH («punctuation_key» = 'ts')", "punctuation_key goes with punctuation", None),
+    ("CREATE STREAM s (ts TIMESTAMP) ORDER BY ts SOURCE 'x' WITH («punctuaton» = 'ts')", "there is no option called punctuaton", "Did you mean punctuation?"),
+    ("CREATE STREAM s SOURCE 'x' WITH (a = 'b', «A» = 'c')", "the option a stands twice", None),
+    ("CREATE STREAM s SOURCE 'x' WITH (a «'b'»)", "= is missing here", "a = 'value'"),
+    ("CREATE STREAM s SOURCE 'x' WITH (a = «b»)", "the value of the option is missing here", None),
+    ("CREATE STREAM s SOURCE 'x' «SOURCE» 'y'", "SOURCE stands twice", None),
+    ("CREATE STREAM s «SELECT» len FROM M", "AS is missing before SELECT", "AS SELECT"),
+    ("CREATE STREAM s («a» INT) AS SELECT len FROM M", "the columns of a derived stream have the types of its SELECT", None),
+    ("CREATE STREAM s («a, b») AS SELECT len FROM M", "2 names for 1 columns", None),
+    ("CREATE STREAM s (a, «A») AS SELECT len, ts FROM M", "two columns are called A", None),
+    ("CREATE STREAM s AS SELECT len FROM M «EMIT» FINAL", "a derived stream holds final answers", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("marked", "message", "hint"), MISTAKES, ids=[m[0] for m in MISTAKES])
+def test_a_mistake_is_shown_where_it_is(
+    mistake: Callable[..., QueryError], marked: str, message: str | None, hint: str | None
+) -> None:
+    start, end = marked.index("«"), marked.index("»") - 1
+    error = mistake(marked.replace("«", "").replace("»", ""))
+    if message is not None:
+        assert (error.message, error.line, error.column, error.width) == (message, 1, start + 1, end - start)
+    assert not isinstance(error, UnsupportedError)
+    assert (hint or "") in (error.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("marked", "what"),
+    [
+        (
+            "CREATE STREAM s (a INT, «CONSTRAINT» CLUSTERED (a) WITHIN 10 ROWS) SOURCE 'x'",
+            "CONSTRAINT in the column list",
+        ),
+        (
+            "CREATE STREAM s (a INT, «FOREIGN» KEY (a) REFERENCES t WITHIN 5 SECONDS) SOURCE 'x'",
+            "FOREIGN in the column list",
+        ),
+        ("CREATE STREAM s (a INT «NOT» NULL) SOURCE 'x'", "NOT NULL behind a column"),
+        ("CREATE STREAM s (a «MAP»<INT, INT>) SOURCE 'x'", "the type MAP"),
+    ],
+)
+def test_what_cant_be_declared_yet_is_named(mistake: Callable[..., QueryError], marked: str, what: str) -> None:
+    error = mistake(marked.replace("«", "").replace("»", ""))
+    assert isinstance(error, UnsupportedError)
+    assert (error.message, error.column) == (f"{what} isn't available in this version", marked.index("«") + 1)

@@ -1,0 +1,177 @@
+"""Mistakes: where they are, what they are, what to write instead."""
+
+# ruff: noqa: E501  # tables of queries read best with one query to a line
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from jupyter_stream.errors import QueryError, UnsupportedError
+
+# text with the place of the mistake between « and », message, hint (a part of it), whether it is only not available
+MISTAKES = [
+    # words out of place
+    ("«SELCT» len FROM M", "no statement begins with SELCT", "Did you mean SELECT?"),
+    ("SELECT len «FORM» M", "FORM isn't a clause", "Did you mean FROM?"),
+    ("SELECT count(*) FROM M «GROP» BY len", "GROP isn't a clause", "Did you mean GROUP BY?"),
+    ("SELECT count(*) FROM M «GROPU» BY len", "GROPU isn't a clause", "Did you mean GROUP BY?"),
+    ("SELECT len FROM M «WHER» len > 1", "WHER isn't a clause", "Did you mean WHERE?"),
+    ("SELECT len FROM M m «WHEER» len > 1", "WHEER isn't expected here", "Did you mean WHERE?"),
+    ("SELECT count(*) FROM M GROUP BY len «HAVNG» count(*) > 1", "HAVNG isn't expected here", "Did you mean HAVING?"),
+    ("SELECT count(*) FROM M GROUP «len»", "BY is missing here", "Write GROUP BY."),
+    ("SELECT len, «FROM» M", "an expression is missing here", "Take the comma before it away."),
+    ("SELECT «FROM» M", "the select list is missing here", "Name columns, or write *."),
+    ("SELECT len l «ts» FROM M", "ts isn't expected here", "Is a comma missing before it?"),
+    ("SELECT len «5» FROM M", "5 isn't expected here", "Is a comma missing before it?"),
+    ("SELECT «len»", "FROM is missing here: the statement ends here", "Say which stream"),
+    ("«SELECT»", "an expression is missing here: the statement ends here", None),
+    ("SELECT len «FROM»", "the name of a stream is missing here: the statement ends here", None),
+    ("SELECT len FROM «'M'»", "the name of a stream is missing here", "without quotes"),
+    ("SELECT len FROM M «WHERE»", "a condition is missing here: the statement ends here", None),
+    ("SELECT len FROM M WHERE len «>»", "an expression is missing here: the statement ends here", None),
+    ("SELECT len FROM M WHERE len > «GROUP» BY len", "an expression after > is missing here", "reserved word"),
+    ("SELECT len FROM M WHERE len = «=» 1", "an expression after = is missing here", None),
+    ("SELECT len FROM M WHERE (len > «1»", ") is missing here: the statement ends here", "A parenthesis isn't closed."),
+    ("SELECT (len «FROM» M", ") is missing here", "A parenthesis isn't closed."),
+    ("SELECT upper(srcIP «FROM» M", ") is missing here", "A parenthesis isn't closed."),
+    ("SELECT upper(srcIP «len») FROM M", ") is missing here", "Or is a comma or an operator missing?"),
+    ("SELECT len FROM M«)»", ") isn't expected here", "There is no ( for this )."),
+    ("SELECT len FROM M [RANGE 5 «MINUTES»", "] is missing here: the statement ends here", "The window isn't closed."),
+    ("SELECT len FROM M WHERE len BETWEEN 1 «5»", "AND is missing here", "Write x BETWEEN low AND high."),
+    ("SELECT len FROM M WHERE len IN «1»", "( is missing here", "x IN (1, 2, 3)"),
+    ("SELECT CASE len > 1 «FROM» M", "WHEN is missing here", "CASE WHEN"),
+    ("SELECT CASE WHEN len > 1 «'a'» END FROM M", "THEN is missing here", "CASE WHEN"),
+    ("SELECT CASE WHEN len > 1 THEN 'a' «FROM» M", "END is missing here", "Every CASE closes with END."),
+    ("SELECT CAST(len «BIGINT») FROM M", "AS is missing here", "CAST(x AS DOUBLE)"),
+    ("SELECT CAST(len AS «BIGNIT») FROM M", "there is no type called BIGNIT", "Did you mean BIGINT?"),
+    ("SELECT EXTRACT(HOUR «ts») FROM M", "FROM is missing here", "EXTRACT(HOUR FROM ts)"),
+    ("SELECT sum(len) FILTER («len» > 1) FROM M", "WHERE is missing here", "FILTER (WHERE condition)"),
+    ("SELECT INTERVAL 5 «MINITS» FROM M", "MINITS is no unit of time", "Did you mean minutes?"),
+    ("SELECT «INTERVAL 5» FROM M", "5 of what? The unit is missing", "5 SECONDS"),
+    ("SELECT INTERVAL 1 «MONTH» FROM M", "months, quarters and years differ in length", None),
+    ("SELECT «INTERVAL 'soon'» FROM M", "'soon' is no length of time", "INTERVAL '10' MINUTE"),
+    ("SELECT len FROM M AS «where»", "the name of this part of FROM is missing here", "`where`"),
+    ("SELECT len AS «select» FROM M", "the name of a column is missing here", "`select`"),
+    ("SELECT len FROM «SELECT» len FROM M", "a SELECT in FROM stands in parentheses", "FROM (SELECT ...) AS name"),
+    ("SELECT len FROM M GROUP BY len «WHERE» len > 1", "WHERE stands before GROUP BY", None),
+    ("SELECT count(*) FROM M HAVING count(*) > 1 «GROUP» BY len", "GROUP BY stands before HAVING", None),
+    ("SELECT count(*) FROM M [RANGE 1 HOUR TUMBLING] EMIT «EVRY» 5 SECONDS", "FINAL, CHANGES or EVERY is missing here", "Did you mean EMIT EVERY?"),
+    ("SELECT count(*) FROM M [RANGE 1 HOUR TUMBLING] EMIT EVERY «5»", "5 of what? The unit is missing", None),
+    ("SELECT n FROM (SELECT count(*) AS n FROM M «EMIT» FINAL)", "EMIT stands at the end of the whole query, not in a subquery", None),
+    ("WITH x «(»SELECT len FROM M) SELECT len FROM x", "AS is missing here", "WITH name AS"),
+    ("SELECT «$ts» FROM M", "names that start with $ are the system's own", None),
+    ("SELECT len AS «$x» FROM M", "names that start with $ are the system's own", None),
+    ("«%»stream list", "magics stand in cells of their own", None),
+    # names
+    ("SELECT «lenn» FROM M", "there is no column called lenn", "Did you mean len?"),
+    ("SELECT «carrier» FROM M", "there is no column called carrier", "The columns are srcIP, srcPort, destIP, destPort, len, length, ts."),
+    ("SELECT len FROM M WHERE «scrIP» = 'x'", "there is no column called scrIP", "Did you mean srcIP?"),
+    ("SELECT count(*) FROM M GROUP BY «scrIP»", "there is no column called scrIP", "Did you mean srcIP?"),
+    ("SELECT «M.lenn» FROM M", "there is no column M.lenn", "Did you mean len?"),
+    ("SELECT «x».len FROM M AS y", "x isn't in FROM", "FROM has y only."),
+    ("SELECT «M».len FROM M AS y", "M isn't in FROM", "FROM has y only."),
+    ("SELECT «x».len FROM (SELECT len FROM M)", "x isn't in FROM", "FROM (...) AS a"),
+    ("SELECT «x.*» FROM M", "x isn't in FROM", None),
+    ("SELECT len FROM «packet»", "there is no stream called packet", "Did you mean packets?"),
+    ("SELECT len FROM M UNION «Mian»", "there is no stream called Mian", "Did you mean Main?"),
+    ("SELECT srcIP FROM «late(hourly)»", "hourly has no late rows", "SOURCE"),
+    ("SELECT srcIP FROM «layt»(M)", "there is no function called layt in FROM", "Did you mean late?"),
+    ("SELECT «uper(srcIP») FROM M", "there is no function called uper", "Did you mean upper?"),
+    ("SELECT «coutn(*») FROM M", "there is no function called coutn", "Did you mean count?"),
+    ("SELECT «upper» FROM M", "there is no column called upper", "Functions are called with parentheses: upper(...)."),
+    ("SELECT count(*) FROM M GROUP BY «2»", "there is no select item number 2", "There are 1."),
+    ("SELECT len AS a, ts AS «A» FROM M", "two result columns are called A", None),
+    # aggregates
+    ("SELECT len FROM M WHERE «count(*») > 1", "an aggregate can't stand in WHERE", "HAVING"),
+    ("SELECT count(*) FROM M GROUP BY «max(len»)", "an aggregate can't stand in GROUP BY", None),
+    ("SELECT max(len) AS m FROM M GROUP BY «m»", "an aggregate can't be a grouping column", None),
+    ("SELECT sum(«max(len»)) FROM M", "an aggregate can't stand in an aggregate", "in a subquery first"),
+    ("SELECT srcIP, «len», count(*) FROM M GROUP BY srcIP", "len is neither grouped nor aggregated", "Add it to GROUP BY, or wrap it, e.g. first(len)."),
+    ("SELECT count(*) + M.«len» FROM M", "len is neither grouped nor aggregated", "first(len)"),
+    ("SELECT srcIP, count(*) FROM M GROUP BY srcIP HAVING «len» > 1", "len is neither grouped nor aggregated", None),
+    ("SELECT «*», count(*) FROM M", "* can't stand in an aggregate query", None),
+    ("SELECT len FROM M HAVING «len > 1»", "HAVING needs GROUP BY or an aggregate", "WHERE"),
+    ("SELECT «sum(*») FROM M", "* goes with count only", "Name a column: sum(x)."),
+    ("SELECT «sum(srcIP») FROM M", "sum takes a number, not STRING", "sum([DISTINCT] x)"),
+    ("SELECT «sum»() FROM M", "sum needs an argument", None),
+    ("SELECT «upper(DISTINCT srcIP») FROM M", "DISTINCT goes with aggregates, and upper is none", None),
+    ("SELECT «upper(*») FROM M", "upper(*) doesn't exist", None),
+    ("SELECT len FROM M WHERE «window_end» > ts", "there is no column called window_end", None),
+    ("SELECT count(*) FROM M [RANGE 1 HOUR TUMBLING] WHERE «window_end» > ts", "window_end isn't known in WHERE: it is about answers", "HAVING"),
+    ("SELECT «current_time», count(*) FROM clicks [RANGE 1 HOUR TUMBLING]", "current_time is neither grouped nor aggregated", None),
+    # types
+    ("SELECT len FROM M WHERE «len»", "WHERE takes a condition, and this is INT", "Compare it with something"),
+    ("SELECT count(*) FROM M HAVING «count(*»)", "HAVING takes a condition, and this is BIGINT", None),
+    ("SELECT sum(len) FILTER (WHERE «len») FROM M", "FILTER takes a condition, and this is INT", None),
+    ("SELECT CAST(«tags AS INT») FROM clicks", None, None),
+    ("SELECT «ts * 2» FROM M", None, None),
+    ("SELECT len FROM M WHERE «ts > TRUE»", None, None),
+    ("SELECT len IS «5» FROM M", None, None),
+    ("SELECT len FROM M UNION «ALL» SELECT len, ts FROM M", None, None),
+    ("SELECT ts FROM M «UNION» ALL SELECT TRUE FROM M", "column 1 of a union can't be TIMESTAMP and BOOLEAN", "by position"),
+    ("SELECT len FROM M «UNION» ALL SELECT len, ts FROM M", "the parts of a union have 1 and 2 columns", None),
+    ("SELECT ts FROM M «UNION» ALL SELECT CAST(at AS TIMESTAMP) FROM trades", "a union needs one kind of time: some parts have TIMESTAMP, some BIGINT", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("marked", "message", "hint"), MISTAKES, ids=[m[0] for m in MISTAKES])
+def test_a_mistake_is_shown_where_it_is(
+    mistake: Callable[..., QueryError], marked: str, message: str | None, hint: str | None
+) -> None:
+    if message is None:
+        mistake(marked.replace("«", "").replace("»", ""))
+        return
+    start, end = marked.index("«"), marked.index("»") - 1
+    text = marked.replace("«", "").replace("»", "")
+    for before, line, column in (("", 1, start + 1), ("SHOW STREAMS;\n\n  ", 3, start + 3)):
+        error = mistake(before + text)
+        assert error.message == message
+        assert not isinstance(error, UnsupportedError)
+        assert (error.line, error.column) == (line, column)
+        assert error.width == end - start or text[end : end + 1] == ")", error
+        assert (hint or "") in (error.hint or "")
+
+
+NOT_YET = [
+    ("SELECT len FROM M «JOIN» M1 ON M.ts = M1.ts", "JOIN"),
+    ("SELECT len FROM M «LEFT» JOIN M1 ON M.ts = M1.ts", "JOIN"),
+    ("SELECT M.len FROM M«,» M1", "a list of streams in FROM, which joins them,"),
+    ("SELECT len FROM M «ORDER» BY len", "ORDER BY in a query"),
+    ("SELECT len FROM M «LIMIT» 3", "LIMIT"),
+    ("SELECT «DISTINCT» len FROM M", "SELECT DISTINCT"),
+    ("SELECT «DSTREAM» len FROM M", "DSTREAM"),
+    ("SELECT «RSTREAM» len FROM M", "RSTREAM"),
+    ("SELECT «ISTREAM» count(*) FROM M", "ISTREAM"),
+    ("SELECT len FROM M «UNION» SELECT len FROM M1", "UNION between SELECTs, which removes equal rows,"),
+    ("SELECT len FROM M «EXCEPT» ALL SELECT len FROM M1", "EXCEPT between SELECTs"),
+    ("SELECT len FROM M «INTERSECT» SELECT len FROM M1", "INTERSECT between SELECTs"),
+    ("SELECT len FROM M «WITH» PREFERENCE DESC len", "WITH PREFERENCE"),
+    ("SELECT len FROM M «SAMPLE»(10)", "SAMPLE"),
+    ("SELECT len FROM M WHERE len IN («SELECT len FROM M1»)", "a SELECT inside an expression"),
+    ("SELECT len FROM M WHERE «EXISTS(SELECT len FROM M1»)", "EXISTS"),
+    ("SELECT len FROM M «[RANGE 1 HOUR TUMBLING]»", "a window with SLIDE in a query without aggregates"),
+    ("SELECT count(*) FROM M GROUP BY «ROLLUP(len)»", "ROLLUP, CUBE or GROUPING SETS"),
+    ("SELECT max(n) FROM «(SELECT count(*) AS n FROM M)»", "an aggregate over a relation"),
+    ("SELECT first(len) «IGNORE NULLS» FROM M", None),
+    ("SELECT string_agg(srcIP «ORDER» BY ts) FROM M", "ORDER BY inside an aggregate"),
+    ("CREATE STREAM x AS «SELECT count(*) FROM M»", None),
+    ("CREATE «TABLE» x (a INT)", "CREATE TABLE"),
+    ("CREATE «VIEW» x AS SELECT len FROM M", "CREATE VIEW"),
+    ("CREATE «RETROACTIVE TABLE» x (a INT)", None),
+    ("CREATE «AGGREGATE» f (x INT) : INT { }", "CREATE AGGREGATE"),
+    ("CREATE «WINDOW» AGGREGATE f (x INT) : INT { }", "CREATE WINDOW AGGREGATE"),
+    ("CREATE «SUMMARY» x ON M (len)", "CREATE SUMMARY"),
+    ("«INSERT» INTO x VALUES (1)", "INSERT"),
+    ("«DELETE» FROM x", "DELETE"),
+    ("«UPDATE» x SET a = 1", "UPDATE"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("marked", "clause"), NOT_YET, ids=[m[0] for m in NOT_YET])
+def test_what_cant_run_yet_is_named(mistake: Callable[..., QueryError], marked: str, clause: str | None) -> None:
+    error = mistake(marked.replace("«", "").replace("»", ""))
+    assert isinstance(error, UnsupportedError)
+    if clause is not None:
+        assert error.message == f"{clause} isn't available in this version"
+        assert error.column == marked.index("«") + 1, error

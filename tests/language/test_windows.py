@@ -1,0 +1,268 @@
+"""Window clauses: the spellings that say the same, and what is wrong with those that say nothing."""
+
+# ruff: noqa: E501  # tables of queries read best with one query to a line
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from jupyter_stream.core.schema import TIMESTAMP
+from jupyter_stream.errors import QueryError, UnsupportedError
+from jupyter_stream.language import Select, parse
+from jupyter_stream.language.syntax import SelectBody, StreamRef, WindowClause
+from jupyter_stream.plan.logical import Aggregate, Query, walk
+from jupyter_stream.windows import LifetimeWindow, TimeWindow
+
+SECOND, MINUTE, HOUR = 1_000_000, 60_000_000, 3_600_000_000
+
+
+def window_of(query: Query) -> object:
+    return next(node.window for node in walk(query.plan) if isinstance(node, Aggregate))
+
+
+SLIDING = TimeWindow(10 * MINUTE, MINUTE)
+TUMBLING = TimeWindow(5 * MINUTE, 5 * MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("clause", "window"),
+    [
+        ("[RANGE 10 MINUTES SLIDE 1 MINUTE]", SLIDING),
+        ("[RANGE 10 minutes, SLIDE 1 minute, WA ts]", SLIDING),
+        ("[range 10 min slide 60 sec]", SLIDING),
+        ("[RANGE 10 MINUTES PRECEDING SLIDE 1 MINUTE]", SLIDING),
+        ("[SLIDE 1 MINUTE RANGE 10 MINUTES]", SLIDING),
+        ("[WATTR ts, RANGE 10 MINUTES, SLIDE 1 MINUTE]", SLIDING),
+        ("[RANGE 10 MINUTES, RATTR ts, SLIDE 1 MINUTE]", SLIDING),
+        ("[RANGE 10 MINUTES RATTR ts SLIDE 1 MINUTE SATTR ts]", SLIDING),
+        ("[RANGE 10 MINUTES SLIDE 1 MINUTE ON ts]", SLIDING),
+        ("[RANGE 10 MINUTES SLIDE 1 MINUTE ON TS]", SLIDING),
+        ("[RANGE 10 MINUTES SLIDE 1 MINUTE ON M.ts]", SLIDING),
+        ("[RANGE INTERVAL '10' MINUTE SLIDE INTERVAL 1 MINUTE]", SLIDING),
+        ("[RANGE INTERVAL '10 minutes' SLIDE '1 minute']", SLIDING),
+        ("[RANGE 600s SLIDE 60s]", SLIDING),
+        ("[RANGE 5 MINUTES TUMBLING]", TUMBLING),
+        ("[RANGE TUMBLING 5 minutes]", TUMBLING),
+        ("[RANGE TUMBLING 5 minutes, WA ts]", TUMBLING),
+        ("[RANGE 5 MINUTES SLIDE 5 MINUTES]", TUMBLING),
+        ("[RANGE 6.4 SECONDS SLIDE 3.2 SECONDS]", TimeWindow(6_400_000, 3_200_000)),
+        ("[RANGE 1 WEEK SLIDE 1 DAY]", TimeWindow(168 * HOUR, 24 * HOUR)),
+        ("[RANGE 5 MICROSECONDS SLIDE 1 MILLISECOND]", TimeWindow(5, 1000)),
+        ("[RANGE 1 HOUR TUMBLING ORIGIN '1970-01-01 00:30:00']", TimeWindow(HOUR, HOUR, 30 * MINUTE)),
+        ("[RANGE 1 HOUR TUMBLING ORIGIN TIMESTAMP '1970-01-01 00:30:00']", TimeWindow(HOUR, HOUR, 30 * MINUTE)),
+        ("[RANGE 1 DAY TUMBLING ORIGIN DATE '1970-01-02']", TimeWindow(24 * HOUR, 24 * HOUR, 24 * HOUR)),
+        ("[RANGE ALL SLIDE 1 MINUTE]", TimeWindow(None, MINUTE)),
+        ("[RANGE ALL, SLIDE 1 minute, WA ts]", TimeWindow(None, MINUTE)),
+        ("[RANGE 5 MINUTES]", LifetimeWindow(5 * MINUTE)),
+        ("[RANGE 1 DAY PRECEDING]", LifetimeWindow(24 * HOUR)),
+        ("[RANGE UNBOUNDED]", LifetimeWindow(None)),
+        ("[RANGE UNBOUNDED PRECEDING]", LifetimeWindow(None)),
+        ("[UNBOUNDED]", LifetimeWindow(None)),
+        ("[NOW]", LifetimeWindow(1)),
+        ("", LifetimeWindow(None, written=False)),
+    ],
+)
+def test_spellings_of_windows_over_time(query: Callable[..., Query], clause: str, window: object) -> None:
+    assert window_of(query(f"SELECT count(*) FROM M {clause}")) == window
+    if clause:
+        assert window_of(query(f"SELECT count(*) {clause} FROM M")) == window
+        assert window_of(query(f"SELECT count(*) FROM M AS M {clause}")) == window
+        assert window_of(query(f"SELECT count(*) FROM M {clause} AS m")) == window
+
+
+@pytest.mark.parametrize(
+    ("text", "window"),
+    [
+        ("SELECT count(*) FROM TUMBLE(M, ts, INTERVAL '5' MINUTE)", TimeWindow(5 * MINUTE, 5 * MINUTE, starts=True)),
+        ("SELECT count(*) FROM TABLE(TUMBLE(TABLE M, DESCRIPTOR(ts), INTERVAL '5' MINUTES))", TimeWindow(5 * MINUTE, 5 * MINUTE, starts=True)),
+        ("SELECT count(*) FROM HOP(M, ts, INTERVAL '1' MINUTE, INTERVAL '5' MINUTE) AS m", TimeWindow(5 * MINUTE, MINUTE, starts=True)),
+        ("SELECT count(*) FROM HOP((SELECT ts FROM M), ts, '1 minute', '5 minutes')", TimeWindow(5 * MINUTE, MINUTE, starts=True)),
+        ("SELECT count(*) FROM M GROUP BY window(ts, '5 minutes')", TimeWindow(5 * MINUTE, 5 * MINUTE, starts=True)),
+        ("SELECT count(*) FROM M GROUP BY window(ts, '5 minutes', '1 minute')", TimeWindow(5 * MINUTE, MINUTE, starts=True)),
+        ("SELECT count(*) FROM M GROUP BY window(ts, '5 minutes', '1 minute', '10 seconds')", TimeWindow(5 * MINUTE, MINUTE, 10 * SECOND, starts=True)),
+        ("SELECT count(*) FROM M GROUP BY window(M.ts, INTERVAL 5 MINUTES)", TimeWindow(5 * MINUTE, 5 * MINUTE, starts=True)),
+        ("SELECT count(*) FROM M GROUP BY TUMBLE(ts, INTERVAL '5' MINUTE), srcIP", TimeWindow(5 * MINUTE, 5 * MINUTE, starts=True)),
+        ("SELECT count(*) FROM M GROUP BY HOP(ts, INTERVAL '1' MINUTE, INTERVAL '5' MINUTE)", TimeWindow(5 * MINUTE, MINUTE, starts=True)),
+    ],
+)  # fmt: skip
+def test_windows_in_the_ways_of_flink_and_spark(query: Callable[..., Query], text: str, window: object) -> None:
+    assert window_of(query(text)) == window
+
+
+def test_a_window_on_another_column_names_it(query: Callable[..., Query]) -> None:
+    assert window_of(query("SELECT count(*) FROM bids [RANGE 1 HOUR TUMBLING ON Other]")) == TimeWindow(
+        HOUR, HOUR, on="other"
+    )
+
+
+def test_a_window_may_name_the_time_a_select_left_out(query: Callable[..., Query]) -> None:
+    assert window_of(query("SELECT max(x) FROM (SELECT len AS x FROM M) [RANGE 1 HOUR TUMBLING ON ts]")) == TimeWindow(
+        HOUR, HOUR
+    )
+    assert window_of(
+        query("SELECT max(x) FROM (SELECT len AS x, ts AS t FROM M) [RANGE 1 HOUR TUMBLING ON t]")
+    ) == TimeWindow(HOUR, HOUR)
+
+
+def test_integer_times_give_integer_window_columns(query: Callable[..., Query]) -> None:
+    made = query("SELECT symbol, count(*) AS n FROM trades [RANGE 10 SECONDS TUMBLING] GROUP BY symbol")
+    assert str(made.plan.schema) == "(window_start BIGINT, window_end BIGINT, symbol STRING, n BIGINT)"
+    other = query("SELECT count(*) AS n FROM bids [RANGE 10 SECONDS TUMBLING ON item]")
+    assert str(other.plan.schema) == "(window_start BIGINT, window_end BIGINT, n BIGINT)"
+    assert query("SELECT count(*) FROM M [RANGE 1 HOUR TUMBLING]").plan.schema.fields[0].dtype == TIMESTAMP
+
+
+def clause_of(text: str) -> WindowClause:
+    (statement,) = parse(f"SELECT a FROM s {text}")
+    assert isinstance(statement, Select) and isinstance(statement.body, SelectBody)
+    assert isinstance(statement.body.source, StreamRef) and statement.body.source.window is not None
+    return statement.body.source.window
+
+
+def amount(a: object) -> tuple[str, int] | None:
+    return None if a is None else (a.kind, a.value)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[ROWS 10]", {"range": ("rows", 10)}),
+        ("[ROWS 10 PRECEDING]", {"range": ("rows", 10)}),
+        ("[ROWS 100 SLIDE 10]", {"range": ("rows", 100), "slide": ("rows", 10)}),
+        ("[ROWS 100 SLIDE 10 ROWS]", {"range": ("rows", 100), "slide": ("rows", 10)}),
+        ("[ROWS 100 TUMBLING]", {"range": ("rows", 100), "slide": ("rows", 100)}),
+        ("[RANGE 1000 rows, SLIDE 10 rows, WA row-num]", {"range": ("rows", 1000), "slide": ("rows", 10)}),
+        ("[RANGE 1000, SLIDE 10, WA row-num]", {"range": ("rows", 1000), "slide": ("rows", 10)}),
+        ("[RANGE 1000 rows, SLIDE 10 rows, WA row-num, PA srcIP]", {"range": ("rows", 1000), "slide": ("rows", 10), "partition": ["srcIP"]}),
+        ("[PARTITION BY S.a, b ROWS 10 PRECEDING WHERE x = ‘y’]", {"range": ("rows", 10), "partition": ["a", "b"], "where": True}),
+        ("[RANGE 5 MINUTES SLIDE 1 ROW]", {"range": ("time", 5 * MINUTE), "slide": ("rows", 1)}),
+        ("[RANGE 5 minutes, RATTR ts, SLIDE 1 row, SATTR row-num]", {"range": ("time", 5 * MINUTE), "slide": ("rows", 1), "on": "ts"}),
+        ("[RANGE 5 MINUTES SLIDE 5, SATTR row_num]", {"range": ("time", 5 * MINUTE), "slide": ("rows", 5)}),
+        ("[RANGE 5 minutes, RATTR ts, SLIDE 5 rows, SATTR rank(ts)]", {"range": ("time", 5 * MINUTE), "slide": ("rows", 5), "by_rank": True, "on": "ts"}),
+        ("[RANGE 5 MINUTES SLIDE 5 ROWS BY RANK]", {"range": ("time", 5 * MINUTE), "slide": ("rows", 5), "by_rank": True}),
+        ("[SESSION 30 MINUTES]", {"session": ("time", 30 * MINUTE)}),
+        ("[SESSION 30 MINUTES PARTITION BY a]", {"session": ("time", 30 * MINUTE), "partition": ["a"]}),
+    ],
+)  # fmt: skip
+def test_windows_that_are_read_and_not_yet_run(
+    mistake: Callable[..., QueryError], text: str, expected: dict[str, object]
+) -> None:
+    clause = clause_of(text)
+    got: dict[str, object] = {
+        name: amount(getattr(clause, name)) for name in ("range", "slide", "session") if getattr(clause, name)
+    }
+    if clause.partition:
+        got["partition"] = [column.name for column in clause.partition]
+    if clause.where is not None:
+        got["where"] = True
+    if clause.on is not None:
+        got["on"] = clause.on.text
+    if clause.by_rank:
+        got["by_rank"] = True
+    assert got == expected
+    assert clause.slide_on is None
+    assert isinstance(mistake(f"SELECT count(*) FROM M {text}"), UnsupportedError)
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        "(ROWS 10 PRECEDING)",
+        "(PARTITION BY itemID ROWS 49 PRECEDING SLIDE 10)",
+        "(PARTITION BY SellerID RANGE UNBOUNDED PRECEDING)",
+        "(RANGE 5 SECONDS PRECEDING ACTIVE EXPIRATION)",
+        "(ROWS BETWEEN 10 PRECEDING AND CURRENT ROW)",
+        "(PARTITION BY a ORDER BY ts RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW)",
+        "(RANGE 5 MINUTES PRECEDING SLIDE 1 MINUTE)",
+    ],
+)
+def test_over_is_read_and_refused_by_name(mistake: Callable[..., QueryError], over: str) -> None:
+    error = mistake(f"SELECT sum(len) OVER {over} FROM M")
+    assert isinstance(error, UnsupportedError) and error.message == "OVER (...) isn't available in this version"
+
+
+@pytest.mark.parametrize(
+    ("clause", "at", "message", "hint"),
+    [
+        ("[RANGE 15 HOURS SLIDE 0 MINUTES]", "0 MINUTES", "this must be more than zero", None),
+        ("[RANGE 10 MINUTES SLIDE -1 MINUTE]", "-1 MINUTE", "this must be more than zero", None),
+        ("[RANGE '-10 minutes' SLIDE 1 MINUTE]", "'-10 minutes'", "this must be more than zero", None),
+        ("[ROWS 0]", "0", "this must be more than zero", None),
+        ("[RANGE 10 SLIDE 1]", "10", "RANGE 10 of what? The unit is missing", "Write RANGE 10 MINUTES for a length of time, ROWS 10"),
+        ("[RANGE 10 MINUTES SLIDE 1]", "1]", "SLIDE 1 of what? The unit is missing", "SLIDE 1 SECONDS"),
+        ("[RANGE 10 MINUTS SLIDE 1 MINUTE]", "MINUTS", "MINUTS is no unit of time", "Did you mean minutes?"),
+        ("[RANGE 1 MONTH TUMBLING]", "MONTH", "months, quarters and years differ in length", "30 DAYS"),
+        ("[RANGE 'soon' TUMBLING]", "'soon'", "'soon' is no length of time", "5 minutes"),
+        ("[ROWS 10 MINUTES]", "10 MINUTES", "ROWS counts rows, and this is a length of time", "Did you mean RANGE 10 MINUTES?"),
+        ("[ROWS 2.5]", "2.5", "this is no whole number of rows", None),
+        ("[ROWS 10 SLIDE 1 MINUTE]", "1 MINUTE", "a window of rows slides by rows", "SLIDE 10 ROWS"),
+        ("[SESSION 5 MINUTES SLIDE 1 MINUTE]", "SLIDE 1 MINUTE", "a session has no SLIDE: it ends when its gap has passed", "[SESSION 30 MINUTES]"),
+        ("[SESSION 5 MINUTES RANGE 1 MINUTE]", "RANGE 1 MINUTE", "a session has a gap and nothing else", None),
+        ("[SESSION 5 ROWS]", "5 ROWS", "the gap of a session is a length of time", None),
+        ("[SESSION 5]", "5]", "5 of what? The unit is missing", None),
+        ("[RANGE ALL]", "[RANGE ALL]", "RANGE ALL needs a SLIDE", "[RANGE ALL SLIDE 1 MINUTE]"),
+        ("[RANGE UNBOUNDED SLIDE 1 MINUTE]", "SLIDE", "an unbounded window with a SLIDE is a landmark", "RANGE ALL"),
+        ("[NOW SLIDE 1 MINUTE]", "SLIDE", "NOW has no SLIDE", None),
+        ("[SLIDE 1 MINUTE]", "[SLIDE", "RANGE is missing in this window", "[RANGE 10 MINUTES SLIDE 1 MINUTE]"),
+        ("[ON ts]", "[ON", "RANGE or ROWS is missing in this window", None),
+        ("[RANGE 10 MINUTES RANGE 5 MINUTES]", "RANGE 5", "RANGE stands twice in this window", None),
+        ("[RANGE 10 MINUTES SLIDE 1 MINUTE TUMBLING]", "SLIDE 1 MINUTE", "a tumbling window slides by its range", None),
+        ("[TUMBLING 5 MINUTES]", "TUMBLING", "RANGE is missing before TUMBLING", "[RANGE 5 MINUTES TUMBLING]"),
+        ("[RANGE 5 MINUTES TUMBLNG]", "TUMBLNG", "TUMBLNG isn't expected in a window", "Did you mean TUMBLING?"),
+        ("[RANGE 10 MINUTES SLIDE 1 MINUTE ON tss]", "tss", "there is no column called tss to window on", "Did you mean ts?"),
+        ("[RANGE 10 MINUTES SLIDE 1 MINUTE ON srcIP]", "srcIP", "srcIP is STRING, and a window needs a time", "TIMESTAMP"),
+        ("[RANGE 10 MINUTES SLIDE 1 MINUTE ON row_num]", "row_num", "a length of time can't be measured on row_num", "ROWS n"),
+        ("[RANGE 10 MINUTES TUMBLING ORIGIN 'noon']", "'noon'", "ORIGIN takes a timestamp", "2024-01-01"),
+        ("[RANGE 10 MINUTES ORIGIN '2024-01-01']", "ORIGIN", "ORIGIN goes with a SLIDE over time", None),
+        ("[RANGE 10 MINUTES WHERE len > 1]", "WHERE", "WHERE in a window goes with PARTITION BY", "the query's WHERE"),
+        ("[PARTITION BY srcIP RANGE 10 MINUTES]", "PARTITION", "PARTITION BY goes with ROWS or SESSION", "GROUP BY"),
+        ("[RANGE 10 MINUTES SLIDE 1 MINUTE BY RANK]", "[RANGE", "BY RANK goes with SLIDE n ROWS", None),
+        ("[10 MINUTES]", None, None, None),
+        ("[RANGE]", "]", "a length of time or a number of rows is missing here", "RANGE 10 MINUTES"),
+        ("[RANGE 99999999999999 WEEKS]", "99999999999999 WEEKS", "this is too long", None),
+        ("[RANGE 5 MINUTES ACTIVE EXPIRATION]", "ACTIVE", "ACTIVE EXPIRATION goes with OVER", "OVER"),
+        ("[RANGE 5 MINUTES] [RANGE 6 MINUTES]", "[RANGE 6", "a stream has one window", "nest a SELECT"),
+    ],
+)  # fmt: skip
+def test_a_wrong_window_says_what_to_write(
+    mistake: Callable[..., QueryError], clause: str, at: str | None, message: str | None, hint: str | None
+) -> None:
+    text = f"SELECT count(*)\nFROM M {clause}"
+    error = mistake(text)
+    if message is not None:
+        assert error.message == message
+    assert error.line == 2
+    if at is not None:
+        assert error.column == 8 + clause.index(at)
+    assert (hint or "") in (error.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT count(*) [RANGE 1 MINUTE TUMBLING] FROM M [RANGE 5 MINUTES]", "this query has two windows"),
+        (
+            "SELECT count(*) [RANGE 1 MINUTE TUMBLING], max(len) [RANGE 2 MINUTES TUMBLING] FROM M",
+            "several different windows",
+        ),
+        ("SELECT count(*) FROM TUMBLE(M, ts)", "TUMBLE takes 1 length of time"),
+        ("SELECT count(*) FROM HOP(M, ts, INTERVAL '1' MINUTE)", "HOP takes 2 lengths of time"),
+        ("SELECT count(*) FROM TUMBEL(M, ts, INTERVAL '1' MINUTE)", "there is no function called TUMBEL in FROM"),
+        ("SELECT count(*) FROM M GROUP BY window('5 minutes')", "window takes the time column first"),
+        ("SELECT count(*) FROM M GROUP BY window(ts, 5)", "this is no length of time"),
+        ("SELECT count(*) FROM M GROUP BY session_window(ts, '5 minutes')", "SESSION isn't available in this version"),
+        (
+            "SELECT count(*) FROM M [RANGE 1 HOUR] UNION M1 [RANGE 2 HOURS]",
+            "the parts of a union have different windows",
+        ),
+        ("SELECT len [RANGE 1 HOUR] FROM M", "[ isn't expected here"),
+    ],
+)
+def test_windows_in_wrong_places(mistake: Callable[..., QueryError], text: str, message: str) -> None:
+    assert message in mistake(text).message
+
+
+def test_the_same_window_behind_several_aggregates_is_one(query: Callable[..., Query]) -> None:
+    made = query("SELECT count(*) [RANGE 1 MINUTE TUMBLING], max(len) [RANGE TUMBLING 60 SECONDS] FROM M")
+    assert window_of(made) == TimeWindow(MINUTE, MINUTE)
