@@ -136,7 +136,9 @@ class Query:
             "low_watermark": show(snapshot.low_watermark),
             "seconds": (pipeline.ended or time.time()) - pipeline.started,
             "operators": [s.control.as_dict() for s in pipeline.graph.steps],
+            "synopses": [t.as_dict() for s in pipeline.graph.steps for t in s.operator.synopses],
             "sources": [f.control.as_dict() for f in pipeline.feeds],
+            "queues": [f.queue.as_dict() for f in pipeline.feeds],
         }
 
     def explain(self) -> Text:

@@ -47,6 +47,11 @@ class ControlTable:
         self.bytes = count
         self.peak_bytes = max(self.peak_bytes, count)
 
+    def took(self, rows: int) -> None:
+        """Say that a batch of so many rows came in."""
+        self.rows_in += rows
+        self.batches_in += 1
+
     def as_dict(self) -> dict[str, int | float | str]:
         """Everything in one flat dictionary, for views."""
         flat = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("extra", "settings")}

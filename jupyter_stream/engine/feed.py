@@ -59,6 +59,7 @@ class Feed:
         self.ingest = Ingest(stream, numbered)
         self.readers: list[Reader] = []
         self.control = ControlTable(f"scan {stream.name}")
+        self.queue = ControlTable(f"queue of {stream.name}")
         self.rejected = 0
         self.error: str | None = None
         self.ended = False
@@ -131,8 +132,10 @@ class Feed:
                     frame = frame.with_columns(pl.lit(self._now(), dtype=pl.Int64).alias(TS))
                 self._queue.append(frame)
                 self._queued += frame.height
+                self.queue.took(frame.height)
+                self.queue.holds(self.queue.bytes + int(frame.estimated_size()))
                 self._last_arrival = time.monotonic()
-            self.control.extra["queued_rows"] = self._queued
+            self.queue.extra["queued_rows"] = self._queued
         self._wake()
 
     def _now(self) -> int:
@@ -160,7 +163,9 @@ class Feed:
             refused = list(self._refused)
             self._refused.clear()
             last = self._exhausted and not self._queue
-            self.control.extra["queued_rows"] = self._queued
+            self.queue.rows_out += rows
+            self.queue.bytes = max(0, self.queue.bytes - sum(int(f.estimated_size()) for f in frames))
+            self.queue.extra["queued_rows"] = self._queued
             self._changed.notify_all()
         self.control.rows_in += rows
         self.control.batches_in += bool(frames)

@@ -168,7 +168,7 @@ class Ingest:
         assert column is not None
         times = frame.get_column(column).to_physical().cast(pl.Int64)
         if not times.null_count():
-            return frame.with_columns(times.alias(TS)), None
+            return frame.hstack([times.alias(TS)]), None  # not with_columns: that goes through a planner, 50 µs a call
         said = self._punctuations(frame)
         missing = times.is_null() if said is None else times.is_null() & said.is_null()
         if ROW not in frame.columns:  # rows are about to be taken out, so that the others couldn't be numbered later

@@ -16,6 +16,7 @@ class Meld:
 
     def __init__(self, inputs: int, names: Sequence[str]) -> None:
         self.control = ControlTable(f"union of {inputs}")
+        self.synopses: list[ControlTable] = []
         self._names = list(names)
         self._reached = [MIN_TIME] * inputs
         self._said = MIN_TIME

@@ -17,6 +17,8 @@ class Operator(Protocol):
     """
 
     control: ControlTable
+    synopses: list[ControlTable]
+    """Control tables of what it remembers."""
 
     def on_batch(self, port: int, batch: Batch) -> Iterable[Message]:
         """Rows arrived on an input."""
@@ -33,6 +35,7 @@ class Stateless:
 
     def __init__(self, name: str) -> None:
         self.control = ControlTable(name)
+        self.synopses: list[ControlTable] = []
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterable[Message]:
         """Pass it on."""

@@ -51,6 +51,7 @@ class RelationAggregate:
 
     def __init__(self, config: RelationAggregateConfig) -> None:
         self.control = ControlTable(f"relation aggregate {config.window}")
+        self.synopses: list[ControlTable] = []
         self._config = config
         self._evaluator = Evaluator([e for _, e, _ in config.keys] + list(config.inputs))
         self._groups = RelationGroups(

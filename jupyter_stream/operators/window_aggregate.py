@@ -71,6 +71,7 @@ class WindowAggregate:
         self._config = config
         self._evaluator = Evaluator([e for _, e, _ in config.keys] + list(config.inputs))
         self._groups = WindowGroups(config.window, [(n, t) for n, _, t in config.keys], config.aggregates)
+        self.synopses = self._groups.tables
         self._reached = MIN_TIME
         self._closed: int | None = None  # the last extent that is final
         self._last_full: int | None = None  # the last extent given that held rows
@@ -91,7 +92,6 @@ class WindowAggregate:
             yield from self._take_late(frame)
         else:
             yield from self._fold(frame)
-        self._report()
 
     def _fold(self, frame: pl.DataFrame) -> Iterator[Message]:
         if not frame.height:
@@ -337,7 +337,7 @@ class WindowAggregate:
         yield tick
 
     def _report(self) -> None:
-        self.control.holds(self._groups.bytes)
+        self.control.holds(self._groups.report())
         self.control.extra["live_groups"] = self._groups.live
         self.control.extra["open_panes"] = len(self._groups.panes.rows)
         following = next(self._extents_until(np.iinfo(np.int64).max), None)

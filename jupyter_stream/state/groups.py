@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from jupyter_stream.aggregates import AggregateFunction, Dense, FrameForm, Partial
 from jupyter_stream.aggregates.protocol import SLOT, VALUE, Array
+from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.state.frames import PANE, FramePanes
 from jupyter_stream.state.panes import Panes
@@ -108,6 +109,9 @@ class WindowGroups:
             if partials[i].op == "count" and self._inputs[i][1] is None:
                 self.panes.share(i)
         self.fold = SlidingFold(self.panes)
+        names = ["panes", "sliding fold"]
+        names += [f"partials of {a.name}" for a, f in zip(aggregates, self._frames, strict=True) if f is not None]
+        self.tables = [ControlTable(n) for n in (*names, *(["key slots"] if keys else []))]
         self._mass: dict[int, int] = {}
         self._largest: dict[int, int] = {}
         self._checked = 0
@@ -117,15 +121,18 @@ class WindowGroups:
         """Groups with a slot."""
         return self.slots.live if self.slots is not None else 1
 
-    @property
-    def bytes(self) -> int:
-        """Bytes held."""
-        return (
-            self.panes.bytes
-            + self.fold.bytes
-            + (self.slots.bytes if self.slots is not None else 0)
-            + sum(f.bytes for f in self._frames if f is not None)
-        )
+    def report(self) -> int:
+        """Bring the control tables up to date; returns the bytes held."""
+        held = [self.panes.bytes, self.fold.bytes, *(f.bytes for f in self._frames if f is not None)]
+        if self.slots is not None:
+            held.append(self.slots.bytes)
+        for table, count in zip(self.tables, held, strict=True):
+            table.holds(count)
+        self.tables[0].extra["open_panes"] = len(self.panes.rows)
+        self.tables[0].extra["slots"] = self.panes.slots
+        if self.slots is not None:
+            self.tables[-1].extra["live_groups"] = self.slots.live
+        return sum(held)
 
     # -- rows in -----------------------------------------------------------------------------------------------------
 
