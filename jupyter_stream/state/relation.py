@@ -193,7 +193,8 @@ class RelationGroups:
                 cut += 1
             found.append(self._release(due[begin:stop], cut))
             begin = stop
-        found.append(self._release(None if due is None else due[begin:], until))
+        rest = due[begin:] if due is not None and due.height > begin else None
+        found.append(self._release(rest, until))
         return [c for c in found if c.frame is not None or c.beyond]
 
     def _due(self, until: int) -> pl.DataFrame | None:

@@ -103,7 +103,10 @@ def order(value: object) -> tuple[int, object]:
 
 
 def rounded(value: Fraction) -> float:
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def special(values: list[float]) -> float:
@@ -250,7 +253,7 @@ def arrivals(draw: st.DrawFn) -> tuple[list[Row], list[list[Row] | int]]:
     return rows, [*steps, MAX_TIME]
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_changes_are_those_of_recomputing_every_instant(data: st.DataObject) -> None:
     rows, steps = data.draw(arrivals())
