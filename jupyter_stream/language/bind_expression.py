@@ -209,12 +209,8 @@ class ExpressionBinder:
     def _is(self, node: exp.Expr) -> Expr:
         left, right = self.bind(node.this), node.args["expression"]
         if isinstance(right, Constant) and right.value is None:
-            made = self.call("is_null", [left], node)
-        elif isinstance(right, Constant) and isinstance(right.value, bool):
-            made = self.call("<=>", [left, Literal(right.value, pl.Boolean())], node)
-        else:
-            raise self.error("IS takes NULL, TRUE or FALSE", node, "Compare values with =.")
-        return self.call("is_not_null", [left], node) if node.args.get("negate") and right.value is None else made
+            return self.call("is_null", [left], node)
+        return self.call("<=>", [left, self.bind(right)], node)
 
     def _distinct_from(self, node: exp.Expr) -> Expr:
         same = self.call("<=>", [self.bind(node.this), self.bind(node.args["expression"])], node)
@@ -226,8 +222,7 @@ class ExpressionBinder:
         args = [self.bind(inner.this), self.bind(inner.args["expression"])]
         if escape is not None:
             args.append(self.bind(escape))
-        made = self.call(function, args, node)
-        return self.call("not", [made], node) if inner.args.get("negate") else made
+        return self.call(function, args, node)
 
     def _concat(self, node: exp.Expr) -> Expr:
         function = "||" if "||" in functions.names() else "concat"

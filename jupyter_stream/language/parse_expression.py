@@ -101,18 +101,6 @@ class ExpressionParser(SparkParser):
         TokenType.PLACEHOLDER: lambda self: self._placeholder(),
         TokenType.COLON: lambda self: self._placeholder(),
     }
-    RANGE_PARSERS: ClassVar = {
-        kind: SparkParser.RANGE_PARSERS[kind]
-        for kind in (
-            TokenType.BETWEEN,
-            TokenType.ILIKE,
-            TokenType.IN,
-            TokenType.IS,
-            TokenType.LIKE,
-            TokenType.RLIKE,
-        )
-    }
-
     source: SourceText
     piece: Piece
     parameters: Parameters
@@ -496,12 +484,66 @@ class ExpressionParser(SparkParser):
     def _parse_select_or_expression(self, alias: bool = False) -> exp.Expr | None:
         return self._parse_select() or self._parse_disjunction()
 
+    def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
+        """`[NOT] value [predicate]`: Spark's precedence, in which a predicate takes a whole comparison before it."""
+        start = self.here
+        if self._match(TokenType.NOT):
+            inner = self._parse_equality() or self.missing("a condition after NOT")
+            negated: exp.Expr = mark(exp.Not(this=inner), self.since(start))
+            return negated
+        this = self._binary(0)
+        while this is not None and self._curr:
+            negate = self.comes(TokenType.NOT) and self._next.token_type in _PREDICATES
+            parser = _PREDICATES.get(self._next.token_type if negate else self._curr.token_type)
+            if parser is None:
+                break
+            self._advance(2 if negate else 1)
+            this = parser(self, this)
+            if negate:
+                this = exp.Not(this=this)
+        return this
+
+    def _parse_bitwise(self) -> exp.Expr | None:
+        """A value without comparisons: an operand of a predicate."""
+        return self._binary(1)
+
+    def _binary(self, level: int) -> exp.Expr | None:
+        """Operators of one level of precedence and all that bind closer, from left to right."""
+        if level == len(_LEVELS):
+            return self._parse_unary()
+        this = self._binary(level + 1)
+        while this is not None and self._curr.token_type in _LEVELS[level]:
+            made = _LEVELS[level][self._curr.token_type]
+            self._advance()
+            right = self._binary(level + 1) or self.missing(f"an expression after {self._prev.text}")
+            this = made(this=this, expression=right)
+        return this
+
+    def _parse_like(self, this: exp.Expr, node: type[exp.Expr]) -> exp.Expr:
+        pattern = self._parse_bitwise() or self.missing("a pattern")
+        made = node(this=this, expression=pattern)
+        if self._match(TokenType.ESCAPE):
+            return exp.Escape(this=made, expression=self._parse_bitwise() or self.missing("a character"))
+        return made
+
+    def _parse_is(self, this: exp.Expr | None) -> exp.Expr:
+        negate = self._match(TokenType.NOT)
+        if self._match(TokenType.DISTINCT):
+            if not self._match(TokenType.FROM):
+                self.fail("FROM is missing here", hint="Write a IS DISTINCT FROM b.")
+            other = self._parse_bitwise() or self.missing("an expression")
+            return (exp.NullSafeEQ if negate else exp.NullSafeNEQ)(this=this, expression=other)
+        if not self.comes(TokenType.NULL, TokenType.TRUE, TokenType.FALSE):
+            self.fail("IS takes NULL, TRUE or FALSE", hint="Compare values with =.")
+        made = exp.Is(this=this, expression=self._parse_primary())
+        return exp.Not(this=made) if negate else made
+
     def _parse_between(self, this: exp.Expr | None) -> exp.Between:
         low = self._parse_bitwise() or self.missing("the lower end of BETWEEN")
         if not self._match(TokenType.AND):
             self.fail("AND is missing here", hint="Write x BETWEEN low AND high.")
         high = self._parse_bitwise() or self.missing("the upper end of BETWEEN")
-        return self.expression(exp.Between(this=this, low=low, high=high))
+        return exp.Between(this=this, low=low, high=high)
 
     def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
         self.expect_sign(TokenType.L_PAREN, "(", "Write x IN (1, 2, 3).")
@@ -509,7 +551,7 @@ class ExpressionParser(SparkParser):
         if not items:
             self.missing("a value")
         self.expect_sign(TokenType.R_PAREN, ")")
-        return self.expression(exp.In(this=this, expressions=items))
+        return exp.In(this=this, expressions=items)
 
     def _parse_case(self) -> exp.Expr | None:
         start = self.behind
@@ -713,6 +755,35 @@ class ExpressionParser(SparkParser):
         while self._match(TokenType.COMMA) or self._match(TokenType.FROM) or self.word("FOR"):
             args.append(self.expression_here("a number"))
         return exp.Anonymous(this="substring", expressions=args)
+
+
+_LEVELS: tuple[dict[TokenType, type[exp.Binary]], ...] = (
+    {
+        TokenType.EQ: exp.EQ,
+        TokenType.NEQ: exp.NEQ,
+        TokenType.LT: exp.LT,
+        TokenType.LTE: exp.LTE,
+        TokenType.GT: exp.GT,
+        TokenType.GTE: exp.GTE,
+        TokenType.NULLSAFE_EQ: exp.NullSafeEQ,
+    },
+    {TokenType.PIPE: exp.BitwiseOr},
+    {TokenType.CARET: exp.BitwiseXor},
+    {TokenType.AMP: exp.BitwiseAnd},
+    {TokenType.PLUS: exp.Add, TokenType.DASH: exp.Sub, TokenType.DPIPE: exp.DPipe},
+    {TokenType.STAR: exp.Mul, TokenType.SLASH: exp.Div, TokenType.MOD: exp.Mod, TokenType.DIV: exp.IntDiv},
+)
+"""Operators between values, those that bind loosest first: the order of Spark's grammar."""
+
+_PREDICATES: dict[TokenType, Callable[[ExpressionParser, exp.Expr], exp.Expr]] = {
+    TokenType.BETWEEN: ExpressionParser._parse_between,
+    TokenType.IN: ExpressionParser._parse_in,
+    TokenType.IS: ExpressionParser._parse_is,
+    TokenType.LIKE: lambda p, this: p._parse_like(this, exp.Like),
+    TokenType.ILIKE: lambda p, this: p._parse_like(this, exp.ILike),
+    TokenType.RLIKE: lambda p, this: p._parse_like(this, exp.RegexpLike),
+}
+"""What can follow a value, with or without NOT before it."""
 
 
 def span_of_token(token: Token) -> Span:
