@@ -136,6 +136,12 @@ class DirectTable:
         return used + self._base, self._slots[used]
 
     def keep(self, live: np.ndarray) -> None:
-        """Forget keys whose slot is not live."""
+        """Forget keys whose slot is not live. Gives back memory where the live ones span less than half the range."""
         used = np.flatnonzero(self._slots != EMPTY)
-        self._slots[used[~live[self._slots[used]]]] = EMPTY
+        alive = live[self._slots[used]]
+        self._slots[used[~alive]] = EMPTY
+        stay = used[alive]
+        first, end = (int(stay[0]), int(stay[-1]) + 1) if stay.size else (0, 0)
+        if 2 * (end - first) < self._slots.size:
+            self._slots = self._slots[first:end].copy()
+            self._base += first

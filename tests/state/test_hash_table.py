@@ -1,0 +1,59 @@
+"""The array map against a dictionary."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jupyter_stream.state.hash_table import EMPTY, DirectTable, HashTable
+
+keys = st.lists(st.integers(-(2**63), 2**63 - 1), unique=True, max_size=200)
+
+
+@given(keys, keys)
+def test_look_up_finds_what_was_inserted_and_nothing_else(present: list[int], asked: list[int]) -> None:
+    table, model = HashTable(), {}
+    for start in range(0, len(present), 7):
+        some = present[start : start + 7]
+        table.insert(np.array(some, np.int64), np.arange(start, start + len(some)))
+        model.update({k: start + i for i, k in enumerate(some)})
+    table.check()
+    wanted = present + asked
+    found = table.lookup(np.array(wanted, np.int64))
+    assert found.tolist() == [model.get(k, EMPTY) for k in wanted]
+
+
+@given(keys, st.data())
+def test_keep_forgets_the_dead_and_only_them(present: list[int], data: st.DataObject) -> None:
+    table = HashTable()
+    table.insert(np.array(present, np.int64), np.arange(len(present)))
+    live = np.array(data.draw(st.lists(st.booleans(), min_size=len(present), max_size=len(present))), np.bool_)
+    table.keep(live)
+    table.check()
+    found = table.lookup(np.array(present, np.int64))
+    assert found.tolist() == [i if alive else EMPTY for i, alive in enumerate(live.tolist())]
+
+
+def test_keys_that_collide_in_one_insert_all_get_their_place() -> None:
+    # consecutive multiples of 2^54 share the few top bits that choose a place in a small table
+    crowd = (np.arange(400, dtype=np.int64) << 54) + 3
+    table = HashTable()
+    table.insert(crowd, np.arange(400))
+    table.check()
+
+
+@given(st.lists(st.integers(-1000, 1000), unique=True, min_size=1, max_size=50))
+def test_a_direct_table_answers_as_a_dictionary_does(present: list[int]) -> None:
+    table = DirectTable()
+    for i, key in enumerate(present):
+        assert table.covers(key, key)
+        table.insert(np.array([key]), np.array([i]))
+    assert table.covers(-1000, 1000)
+    model = {k: i for i, k in enumerate(present)}
+    asked = np.arange(-1000, 1001)
+    assert table.lookup(asked).tolist() == [model.get(k, EMPTY) for k in asked.tolist()]
+
+
+def test_a_direct_table_refuses_a_range_too_wide() -> None:
+    table = DirectTable()
+    assert table.covers(0, DirectTable.LIMIT - 1)
+    assert not table.covers(-1, 0)
