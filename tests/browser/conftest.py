@@ -31,6 +31,9 @@ class Lab:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
         private = {f"JUPYTER_{what}_DIR": str(root / what.lower()) for what in ("CONFIG", "DATA", "RUNTIME")}
+        settings = root / "config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
+        settings.mkdir(parents=True)
+        (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false", "checkForUpdates": false}')
         self.log = (root / "server.log").open("w")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.port={self.port}",
@@ -83,13 +86,15 @@ class Lab:
 class Notebook:
     """A notebook open in a page."""
 
-    def __init__(self, page, lab, name, *, theme=None):
+    def __init__(self, page, lab, name):
         self.page, self.lab, self.name = page, lab, name
         self.errors = []
         page.on("pageerror", lambda e: self.errors.append(str(e)))
         page.goto(f"{lab.url}/lab/tree/{name}?token=t&reset", wait_until="domcontentloaded")
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
-        page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status]", state="attached", timeout=60_000)
+        page.wait_for_function(
+            "() => document.querySelector('#jp-main-statusbar')?.textContent.includes('| Idle')", timeout=90_000
+        )
 
     def cell(self, number):
         """The cell, from 0."""
@@ -97,14 +102,26 @@ class Notebook:
 
     def run(self, number):
         """Start a cell."""
-        self.cell(number).locator(".cm-content").first.click()
-        self.page.keyboard.press("Control+Enter")
+        prompt = self.cell(number).locator(".jp-InputPrompt").first
+        before = prompt.inner_text()
+        for _ in range(20):
+            self.cell(number).locator(".cm-content").first.click()
+            self.page.keyboard.press("Control+Enter")
+            self.page.wait_for_timeout(1_000)
+            if prompt.inner_text() != before:  # JupyterLab forgets the key while it is still connecting
+                return
+        raise AssertionError("the cell did not start")
 
     def run_all(self):
         """Start all cells."""
-        self.page.locator(".jp-Notebook").first.click()
-        self.page.get_by_role("menuitem", name="Run", exact=True).click()
-        self.page.get_by_text("Run All Cells", exact=True).click()
+        for _ in range(20):
+            self.cell(0).locator(".jp-InputPrompt").first.click()
+            self.page.get_by_role("menuitem", name="Run", exact=True).click()
+            self.page.get_by_text("Run All Cells", exact=True).click()
+            self.page.wait_for_timeout(1_000)
+            if self.cell(0).locator(".jp-InputPrompt").first.inner_text().strip() != "[ ]:":
+                return
+        raise AssertionError("the cells did not start")
 
     def wait_idle(self):
         """Until no cell waits or runs."""

@@ -1,0 +1,205 @@
+"""The live view in a real page. Demo queries come from tests/views/demo.py; a real one from `%%stream`."""
+
+import json
+
+import pytest
+
+DEMO = "from demo import Demo\nfrom jupyter_stream import views\nfrom jupyter_stream.views import ViewOptions\n"
+LIVE = ".jupyter-stream-live"
+SAVED = ".jupyter-stream-saved"
+
+SHOWN = """el => {
+  const store = globalThis.__jupyterStreamPage.stores.get(el.dataset.key);
+  return [store.head.rowCount, store.columns['0.ys']];
+}"""
+
+
+def canvas_pixels(view):
+    """How many pixels of the chart's canvas are drawn."""
+    return view.evaluate(
+        """el => {
+      const found = [];
+      const walk = node => {
+        if (node.tagName === 'CANVAS') found.push(node);
+        for (const child of node.children ?? []) walk(child);
+        if (node.shadowRoot) walk(node.shadowRoot);
+      };
+      walk(el);
+      const drawn = c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((v, i) => i % 4 === 3 && v);
+      return found.map(c => drawn(c).length).reduce((a, b) => a + b, 0);
+    }"""
+    )
+
+
+def wait_drawn(page, view):
+    for _ in range(100):
+        if canvas_pixels(view) > 1000:
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("the chart was not drawn")
+
+
+def rows(view):
+    return int(view.get_attribute("data-rows"))
+
+
+def test_a_chart_draws_changes_and_stops_while_a_cell_sleeps(open_notebook):
+    book = open_notebook(
+        "live.ipynb",
+        [DEMO + "query = Demo(name='<i>hot</i>', keys=['<b>north</b>', 'south']).run()\nviews.display(query);",
+         "import time\ntime.sleep(200)"],
+    )  # fmt: skip
+    book.run_all()
+    view = book.live(0)
+    view.wait_for(timeout=60_000)
+    wait_drawn(book.page, view)
+    book.page.wait_for_function(f"() => +document.querySelector('{LIVE}').dataset.rows > 4")
+    first, drawn = view.evaluate(SHOWN)
+    book.page.wait_for_function(f"n => +document.querySelector('{LIVE}').dataset.rows >= n + 4", arg=first)
+    assert view.evaluate(SHOWN)[1] != drawn
+    # the other cell still sleeps: the buttons must answer all the same
+    assert "[*]" in book.cell(1).inner_text()
+    view.get_by_text("Pause", exact=True).click()
+    book.page.wait_for_selector(f"{LIVE}[data-state=paused]", timeout=20_000)
+    view.get_by_text("Resume", exact=True).click()
+    book.page.wait_for_selector(f"{LIVE}[data-state=running]", timeout=20_000)
+    view.get_by_text("Stop", exact=True).click()
+    book.page.wait_for_selector(f"{LIVE}[data-state=stopped]", timeout=20_000)
+    assert "[*]" in book.cell(1).inner_text()
+    # markup in names and data is text
+    assert "<i>hot</i>" in view.inner_text() and "<b>north</b>" in view.inner_text()
+    assert view.locator("i, b").count() == 0
+    # the picture for the file is there, and not shown beside the live view
+    assert book.cell(0).locator(SAVED).count() == 1
+    assert not book.cell(0).locator(SAVED).is_visible()
+    assert book.errors == []
+
+
+def test_pointing_at_a_row_shows_it_as_text(open_notebook):
+    book = open_notebook(
+        "hover.ipynb",
+        [DEMO + "views.display(Demo(keys=['<b>k</b>'], shape='keys').advance(3), ViewOptions(chart='bar'));"],
+    )
+    book.run_all()
+    view = book.live(0)
+    view.wait_for(timeout=60_000)
+    wait_drawn(book.page, view)
+    box = view.locator(".js-plot").bounding_box()
+    book.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    book.page.mouse.move(box["x"] + box["width"] / 2 + 5, box["y"] + box["height"] / 2 + 5)
+    tip = view.locator(".js-tip")
+    tip.wait_for(state="visible", timeout=5_000)
+    assert "<b>k</b>" in tip.inner_text() and "6" in tip.inner_text()
+    assert tip.locator("b").count() == 0
+
+
+def test_two_views_agree_and_a_late_one_is_current(open_notebook):
+    book = open_notebook(
+        "two.ipynb",
+        [DEMO + "query = Demo(keys=[f'k{i}' for i in range(12)]).run(0.1)\nviews.display(query);",
+         "views.display(query);", "query.stop()"],
+    )  # fmt: skip
+    book.run(0)
+    book.live(0).wait_for(timeout=60_000)
+    book.page.wait_for_function(f"() => +document.querySelector('{LIVE}').dataset.rows > 40")
+    book.run(1)
+    book.live(1).wait_for(timeout=30_000)
+    book.run(2)
+    book.page.wait_for_function(f"() => document.querySelectorAll('{LIVE}[data-state=stopped]').length === 2")
+    assert rows(book.live(0)) == rows(book.live(1)) > 40
+    states = [
+        book.live(i).evaluate(
+            """el => {
+          const s = globalThis.__jupyterStreamPage.stores.get(el.dataset.key);
+          const plain = v => ArrayBuffer.isView(v) ? Array.from(v) : Array.isArray(v) ? v.map(plain) : v;
+          return JSON.stringify([s.head, Object.fromEntries(Object.keys(s.columns).sort().map(k => [k, plain(s.columns[k])]))]);
+        }"""
+        )
+        for i in (0, 1)
+    ]
+    assert json.loads(states[0]) == json.loads(states[1])
+
+
+def test_a_reloaded_page_finds_its_views_live(open_notebook):
+    book = open_notebook("reload.ipynb", [DEMO + "query = Demo().run()\nviews.display(query);", "query.stop()"])
+    book.run(0)
+    book.live(0).wait_for(timeout=60_000)
+    book.page.wait_for_function(f"() => +document.querySelector('{LIVE}').dataset.rows > 4")
+    book.save()
+    book.page.goto(f"{book.lab.url}/lab/tree/reload.ipynb?token=t", wait_until="domcontentloaded")
+    book.live(0).wait_for(timeout=60_000)
+    wait_drawn(book.page, book.live(0))
+    before = rows(book.live(0))
+    book.page.wait_for_function(f"n => +document.querySelector('{LIVE}').dataset.rows > n", arg=before)
+
+
+@pytest.fixture
+def saved_book(open_notebook):
+    """A notebook whose query has ended, saved, its kernel gone."""
+    book = open_notebook(
+        "saved.ipynb",
+        [DEMO + "query = Demo(name='<i>hot</i>', keys=['<script>alert(1)</script>']).advance(20)\nviews.display(query);",
+         "query.stop()"],
+    )  # fmt: skip
+    book.run_all()
+    book.live(0).wait_for(timeout=60_000)
+    book.page.wait_for_selector(f"{LIVE}[data-state=stopped]", timeout=20_000)
+    for _ in range(50):
+        if "stopped at" in book.cell(0).locator(SAVED).text_content():
+            break
+        book.page.wait_for_timeout(100)
+    book.save()
+    book.page.close()
+    book.lab.shut_kernels()
+    return book.lab.read("saved.ipynb")
+
+
+def test_a_saved_notebook_shows_its_picture_without_a_kernel(saved_book, open_notebook):
+    assert "widgets" not in saved_book.metadata
+    assert sum(len(json.dumps(cell)) for cell in saved_book.cells) < 60_000
+    book = open_notebook("saved.ipynb")
+    picture = book.cell(0).locator(f"{SAVED} img")
+    picture.wait_for(state="visible", timeout=20_000)
+    assert picture.evaluate("img => img.complete && img.naturalWidth > 100")
+    assert "stopped at" in book.cell(0).locator(SAVED).inner_text()
+    assert "<script>alert(1)</script>" in book.cell(0).locator(SAVED).inner_text()
+    book.page.wait_for_timeout(4_000)  # the widget manager looks for the model for two seconds before it complains
+    assert "model not found" not in book.page.locator(".jp-Notebook").inner_text()
+    assert book.live(0).count() == 0
+
+
+def test_nbconvert_shows_the_picture_too(saved_book, chromium):
+    from nbconvert import HTMLExporter
+
+    page = chromium.new_page()
+    page.route("**/*", lambda route: route.abort())
+    page.set_content(HTMLExporter().from_notebook_node(saved_book)[0], wait_until="domcontentloaded")
+    assert page.locator(f"{SAVED} img").is_visible()
+    assert "stopped at" in page.locator(SAVED).inner_text()
+    page.close()
+
+
+def test_twenty_live_charts_leave_the_page_usable(open_notebook):
+    cell = (
+        "views.display(Demo(keys=[f'k{i}' for i in range(8)], name=f'd{len(kept)}').run(0.1), ViewOptions(last=500));"
+    )
+    book = open_notebook("many.ipynb", [DEMO + "kept = []", *(["kept.append(0); " + cell] * 20)])
+    book.run_all()
+    book.page.wait_for_function(f"() => document.querySelectorAll('{LIVE}').length >= 18", timeout=90_000)
+    book.page.wait_for_timeout(3_000)
+    # frames the page can still draw: a blocked page draws none
+    frames = book.page.evaluate(
+        """() => new Promise(done => {
+      let n = 0; const start = performance.now();
+      const tick = () => { n += 1; performance.now() - start < 2000 ? requestAnimationFrame(tick) : done(n); };
+      requestAnimationFrame(tick);
+    })"""
+    )
+    assert frames >= 4
+    view = book.page.locator(LIVE).last
+    before = rows(view)
+    view.scroll_into_view_if_needed()
+    book.page.wait_for_function(
+        "n => +[...document.querySelectorAll('.jupyter-stream-live')].at(-1).dataset.rows > n", arg=before
+    )
+    assert book.errors == []

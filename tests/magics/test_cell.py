@@ -1,0 +1,119 @@
+import threading
+
+import pytest
+
+QUERY = "SELECT symbol, count(*) AS n FROM trades [RANGE 1 MINUTE SLIDE 1 MINUTE] GROUP BY symbol"
+
+
+def test_a_select_binds_its_name_and_runs(trades):
+    trades.run(f"%%stream hot --chart table\n{QUERY}")
+    assert not trades.failed
+    assert trades.names["hot"].wait(20)
+    assert trades.names["hot"].to_polars().height == 20
+
+
+def test_a_query_without_a_name_is_given_one(trades):
+    trades.run(f"%%stream\n{QUERY}")
+    assert trades.names["q1"].name == "q1"
+
+
+def test_several_statements_run_in_order(notebook):
+    out = notebook.run(
+        "%%stream w -q\nCREATE STREAM trades ORDER BY ts SOURCE 'frame://ticks'; -- a comment; with one\n"
+        "SELECT symbol, price, ts FROM trades WHERE price > 15"
+    )
+    assert not notebook.failed and out == ""
+    assert notebook.names["w"].wait(20)
+    assert notebook.names["w"].to_polars()["price"].min() == 16.0
+
+
+def test_dollar_and_braces_in_sql_survive(trades):
+    trades.names["least"] = 15
+    trades.names["symbol"] = "must not be pasted"
+    trades.run(
+        "%%stream w --quiet\nSELECT '$symbol {symbol}' AS text, ts FROM trades WHERE price > {{ least }} AND price > :least"
+    )
+    assert trades.names["w"].wait(20)
+    assert set(trades.names["w"].to_polars()["text"]) == {"$symbol {symbol}"}
+
+
+def test_show_and_describe_answer_with_rows(trades):
+    assert "frame://ticks" in trades.run("%%stream\nSHOW STREAMS")
+    assert "price   DOUBLE" in trades.run("%%stream\nDESCRIBE trades")
+    assert "window aggregate" in trades.run(f"%%stream\nEXPLAIN {QUERY}")
+
+
+def test_running_a_cell_again_keeps_the_query_and_changed_text_replaces_it(notebook):
+    notebook.run("%%stream\nCREATE STREAM cpu SOURCE 'system://cpu' WITH (every = '200 milliseconds')")
+    assert not notebook.failed
+    cell = "%%stream load\nSELECT count(*) AS n FROM cpu [RANGE 1 SECOND SLIDE 1 SECOND]"
+    notebook.run(cell)
+    first = notebook.names["load"]
+    assert "running already" in notebook.run(cell)
+    assert notebook.names["load"] is first
+    assert "replaced" in notebook.run(cell.replace("count(*) AS n", "count(*) AS m"))
+    assert notebook.names["load"] is not first
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("%%stream hot --chrt line\nSELECT 1", "Did you mean --chart?"),
+        ("%%stream hot --chart lien\nSELECT 1", "Did you mean line?"),
+        ("%%stream hot --engine sprak\nSELECT 1", "Did you mean spark?"),
+        ("%%stream hot -Z\nSELECT 1", "no option '-Z'"),
+        ("%%stream hot --by\nSELECT 1", "--by wants a value"),
+        ("%%stream hot --last soon\nSELECT 1", "--last 500"),
+        ("%%stream hot --keep none\nSELECT 1", "--keep 1000000"),
+        ("%%stream hot too\nSELECT 1", "and then came: too"),
+        ("%%stream 'hot\nSELECT 1", "quote on this line is not closed"),
+        ("%%stream hot-spot\nSELECT 1", "can't be one"),
+        ("%%stream hot\nSELECT symbl FROM trades", "line 2, column 8: there is no column called symbl"),
+        ("%%stream\n\n  SELECT symbl FROM trades", "line 3, column 10"),
+        ("%%stream", "this cell has no statement"),
+        ("%%stream hot --engine spark\nSELECT 1", "not available"),
+    ],
+)
+def test_mistakes_are_told_without_a_traceback_and_stop_run_all(trades, cell, said):
+    out = trades.run(cell)
+    assert said in out
+    assert "Traceback" not in out and ".py" not in out
+    assert trades.failed
+
+
+def test_the_error_of_a_cell_keeps_its_type_for_tools(trades):
+    trades.run("%%stream hot\nSELECT symbl FROM trades")
+    assert type(trades.result.error_in_exec).__name__ == "QueryError"
+
+
+@pytest.mark.parametrize("cell", ["%%stream --help", "%%stream -h\n", "%%stream help\nSELECT 1"])
+def test_help_lists_the_options_and_runs_nothing(trades, cell):
+    out = trades.run(cell)
+    assert not trades.failed
+    assert all(word in out for word in ("--chart", "--paused", "heatmap", "NAME"))
+    assert "q1" not in trades.names
+
+
+def test_a_paused_query_waits_for_resume(trades):
+    trades.run(f"%%stream hot --paused -q\n{QUERY}")
+    assert trades.names["hot"].status == "paused"
+    assert "resumed: hot" in trades.run("%stream resume hot")
+    assert trades.names["hot"].wait(20)
+
+
+def test_markup_in_a_message_is_text(trades):
+    html = trades.html("%%stream\nCREATE STREAM `<b>x</b>` ORDER BY ts SOURCE 'frame://ticks'")
+    assert "<b>x" not in html
+
+
+def test_unloading_stops_queries_and_threads(trades):
+    trades.run("%%stream\nCREATE STREAM cpu SOURCE 'system://cpu'")
+    trades.run("%%stream load --chart table\nSELECT count(*) AS n FROM cpu [RANGE 1 SECOND SLIDE 1 SECOND]")
+    before = {t.name for t in threading.enumerate()}
+    assert "jupyter-stream-views" in before
+    trades.run("%unload_ext jupyter_stream")
+    assert trades.names["load"]._pipeline.done.wait(5)
+    assert "jupyter-stream-views" not in {t.name for t in threading.enumerate()}
+    assert "not found" in trades.run("%stream list")
+    trades.run("%load_ext jupyter_stream")
+    assert "none" in trades.run("%stream list")

@@ -1,0 +1,82 @@
+import pytest
+from jupyter_stream.magics.commands import COMMANDS
+
+
+def test_list_has_every_query_with_its_counters(hot):
+    out = hot.run("%stream list")
+    assert "hot" in out and "finished" in out and "600" in out
+    assert "avg(price)" in out
+
+
+def test_status_tells_the_counters_of_one(hot):
+    out = hot.run("%stream status hot")
+    assert "rows in" in out and "600" in out and "watermark" in out
+
+
+def test_explain_and_plan_show_the_operators(hot):
+    assert "rows in" in hot.run("%stream explain hot")
+    assert "window aggregate" in hot.run("%stream plan hot")
+
+
+def test_sources_functions_and_help_are_listed(notebook):
+    assert "file://" in notebook.run("%stream sources")
+    assert "avg" in notebook.run("%stream functions")
+    out = notebook.run("%stream help")
+    assert all(f"%stream {command.name}" in out for command in COMMANDS)
+    assert notebook.run("%stream") == out == notebook.run("%stream --help")
+
+
+def test_each_subcommand_has_help(notebook):
+    for command in COMMANDS:
+        assert command.help in notebook.run(f"%stream {command.name} --help")
+
+
+def test_stop_pause_and_resume_do_what_the_buttons_do(notebook):
+    notebook.run("%%stream\nCREATE STREAM cpu SOURCE 'system://cpu' WITH (every = '100 milliseconds')")
+    notebook.run("%%stream load -q\nSELECT count(*) AS n FROM cpu [RANGE 1 SECOND SLIDE 1 SECOND]")
+    query = notebook.names["load"]
+    assert "paused: load" in notebook.run("%stream pause")
+    assert "resumed: load" in notebook.run("%stream resume all")
+    assert "stopped: load" in notebook.run("%stream stop load")
+    assert query._pipeline.done.wait(5)
+    assert query.status == "stopped"
+    assert notebook.run("%stream stop all") == "nothing to stop"
+
+
+def test_show_gives_a_further_view(hot):
+    assert "hot: finished" in hot.run("%stream show hot")
+
+
+def test_drop_forgets_and_reset_forgets_all(hot):
+    assert "dropped" in hot.run("%stream drop hot")
+    assert "none" in hot.run("%stream list")
+    hot.run("%stream reset")
+    assert "none" in hot.run("%%stream\nSHOW STREAMS")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("%stream stats hot", "Did you mean status?"),
+        ("%stream status hto", "Did you mean hot?"),
+        ("%stream status", "%stream status NAME"),
+        ("%stream stop", "%stream stop NAME"),
+        ("%stream stop nobody", "no query 'nobody'"),
+        ("%stream list hot", "takes nothing after it"),
+        ("%stream --what", "no option of %stream '--what'"),
+        ("%stream stop --now", "no option of %stream stop"),
+        ("%stream drop nothing", "no stream or query"),
+        ("%stream show 'hot", "quote"),
+    ],
+)
+def test_mistakes_name_the_nearest_and_stop_run_all(hot, line, said):
+    out = hot.run(line)
+    assert said in out and "Traceback" not in out
+    assert hot.failed
+
+
+def test_markup_in_a_listing_is_text(notebook):
+    notebook.names["evil"] = notebook.names["ticks"].rename({"symbol": "<script>x</script>"})
+    notebook.run("%%stream\nCREATE STREAM evil ORDER BY ts SOURCE 'frame://evil'")
+    html = notebook.html("%%stream\nSHOW STREAMS")
+    assert "<script" not in html and "&lt;script&gt;" in html
