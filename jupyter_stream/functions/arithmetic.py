@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -12,7 +12,8 @@ from jupyter_stream.core.schema import INTERVAL, TIMESTAMP, type_name
 from jupyter_stream.functions import calendar
 from jupyter_stream.functions.binding import admit, count, numeric
 from jupyter_stream.functions.casts import cast
-from jupyter_stream.functions.expression import Call, Expr, Literal, columns
+from jupyter_stream.functions.elementwise import divided, elementwise
+from jupyter_stream.functions.expression import Call, Expr, Literal
 from jupyter_stream.functions.function import (
     BadArguments,
     Bind,
@@ -20,7 +21,6 @@ from jupyter_stream.functions.function import (
     Failure,
     Function,
     Kernel,
-    divided,
     guarded,
     inherited,
     names_of,
@@ -245,11 +245,11 @@ def _divisor_first(compute: Callable[..., Compiled]) -> Kernel:
     def kernel(call: Call, parts: tuple[Compiled, ...]) -> Compiled:
         a, b = (p.value for p in parts)
         made = compute(call, a, b)
-        zero = call.args[1].dtype != INTERVAL and _literal(call.args[1])
-        own: tuple[Failure, ...] = (
-            () if zero else (Failure((b.cast(BIGINT) if call.args[1].dtype == INTERVAL else b) == 0, _ZERO),)
-        )
-        own = guarded(a.is_not_null(), own)
+        divisor = call.args[1]
+        own: tuple[Failure, ...] = ()
+        if not (isinstance(divisor, Literal) and divisor.value):
+            zero = (b.cast(BIGINT) if divisor.dtype == INTERVAL else b) == 0
+            own = guarded(a.is_not_null(), (Failure(zero, _ZERO),))
         return Compiled(made.value, inherited((parts[1], parts[0])) + own + made.failures)
 
     return kernel
@@ -257,7 +257,7 @@ def _divisor_first(compute: Callable[..., Compiled]) -> Kernel:
 
 def _quotient(call: Call, a: pl.Expr, b: pl.Expr) -> Compiled:
     if call.dtype == DOUBLE:
-        return Compiled(a / b if columns(call.args[1]) else divided(a, b))
+        return Compiled(divided(a, b))
     micros = a.cast(BIGINT)
     if call.args[1].dtype == DOUBLE:
         return _rounded_interval(call, divided(micros.cast(DOUBLE), b))
@@ -280,17 +280,9 @@ def _div(call: Call, a: pl.Expr, b: pl.Expr) -> Compiled:
 def remainder(dtype: pl.DataType, a: pl.Expr, b: pl.Expr) -> pl.Expr:
     """A % b with the sign of a, as in Java; NULL for integers where b is 0."""
     if not is_integral(dtype):
-        return pl.map_batches((a, b), _fmod, return_dtype=dtype, is_elementwise=True)
+        return elementwise(np.fmod, dtype, a, b)  # exact, as Java's; Polars' a - b * floor(a / b) is not
     made = a % b
     return pl.when((made != 0) & ((made < 0) ^ (a < 0))).then(made - b).otherwise(made)
-
-
-def _fmod(columns: Sequence[pl.Series]) -> pl.Series:
-    # NumPy's is exact, as Java's; Polars' a - b * floor(a / b) is not.
-    a, b = columns
-    with np.errstate(invalid="ignore"):
-        made = pl.Series(a.name, np.fmod(a.fill_null(1).to_numpy(), b.fill_null(1).to_numpy()), dtype=a.dtype)
-    return made.zip_with(a.is_not_null() & b.is_not_null(), pl.Series([None], dtype=a.dtype))
 
 
 def _remainder(call: Call, a: pl.Expr, b: pl.Expr) -> Compiled:

@@ -13,8 +13,9 @@ import polars as pl
 
 from jupyter_stream.core.schema import INTERVAL, TIMESTAMP, type_name
 from jupyter_stream.functions import calendar, types
+from jupyter_stream.functions.elementwise import divided
 from jupyter_stream.functions.expression import Call, Expr, Literal
-from jupyter_stream.functions.function import BadArguments, Compiled, Failure, Function, divided, strict
+from jupyter_stream.functions.function import BadArguments, Compiled, Failure, Function, strict
 from jupyter_stream.functions.types import (
     BIGINT,
     BINARY,

@@ -23,7 +23,7 @@ _SHOWN: Final = {
 _ONE: Final = "([0-9]{1,2})"
 _TWO: Final = "([0-9]{2})"
 _READ: Final = {
-    "yyyy": "([0-9]{4})", "MMM": f"({'|'.join(_MONTHS)})", "MM": _TWO, "M": _ONE, "dd": _TWO, "d": _ONE,
+    "yyyy": "(-?[0-9]{4})", "MMM": f"({'|'.join(_MONTHS)})", "MM": _TWO, "M": _ONE, "dd": _TWO, "d": _ONE,
     "HH": _TWO, "H": _ONE, "hh": _TWO, "h": _ONE, "mm": _TWO, "m": _ONE, "ss": _TWO, "s": _ONE,
     "SSS": "([0-9]{3})", "SSSSSS": "([0-9]{6})", "a": "(AM|PM|am|pm)", "XXX": "(Z|[+-][0-9]{2}:[0-9]{2})",
 }  # fmt: skip

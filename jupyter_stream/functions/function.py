@@ -133,11 +133,6 @@ def eager(compute: Callable[..., pl.Expr | Compiled]) -> Kernel:
     return kernel
 
 
-def divided(a: pl.Expr, b: pl.Expr | float) -> pl.Expr:
-    """A / b as IEEE 754 has it. By a constant, Polars multiplies with the reciprocal, which may differ in the last bit."""
-    return a / pl.when(a.is_not_null()).then(b)
-
-
 def names_of(types: Sequence[pl.DataType]) -> str:
     """Types for a message: `BIGINT and STRING`."""
     shown = [type_name(t) for t in types]

@@ -6,7 +6,7 @@ Transcendental functions come from the platform's library and may differ from Sp
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -15,8 +15,9 @@ import polars as pl
 from jupyter_stream.core.schema import type_name
 from jupyter_stream.functions.binding import admit, constant, count, numeric, takes, together
 from jupyter_stream.functions.casts import cast, outside, saturated
+from jupyter_stream.functions.elementwise import divided, elementwise
 from jupyter_stream.functions.expression import Call, Expr, Literal
-from jupyter_stream.functions.function import BadArguments, Bind, Compiled, Failure, Function, Kernel, divided, strict
+from jupyter_stream.functions.function import BadArguments, Bind, Compiled, Failure, Function, Kernel, strict
 from jupyter_stream.functions.types import BIGINT, DOUBLE, FLOAT, INT, RANGES, STRING, VOID, is_integral
 
 
@@ -33,17 +34,9 @@ def _double(
     return Function(name, f"{name}(number) -> DOUBLE", description, example, bind, strict(kernel), name + "({0})")
 
 
-def _by_numpy(name: str, dtype: pl.DataType, compute: Callable[..., Any]) -> Kernel:
+def _by_numpy(dtype: pl.DataType, compute: Callable[..., Any]) -> Kernel:
     """A kernel of a NumPy function of one or two arrays, NULL where an argument is."""
-
-    def apply(columns: Sequence[pl.Series]) -> pl.Series:
-        arrays = [c.fill_null(1).to_numpy() for c in columns]
-        valid = np.logical_and.reduce(np.broadcast_arrays(*(c.is_not_null().to_numpy() for c in columns)))
-        with np.errstate(all="ignore"):
-            made = pl.Series(name, compute(*arrays), dtype=dtype)
-        return made if valid.all() else made.zip_with(pl.Series(valid), pl.Series([None], dtype=dtype))
-
-    return strict(lambda call, *values: pl.map_batches(values, apply, return_dtype=dtype, is_elementwise=True))
+    return strict(lambda call, *values: elementwise(compute, dtype, *values))
 
 
 def _alias(name: str, of: Function) -> Function:
@@ -72,7 +65,9 @@ def _whole(call: Call, value: pl.Expr) -> pl.Expr | Compiled:
     if call.args[0].dtype == BIGINT:
         return value
     made = value.ceil() if call.function == "ceil" else value.floor()
-    return Compiled(saturated(made), (Failure(outside(made), f"BIGINT overflow in {call.function}"),))
+    return Compiled(
+        saturated(made), (Failure(outside(made) | (made == 2.0**63), f"BIGINT overflow in {call.function}"),)
+    )
 
 
 def _bind_round(name: str) -> Bind:
@@ -179,7 +174,7 @@ def _shift(left: bool) -> Kernel:
         bits, kind = (64, np.int64) if call.dtype == BIGINT else (32, np.int32)
         operate = np.left_shift if left else np.right_shift
         # Java takes the distance modulo the width.
-        return _by_numpy("shift", call.dtype, lambda a, n: operate(a, n.astype(kind) & kind(bits - 1)))(call, parts)
+        return _by_numpy(call.dtype, lambda a, n: operate(a, n.astype(kind) & kind(bits - 1)))(call, parts)
 
     return kernel
 
@@ -187,7 +182,7 @@ def _shift(left: bool) -> Kernel:
 _LN: Final = _double("ln", "Natural logarithm; NULL from 0 down.", "ln(1) = 0.0", lambda x: x.log(), 0)
 _POW: Final = Function(
     "pow", "pow(a, b) -> DOUBLE", "a to the power of b.", "pow(2, 10) = 1024.0",
-    takes("pow", DOUBLE, DOUBLE, result=DOUBLE), _by_numpy("pow", DOUBLE, _pow), "pow({0}, {1})",
+    takes("pow", DOUBLE, DOUBLE, result=DOUBLE), _by_numpy(DOUBLE, _pow), "pow({0}, {1})",
 )  # fmt: skip
 _SIGN: Final = _double(
     "sign", "-1, 0 or 1.", "sign(-5) = -1.0", lambda x: pl.when(x.is_nan()).then(x).otherwise(x.sign())
@@ -222,7 +217,7 @@ FUNCTIONS: Final = (
     _double("exp", "e to the power of the number.", "exp(0) = 1.0", lambda x: x.exp()),
     Function(
         "expm1", "expm1(number) -> DOUBLE", "exp(x) - 1, exact near 0.", "expm1(0) = 0.0",
-        takes("expm1", DOUBLE, result=DOUBLE), _by_numpy("expm1", DOUBLE, np.expm1), "expm1({0})",
+        takes("expm1", DOUBLE, result=DOUBLE), _by_numpy(DOUBLE, np.expm1), "expm1({0})",
     ),
     _LN,
     Function(
@@ -242,7 +237,7 @@ FUNCTIONS: Final = (
     _double("atan", "Inverse tangent.", "atan(0) = 0.0", lambda x: x.arctan()),
     Function(
         "atan2", "atan2(y, x) -> DOUBLE", "Angle of the point (x, y).", "atan2(0, 1) = 0.0",
-        takes("atan2", DOUBLE, DOUBLE, result=DOUBLE), _by_numpy("atan2", DOUBLE, _atan2), "atan2({0}, {1})",
+        takes("atan2", DOUBLE, DOUBLE, result=DOUBLE), _by_numpy(DOUBLE, _atan2), "atan2({0}, {1})",
     ),
     _double("sinh", "Hyperbolic sine.", "sinh(0) = 0.0", lambda x: x.sinh()),
     _double("cosh", "Hyperbolic cosine.", "cosh(0) = 1.0", lambda x: x.cosh()),
@@ -251,7 +246,7 @@ FUNCTIONS: Final = (
     _double("radians", "Degrees in radians.", "radians(180) = 3.141592653589793", lambda x: x.radians()),
     Function(
         "hypot", "hypot(a, b) -> DOUBLE", "sqrt(a * a + b * b).", "hypot(3, 4) = 5.0",
-        takes("hypot", DOUBLE, DOUBLE, result=DOUBLE), _by_numpy("hypot", DOUBLE, np.hypot), "hypot({0}, {1})",
+        takes("hypot", DOUBLE, DOUBLE, result=DOUBLE), _by_numpy(DOUBLE, np.hypot), "hypot({0}, {1})",
     ),
     _constant("pi", math.pi, "The number pi."),
     _constant("e", math.e, "Euler's number."),

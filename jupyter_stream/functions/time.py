@@ -14,6 +14,7 @@ from jupyter_stream.core.schema import TIMESTAMP, type_name
 from jupyter_stream.functions import calendar, formats
 from jupyter_stream.functions.binding import admit, argument, constant, count, takes
 from jupyter_stream.functions.casts import cast, saturated
+from jupyter_stream.functions.elementwise import divided
 from jupyter_stream.functions.expression import Call, Expr, Literal
 from jupyter_stream.functions.function import (
     BadArguments,
@@ -23,7 +24,6 @@ from jupyter_stream.functions.function import (
     Function,
     Kernel,
     Spark,
-    divided,
     strict,
 )
 from jupyter_stream.functions.types import BIGINT, DATE, DOUBLE, INT, RANGES, STRING, VOID, implicitly, is_integral
@@ -176,12 +176,13 @@ def _make_date(call: Call, year: pl.Expr, month: pl.Expr, day: pl.Expr) -> Compi
 
 def _make_timestamp(call: Call, *parts: pl.Expr) -> Compiled:
     year, month, day, hour, minute, second = parts
+    second = pl.when(second.is_finite()).then(second)  # as DECIMAL, which Spark makes of it, infinity and NaN are NULL
     micros = (second * 1e6).round(0, mode="half_away_from_zero").cast(BIGINT, strict=False)
     clock = hour.is_between(0, 23) & minute.is_between(0, 59) & micros.is_between(0, 60 * calendar.SECOND)
     seconds = hour.cast(BIGINT) * 3600 + minute.cast(BIGINT) * 60 + micros // calendar.SECOND
     days = calendar.days_from_civil(year, month, day)
     made = pl.when(clock).then(calendar.make_timestamp(days, seconds, micros % calendar.SECOND))
-    given = pl.all_horizontal(p.is_not_null() for p in parts)
+    given = pl.all_horizontal(p.is_not_null() for p in (*parts[:5], second))
     return Compiled(made, (Failure(made.is_null() & given, "there is no such time"),))
 
 
@@ -298,8 +299,8 @@ _BY_NAME: Final = {f.name: f for f in (*_DATE_FIELDS, *_CLOCK_FIELDS)}
 _EXTRACTED: Final = {
     **{name: name for name in ("year", "quarter", "month", "day", "hour", "minute", "dayofweek")},
     **{name + "s": name for name in ("year", "month", "day", "hour", "minute")},
-    "week": "weekofyear", "weeks": "weekofyear", "w": "weekofyear", "doy": "dayofyear", "dow": "dayofweek", "y": "year", "yr": "year",
-    "qtr": "quarter", "mon": "month", "d": "day", "h": "hour", "min": "minute", "m": "minute",
+    "week": "weekofyear", "weeks": "weekofyear", "w": "weekofyear", "doy": "dayofyear", "dow": "dayofweek",
+    "y": "year", "yr": "year", "qtr": "quarter", "mon": "month", "d": "day", "h": "hour", "min": "minute", "m": "minute",
 }  # fmt: skip
 
 

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
- 
 
 from jupyter_stream.core.schema import INTERVAL, TIMESTAMP
-from jupyter_stream.functions import Call, Expr, Literal, compile_kernel, names, resolve, to_spark_sql
-from jupyter_stream.functions.expression import Column, columns, substitute, walk
-from jupyter_stream.functions.types import spark_name
+from jupyter_stream.functions import Call, Expr, Literal, compile_kernel, names, to_spark_sql
+from jupyter_stream.functions.expression import columns, substitute, walk
 from tests.functions.cases import all_cases
 from tests.functions.edge_rows import frame
 
 ROWS = frame()
 CASES = all_cases()
 
-LAST_BIT = {"exp", "ln", "log", "log10", "log2", "log1p", "expm1", "pow", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh",
+LAST_BIT = {"exp", "ln", "log", "log10", "log2", "log1p", "expm1", "pow", "cbrt", "sin", "cos", "tan", "asin", "acos",
+    "atan", "atan2", "sinh", "cosh", "tanh",
             "degrees", "radians", "hypot", "cot", "asinh", "acosh", "atanh"}  # fmt: skip
 """Functions of the platform's mathematical library, which may differ in the last bits from Java's."""
 
@@ -41,12 +42,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",  # a thousand expressions are quicker interpreted than compiled
         "spark.sql.warehouse.dir": str(home),
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # the run is too short for the second compiler
     }
     builder = SparkSession.builder.master("local[1]").appName("functions")
     for key, value in settings.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
+    logging.getLogger("SQLQueryContextLogger").disabled = True
     yield session
     session.stop()
     os.chdir(before)
@@ -59,7 +62,11 @@ def kernel(cases: list[Expr]) -> pl.DataFrame:
         compiled = compile_kernel(case)
         failed = pl.any_horizontal(*(f.condition for f in compiled.failures)) if compiled.failures else pl.lit(False)
         try:
-            made += ROWS.with_columns(compiled.value.alias(f"value{i}"), failed.alias(f"failed{i}")).select(f"value{i}", f"failed{i}").get_columns()
+            made += (
+                ROWS.with_columns(compiled.value.alias(f"value{i}"), failed.alias(f"failed{i}"))
+                .select(f"value{i}", f"failed{i}")
+                .get_columns()
+            )
         except BaseException as error:
             raise AssertionError(f"the kernel raises for {to_spark_sql(case)}") from error
     return pl.DataFrame(made)
@@ -73,7 +80,9 @@ def in_spark(spark: Any, ours: pl.DataFrame, cases: list[Expr], numbers: list[in
     return pl.from_arrow(made.toArrow())  # type: ignore[return-value]
 
 
-def search(spark: Any, ours: pl.DataFrame, cases: list[Expr], numbers: list[int]) -> tuple[dict[int, pl.Series], dict[int, str]]:
+def search(
+    spark: Any, ours: pl.DataFrame, cases: list[Expr], numbers: list[int]
+) -> tuple[dict[int, pl.Series], dict[int, str]]:
     """Spark's values, and the message of each case that it can't compute: found by halving."""
     try:
         made = in_spark(spark, ours, cases, numbers)
@@ -112,7 +121,12 @@ def differences(case: Expr, ours: pl.Series, failed: pl.Series, theirs: pl.Serie
         found.append(f"types: {ours.dtype}, {theirs.dtype}, {case.dtype}")
     for i, (a, f, b) in enumerate(zip(ours.to_list(), failed.to_list(), theirs.to_list(), strict=True)):
         if not f and not same(a, b, loose):
-            row = {n: ROWS.get_column(n).to_list()[i] if ROWS.schema[n] not in (TIMESTAMP, INTERVAL) else ROWS.get_column(n).to_physical()[i] for n in sorted(columns(case))}
+            row = {
+                n: ROWS.get_column(n).to_list()[i]
+                if ROWS.schema[n] not in (TIMESTAMP, INTERVAL)
+                else ROWS.get_column(n).to_physical()[i]
+                for n in sorted(columns(case))
+            }
             found.append(f"{row}: kernel {a!r}, Spark {b!r}")
     return found
 
@@ -133,31 +147,38 @@ def test_values_are_those_of_spark(spark: Any) -> None:
         values, errors = search(spark, ours, CASES, numbers)
         report += [f"{to_spark_sql(CASES[i])}: Spark fails where the kernel doesn't: {e}" for i, e in errors.items()]
         for i, theirs in values.items():
-            found = differences(CASES[i], physical(ours.get_column(f"value{i}")), ours.get_column(f"failed{i}"), physical(theirs))
+            found = differences(
+                CASES[i], physical(ours.get_column(f"value{i}")), ours.get_column(f"failed{i}"), physical(theirs)
+            )
             if found:
                 report.append(f"{to_spark_sql(CASES[i])}: {len(found)} rows, such as " + "; ".join(found[:4]))
     assert not report, f"{len(report)} of {len(CASES)}\n" + "\n".join(report)
 
 
+FAILURES = ("OVERFLOW", "BY_ZERO", "CAST_INVALID_INPUT", "CANNOT_PARSE", "INVALID", "OUT_OF_BOUNDS", "overflow",
+    "out of range for input",
+            "infinite or NaN")  # fmt: skip
+"""What Spark calls the failures of rows."""
+
+
 def test_rows_that_fail_here_fail_on_spark(spark: Any) -> None:
     ours = kernel(CASES)
+    seen: Counter[str] = Counter()
     report = []
     for i, case in enumerate(CASES):
         rows = ours.get_column(f"failed{i}").arg_true().to_list()
-        for row in rows[:1] + rows[-1:] if len(rows) > 1 else rows:
-            known = {c: Literal(_value(c, row), ROWS.schema[c]) for c in columns(case)}
-            sql = to_spark_sql(substitute(case, dict(known)))
-            try:
-                got = spark.sql(f"SELECT {sql} AS v").collect()[0][0]
-                report.append(f"{to_spark_sql(case)}: {sql} is {got!r} on Spark")
-            except Exception as error:
-                if not any(code in str(error) for code in FAILURES):
-                    report.append(f"{sql}: {str(error)[:200]}")
+        name = case.function if isinstance(case, Call) else ""
+        if not rows or seen[name] == 8:
+            continue
+        seen[name] += 1
+        row = rows[i % len(rows)]
+        known: dict[str, Expr] = {c: Literal(ROWS.get_column(c)[row], ROWS.schema[c]) for c in columns(case)}
+        sql = to_spark_sql(substitute(case, known))
+        try:
+            got = spark.sql(f"SELECT CAST({sql} AS STRING)").collect()[0][0]  # all on the driver: no job is started
+            report.append(f"{to_spark_sql(case)}: {sql} is {got!r} on Spark")
+        except Exception as error:
+            if not any(code in str(error) for code in FAILURES):
+                report.append(f"{sql}: {str(error)[:200]}")
+    assert len(seen) > 15
     assert not report, f"{len(report)}\n" + "\n".join(report)
-
-
-FAILURES = ("OVERFLOW", "DIVIDE_BY_ZERO", "CAST_INVALID_INPUT", "CANNOT_PARSE", "INVALID", "overflow", "OUT_OF_RANGE")
-
-
-def _value(column: str, row: int) -> Any:
-    return ROWS.get_column(column)[row]
