@@ -31,6 +31,7 @@ from jupyter_stream.functions import resolve
 from jupyter_stream.functions.expression import Column, Expr, Literal
 from jupyter_stream.operators.relation_aggregate import RelationAggregate, RelationAggregateConfig
 from jupyter_stream.state import relation as relation_state
+from jupyter_stream.state import relation_columns
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.windows import LifetimeWindow
 
@@ -404,6 +405,35 @@ def test_a_sum_beyond_bigint_takes_the_answer_away_and_says_so() -> None:
     assert changes(messages) == [(1, 1, ("a", big)), (2, -1, ("a", big)), (3, 1, ("a", 2 * big - 5))]
     (failed,) = [m for m in messages if isinstance(m, Failed)]
     assert failed.frame.select("k", TS).rows() == [("a", 2)]
+
+
+@pytest.mark.parametrize("range_", [None, 3])
+@pytest.mark.parametrize("distinct", [False, True])
+def test_sums_of_decimals_are_regrouped_at_each_look(
+    range_: int | None, distinct: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relation_columns, "_EXPANDED", 3)
+    dtype = pl.Decimal(10, 2)
+    total = aggregates.find("sum")
+    assert total is not None
+    types, answer = total.resolve([dtype], distinct)
+    aggregate = GroupAggregate(total, total.form(types, distinct, ()), (0,), None, answer, "total")
+    config = RelationAggregateConfig(
+        LifetimeWindow(range_), (("k", Column("k", pl.String()), pl.String()),), (Column("f", dtype),), (aggregate,)
+    )
+    rows = [
+        Row(t, n, {"k": "ab"[n % 2], "f": f})
+        for n, (t, f) in enumerate(
+            [(1, 0.25), (2, None), (1, 0.25), (2, 1.5), (5, 0.25), (5, 2.0), (6, 0.5), (9, None), (9, 4.0)]
+        )
+    ]
+    op, found = RelationAggregate(config), []
+    for part, until in ((rows[:4], 3), (rows[4:], MAX_TIME)):
+        list(op.on_batch(0, Batch(frame(part).with_columns(pl.col("f").cast(dtype)))))
+        for message in op.on_punctuation(0, Punctuation(until)):
+            if isinstance(message, Batch):
+                found += changes([Batch(message.frame.with_columns(pl.col("total").cast(pl.Float64)))])
+    assert by_instant(found) == by_instant(expected([Call("sum", "f", distinct=distinct)], ("k",), range_, rows))
 
 
 def test_ticks_pass_through() -> None:
