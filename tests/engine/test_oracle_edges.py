@@ -180,8 +180,8 @@ def test_keys_of_every_type_together() -> None:
 
 def test_groups_that_come_and_go_and_come_back() -> None:
     """Slots of groups that ended are used again; an old group must not see what its slot held."""
-    some = [(i // 3 % 5 if i % 7 else None, float(i), i / 2) for i in range(120)]
-    some += [(100 + i, 1.0, 60 + i / 2) for i in range(40)] + [(i % 5, 2.0, 81 + i / 2) for i in range(20)]
+    some = [(i // 3 % 5 if i % 7 else None, float(i), i / 2) for i in range(60)]
+    some += [(100 + i, 1.0, 30 + i / 2) for i in range(20)] + [(i % 5, 2.0, 41 + i / 2) for i in range(10)]
     rows = stream(some, "k INT, x DOUBLE, ts TIMESTAMP")
     every = (*tuple(Aggregate(f, "x") for f in (*NUMERIC, "first", "last")), Aggregate("count", "x", distinct=True))
     for window in (seconds(2, 2), seconds(4, 1), seconds(5, 3), seconds(None, 10)):
