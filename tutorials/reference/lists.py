@@ -11,6 +11,8 @@ from pathlib import Path
 
 from jupyter_stream.aggregates import AGGREGATES
 from jupyter_stream.functions import describe
+from jupyter_stream.magics.commands import COMMANDS
+from jupyter_stream.magics.options import OPTIONS
 from jupyter_stream.sources import SOURCES
 from jupyter_stream.sources.options import GENERAL
 
@@ -55,7 +57,22 @@ def functions() -> str:
     )
 
 
-LISTS = (sources, options, aggregates, functions)
+def cell_options() -> str:
+    """What can stand on a `%%stream` line."""
+    rows = []
+    for o in OPTIONS:
+        names = ", ".join(f"`{name} {o.takes}`" if o.takes else f"`{name}`" for name in (o.long, o.short) if name)
+        choices = f": {', '.join(f'`{c}`' for c in o.choices)}" if o.choices else ""
+        rows.append((names, o.help.replace("%%", "%") + choices))
+    return table(("option", "meaning"), rows)
+
+
+def commands() -> str:
+    """What can follow `%stream`."""
+    return table(("command", "does"), ((f"`%stream {c.name} {c.takes}".rstrip() + "`", c.help) for c in COMMANDS))
+
+
+LISTS = (sources, options, aggregates, functions, cell_options, commands)
 
 
 def literal(text: str) -> str:

@@ -1,0 +1,92 @@
+"""The tutorials as a reader meets them: run from top to bottom in a real kernel, exercises unanswered, then answered."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+TUTORIALS = Path(__file__).parents[2] / "tutorials"
+NOTEBOOKS = sorted(TUTORIALS.glob("[0-9]*.ipynb"))
+FENCE = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def ids(path: Path) -> str:
+    return path.stem
+
+
+def read(path: Path) -> NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def run(notebook: NotebookNode) -> NotebookNode:
+    """Run all cells; the first error raises CellExecutionError, which shows the cell."""
+    client = NotebookClient(
+        notebook, timeout=240, kernel_name="python3", resources={"metadata": {"path": str(TUTORIALS)}}
+    )
+    return client.execute()
+
+
+def tagged(notebook: NotebookNode, tag: str) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if tag in cell.metadata.get("tags", [])]
+
+
+def text(cell: NotebookNode) -> str:
+    """What a cell printed and returned, as text."""
+    parts = [
+        output.get("text", "") + output.get("data", {}).get("text/plain", "") for output in cell.get("outputs", [])
+    ]
+    return "\n".join(parts)
+
+
+def solutions(notebook: NotebookNode) -> list[str]:
+    (cell,) = (cell for cell in notebook.cells if "<summary><b>Solutions</b></summary>" in cell.source)
+    return FENCE.findall(cell.source)
+
+
+def test_there_are_notebooks():
+    assert NOTEBOOKS
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=ids)
+def test_notebook_is_stored_without_outputs(path: Path):
+    for cell in read(path).cells:
+        if cell.cell_type == "code":
+            assert not cell.outputs and cell.execution_count is None
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=ids)
+def test_every_picture_and_page_a_notebook_points_to_exists(path: Path):
+    for cell in read(path).cells:
+        if cell.cell_type == "markdown":
+            for target in re.findall(r"\]\(([^)#:]+)\)", cell.source):
+                assert (TUTORIALS / target).exists(), target
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=ids)
+def test_notebook_runs_from_top_to_bottom(path: Path):
+    notebook = run(read(path))
+    magic = [
+        c for c in notebook.cells if c.cell_type == "code" and re.match(r"%%stream \w+(?!.*--chart none)", c.source)
+    ]
+    assert magic
+    for cell in magic:
+        kinds = {kind for output in cell.outputs for kind in output.get("data", {})}
+        assert "application/vnd.jupyter.widget-view+json" in kinds, f"no live view under: {cell.source}"
+    for cell in tagged(notebook, "check"):
+        assert "Right" not in text(cell), "an exercise nobody answered is not right"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=ids)
+def test_solutions_pass_the_checks_of_their_exercises(path: Path):
+    notebook = read(path)
+    answers, exercises = solutions(notebook), tagged(notebook, "exercise")
+    assert len(answers) == len(exercises)
+    for cell, answer in zip(exercises, answers, strict=True):
+        cell.source = answer
+    for cell in notebook.cells:  # nobody watches: replays need no pace
+        cell.source = re.sub(r"WITH \(rate = 'event time x\d+'\)", "", cell.source)
+    for cell in tagged(run(notebook), "check"):
+        assert "Right" in text(cell), text(cell)
