@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from jupyter_stream.magics import output
-
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show, show_duration
 from jupyter_stream.errors import QueryError
+from jupyter_stream.magics import output
 from jupyter_stream.views.options import refuse
 
 if TYPE_CHECKING:

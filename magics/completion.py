@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.core.completer import SimpleCompletion, context_matcher
+
 from jupyter_stream.magics.commands import COMMANDS
 from jupyter_stream.magics.options import OPTIONS
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
-from jupyter_stream.magics import commands, options, output, results
 
 from jupyter_stream.errors import QueryError, StreamError
+from jupyter_stream.magics import commands, options, output, results
 
 if TYPE_CHECKING:
     from jupyter_stream.session import Session
