@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -17,9 +18,11 @@ from jupyter_stream.operators.meld import Meld
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.project import Project as ProjectOperator
 from jupyter_stream.operators.protocol import Operator
+from jupyter_stream.operators.relation_aggregate import RelationAggregate, RelationAggregateConfig, progressing
 from jupyter_stream.operators.retime import Retime
 from jupyter_stream.operators.ticker import Ticker
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
+from jupyter_stream.operators.witness import Witness
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Query, Scan, Union
 from jupyter_stream.state.groups import GroupAggregate
@@ -87,22 +90,23 @@ def everything_is_final(punctuation: int) -> int:
     return punctuation
 
 
+AtBase = Callable[["Target | None"], "Target | None"]
+"""Puts an operator at the base of FROM, before WHERE: given where rows go from there, says where they go now."""
+
+
 def build(query: Query) -> Graph:
     """Operators for a query. Raises `UnsupportedError` for what can't be run in the kernel."""
     graph = Graph()
-    _Builder(graph, query).visit(query.plan, None, nothing_is_final, _ticks(query))
+    builder = _Builder(graph, query.emit.interval if query.emit.mode == "every" else None)
+    builder.visit(query.plan, None, nothing_is_final, None)
     graph.steps.reverse()
     return graph
 
 
-def _ticks(query: Query) -> int | None:
-    return query.emit.interval if query.emit.mode == "every" else None
-
-
 class _Builder:
-    def __init__(self, graph: Graph, query: Query) -> None:
+    def __init__(self, graph: Graph, ticks: int | None) -> None:
         self._graph = graph
-        self._tick_pending = _ticks(query)
+        self._ticks = ticks  # until the outermost aggregate has been met: it answers them
 
     def _step(self, operator: Operator, target: Target | None) -> Target:
         step = Step(operator, target)
@@ -111,68 +115,70 @@ class _Builder:
             target.step.inputs.append(step)
         return Target(step, 0)
 
-    def visit(self, plan: Plan, target: Target | None, boundary: Boundary, ticks: int | None) -> None:
-        """Add the operators of a plan. `ticks`: the EMIT interval, while no base of FROM to place the ticker at was met."""
+    def visit(self, plan: Plan, target: Target | None, boundary: Boundary, at_base: AtBase | None) -> None:
+        """Add the operators of a plan, outermost first.
+
+        Args:
+            plan: what is to come.
+            target: where its rows go.
+            boundary: from which time on rows miss no final answer of what is above.
+            at_base: what the aggregate above wants at the base of its FROM.
+        """
         match plan:
             case Filter():
-                self.visit(plan.input, self._step(FilterOperator(plan.predicate), target), boundary, ticks)
+                self.visit(plan.input, self._step(FilterOperator(plan.predicate), target), boundary, at_base)
             case Project():
-                self.visit(plan.input, self._step(ProjectOperator(plan.items), target), boundary, ticks)
+                self.visit(plan.input, self._step(ProjectOperator(plan.items), target), boundary, at_base)
             case Derived():
-                self.visit(plan.input, self._step(Named(plan.name), target), boundary, ticks)
+                self.visit(plan.input, self._step(Named(plan.name), target), boundary, at_base)
             case Union():
-                at = self._ticker(target, ticks)
-                meld = self._step(Meld(len(plan.parts), plan.schema.names), at)
+                meld = self._step(Meld(len(plan.parts), plan.schema.names), at_base(target) if at_base else target)
                 for port, part in enumerate(plan.parts):
                     self.visit(part, Target(meld.step, port), boundary, None)
             case Scan():
-                at = self._ticker(target, ticks)
+                at = at_base(target) if at_base else target
                 entry = Entry(plan.stream, at, boundary)
                 self._graph.entries.append(entry)
                 if at is not None:
                     at.step.inputs.append(entry)
-            case Aggregate(window=TimeWindow()):
-                self._window_aggregate(plan, target, ticks)
-            case Aggregate(window=LifetimeWindow()):
-                self._relation_aggregate(plan, target)
+            case Aggregate():
+                self._aggregate(plan, at_base(target) if at_base else target)
             case _:
                 raise UnsupportedError(f"{type(plan).__name__} can't be run in the kernel yet")
 
-    def _ticker(self, target: Target | None, ticks: int | None) -> Target | None:
-        return target if ticks is None else self._step(Ticker(ticks), target)
-
-    def _window_aggregate(self, plan: Aggregate, target: Target | None, ticks: int | None) -> None:
-        assert isinstance(plan.window, TimeWindow)
-        outermost = self._tick_pending is not None
-        self._tick_pending = None
-        below = ticks
-        if not outermost and ticks is not None:
-            # an aggregate of an aggregate: the inner one's final rows are this stream
-            target, below = self._ticker(target, ticks), None
-        inputs, calls = _inputs(plan)
-        operator = WindowAggregate(
-            WindowAggregateConfig(
-                plan.window, _keys(plan), inputs, calls, integer_time=_integer_time(plan), provisional=outermost
-            )
-        )
+    def _aggregate(self, plan: Aggregate, target: Target | None) -> None:
+        ticks, self._ticks = self._ticks, None
+        operator: WindowAggregate | RelationAggregate
+        at_base: AtBase | None = None
+        if isinstance(plan.window, TimeWindow):
+            operator = _window_aggregate(plan, plan.window, ticks is not None)
+            boundary: Boundary = operator.boundary
+            if ticks is not None:
+                interval = ticks
+                at_base = lambda t: self._step(Ticker(interval), t)  # noqa: E731  # a def here would read no better
+        elif isinstance(plan.window, LifetimeWindow):
+            operator = _relation_aggregate(plan, plan.window)
+            boundary = everything_is_final
+            saw = operator.saw
+            at_base = lambda t: self._step(Witness(saw), t)  # noqa: E731  # as above
+        else:
+            raise UnsupportedError(f"{plan.window} can't be run in the kernel yet")
         at = self._step(operator, target)
-        boundary: Boundary = operator.boundary
         if plan.window.on is not None:
             at = self._step(Retime(plan.window.on), at)
             boundary = nothing_is_final
-        self.visit(plan.input, at, boundary, below)
+        self.visit(plan.input, at, boundary, at_base)
 
-    def _relation_aggregate(self, plan: Aggregate, target: Target | None) -> None:
-        assert isinstance(plan.window, LifetimeWindow)
-        from jupyter_stream.operators.relation_aggregate import RelationAggregate, RelationAggregateConfig
 
-        inputs, calls = _inputs(plan)
-        at = self._step(RelationAggregate(RelationAggregateConfig(plan.window, _keys(plan), inputs, calls)), target)
-        boundary: Boundary = everything_is_final
-        if plan.window.on is not None:
-            at = self._step(Retime(plan.window.on), at)
-            boundary = nothing_is_final
-        self.visit(plan.input, at, boundary, None)
+def _window_aggregate(plan: Aggregate, window: TimeWindow, provisional: bool) -> WindowAggregate:
+    inputs, calls = _inputs(plan)
+    return WindowAggregate(WindowAggregateConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional))
+
+
+def _relation_aggregate(plan: Aggregate, window: LifetimeWindow) -> RelationAggregate:
+    inputs, calls = _inputs(plan)
+    time = frozenset({window.on}) if window.on is not None else progressing(plan.input)
+    return RelationAggregate(RelationAggregateConfig(window, _keys(plan), inputs, calls, time))
 
 
 def _keys(plan: Aggregate) -> tuple[tuple[str, Expr, pl.DataType], ...]:
@@ -199,7 +205,7 @@ def _inputs(plan: Aggregate) -> tuple[tuple[Expr, ...], tuple[GroupAggregate, ..
     return tuple(inputs), tuple(calls)
 
 
-def _integer_time(plan: Plan) -> bool:
+def integer_time(plan: Plan) -> bool:
     """Whether the progressing attribute below is an integer."""
     match plan:
         case Aggregate(window=window) if window.on is not None:
@@ -209,5 +215,5 @@ def _integer_time(plan: Plan) -> bool:
             field = stream.schema.find(stream.time.column or "")
             return field is not None and field.dtype.is_integer()
         case Union(parts=parts):
-            return _integer_time(parts[0])
-    return _integer_time(plan.inputs[0])
+            return integer_time(parts[0])
+    return integer_time(plan.inputs[0])

@@ -17,7 +17,7 @@ from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import Batch, Failed, Message, Missed, Punctuation, Tick
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.engine.build import Entry, Graph, Target, build
+from jupyter_stream.engine.build import Entry, Graph, Target, build, integer_time
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.relation import Relation
 from jupyter_stream.engine.results import Results
@@ -49,7 +49,7 @@ class Pipeline:
         self.graph: Graph = build(query)
         self.feeds: dict[Feed, list[Entry]] = {}
         schema = query.plan.schema
-        self.relation = Relation(schema, keep) if query.relation else None
+        self.relation = Relation(schema, keep, integer_time(query.plan)) if query.relation else None
         self.results = self.relation or Results(schema, keep, query.emit.mode != "final")
         self.listeners: list[Callable[[pl.DataFrame], None]] = []
         self.state: State = "waiting"

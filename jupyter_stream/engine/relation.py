@@ -17,11 +17,13 @@ class Relation:
     Args:
         schema: the columns users get.
         keep: change rows kept.
+        integer_time: whether times are integers rather than timestamps.
     """
 
     provisional = False
 
-    def __init__(self, schema: Schema, keep: int) -> None:
+    def __init__(self, schema: Schema, keep: int, integer_time: bool = False) -> None:
+        self._time: pl.DataType = pl.Int64() if integer_time else TIMESTAMP
         self._columns = list(schema.names)
         self._empty = schema.empty()
         self._keep = keep
@@ -38,7 +40,7 @@ class Relation:
     def change(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Rows that enter (`$sign` +1) or leave (-1) at `$ts`. Returns them as `changes()` shows them."""
         shown = frame.select(
-            *self._columns, pl.col(SIGN).cast(pl.Int8).alias("op"), pl.col(TS).cast(TIMESTAMP).alias("at")
+            *self._columns, pl.col(SIGN).cast(pl.Int8).alias("op"), pl.col(TS).cast(self._time).alias("at")
         )
         with self._lock:
             self.version += 1
@@ -85,7 +87,7 @@ class Relation:
             log = list(self._log)
         if log:
             return pl.concat(log)
-        return self._empty.with_columns(pl.lit(None, pl.Int8).alias("op"), pl.lit(None, TIMESTAMP).alias("at"))
+        return self._empty.clear().with_columns(pl.lit(None, pl.Int8).alias("op"), pl.lit(None, self._time).alias("at"))
 
     def tail(self, last: int) -> tuple[pl.DataFrame, pl.Series]:
         """The state, at most `last` rows of it; all final."""
