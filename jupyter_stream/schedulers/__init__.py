@@ -6,7 +6,10 @@ from jupyter_stream.schedulers.round_robin import RoundRobin
 
 __all__ = ["SCHEDULERS", "Input", "LeastProgress", "RoundRobin", "Scheduler", "find"]
 
-SCHEDULERS: tuple[type[Scheduler], ...] = (RoundRobin, LeastProgress)
+SCHEDULERS: tuple[type[Scheduler], ...] = (
+    RoundRobin,
+    LeastProgress,
+)
 
 
 def find(name: str) -> type[Scheduler] | None:

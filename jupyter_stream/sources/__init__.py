@@ -15,7 +15,13 @@ from jupyter_stream.sources.protocol import BATCH_ROWS, REJECTED, Chunk, Connect
 from jupyter_stream.sources.python import PYTHON
 from jupyter_stream.sources.system import SYSTEM
 
-SOURCES: tuple[Connector, ...] = (FRAME, FILE, PYTHON, GENERATE, SYSTEM)
+SOURCES: tuple[Connector, ...] = (
+    FRAME,
+    FILE,
+    PYTHON,
+    GENERATE,
+    SYSTEM,
+)
 """Every connector there is."""
 
 __all__ = [

@@ -32,7 +32,15 @@ class Chart(Protocol):
         """The chart of a snapshot that has at least one row."""
 
 
-KINDS: Final[tuple[Chart, ...]] = (Line(), Bar(), Area(), Scatter(), Heatmap(), TableChart(), Number())
+KINDS: Final[tuple[Chart, ...]] = (
+    Line(),
+    Bar(),
+    Area(),
+    Scatter(),
+    Heatmap(),
+    TableChart(),
+    Number(),
+)
 """Their names are also in `options.CHARTS`; a test holds the two together."""
 
 
