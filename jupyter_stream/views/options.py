@@ -9,7 +9,17 @@ from typing import Final
 from jupyter_stream.core.time import parse_duration
 from jupyter_stream.errors import QueryError
 
-CHARTS: Final = ("auto", "line", "bar", "area", "scatter", "heatmap", "table", "number", "none")
+CHARTS: Final = (
+    "auto",
+    "line",
+    "bar",
+    "area",
+    "scatter",
+    "heatmap",
+    "table",
+    "number",
+    "none",
+)
 """What `--chart` takes: `auto`, the names in `chart.KINDS`, `none`. Here, not there: the kinds import Bokeh, which is slow."""
 MOST_ROWS: Final = 5_000
 """Rows a view ever draws. More points than pixels say nothing, and every row is sent to every open page."""
