@@ -6,7 +6,6 @@ import datetime as dt
 from collections.abc import Iterable
 
 import polars as pl
-from sqlglot import exp
 
 from jupyter_stream import aggregates, functions
 from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START
@@ -15,10 +14,10 @@ from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.functions import Call, Column, Expr, Literal
 from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.bind_window import bind_window
-from jupyter_stream.language.nodes import Windowed, span_of
+from jupyter_stream.language.nodes import ColumnRef, FunctionCall, Node, Star, walk
 from jupyter_stream.language.scope import WINDOW_TIME, Scope, slides
-from jupyter_stream.language.source_text import SourceText, Span
-from jupyter_stream.language.syntax import Name, WindowClause
+from jupyter_stream.language.source_text import Name, SourceText, Span
+from jupyter_stream.language.syntax import WindowClause
 from jupyter_stream.plan.logical import AggregateCall
 from jupyter_stream.windows import LifetimeWindow, Window
 
@@ -66,14 +65,14 @@ class InputNames:
         """The time and the row number."""
         return self.scope.pseudo
 
-    def aggregate(self, node: exp.Expr) -> Expr:
+    def aggregate(self, call: FunctionCall) -> Expr:
         """None may stand here."""
         hint = "Conditions on aggregates belong into HAVING." if self.clause == "WHERE" else None
         if self.clause == "an aggregate":
             hint = "Aggregate in a subquery first: SELECT max(n) FROM (SELECT count(*) AS n FROM ...)."
-        raise self.source.error(f"an aggregate can't stand in {self.clause}", span_of(node) or Span(0, 1), hint)
+        raise self.source.error(f"an aggregate can't stand in {self.clause}", call.span, hint)
 
-    def special(self, node: exp.Expr) -> Expr | None:
+    def special(self, node: Node) -> Expr | None:
         """Nothing means anything else here."""
         return None
 
@@ -93,13 +92,11 @@ class Grouping:
     Args:
         scope: what FROM gives.
         source: the cell.
-        span: the SELECT, for errors without a place.
     """
 
-    def __init__(self, scope: Scope, source: SourceText, span: Span) -> None:
+    def __init__(self, scope: Scope, source: SourceText) -> None:
         self.scope = scope
         self.source = source
-        self.span = span
         self.keys: list[tuple[str, Expr]] = []
         self.calls: list[AggregateCall] = []
         self.aliases: dict[str, Expr] = {}
@@ -109,16 +106,16 @@ class Grouping:
 
     # -- the window, which may stand behind an aggregate instead of in FROM
 
-    def take_window(self, nodes: Iterable[exp.Expr], extra: Iterable[WindowClause] = ()) -> None:
+    def take_window(self, nodes: Iterable[Node], extra: Iterable[WindowClause] = ()) -> None:
         """Find the one window that is written behind aggregates or in GROUP BY, if any is."""
         clauses = list(extra)
         for node in nodes:
-            clauses += [part.clause for part in node.walk() if isinstance(part, Windowed)]
+            clauses += [p.window for p in walk(node) if isinstance(p, FunctionCall) and p.window is not None]
         if not clauses:
             return
         first = clauses[0]
         for other in clauses[1:]:
-            if other.key() != first.key():
+            if other != first:
                 raise self.source.error(
                     "several different windows in one query aren't available in this version",
                     other.span,
@@ -178,61 +175,50 @@ class Grouping:
         """What can be said about the extent, the time and the row number."""
         return (*self.scope.pseudo, *WINDOW_COLUMNS) if self.slides else self.scope.pseudo
 
-    def special(self, node: exp.Expr) -> Expr | None:
+    def special(self, node: Node) -> Expr | None:
         """`window.start` and `window.end` of Spark, and `window_time(window)`."""
         if not self.slides:
             return None
-        if isinstance(node, exp.Column) and node.table.lower() == "window" and node.name.lower() in ("start", "end"):
-            if "window" not in self.scope.qualifiers:
-                return self.window_column(f"window_{node.name.lower()}")
+        if isinstance(node, ColumnRef) and node.qualifier is not None and node.qualifier.text.lower() == "window":
+            if "window" not in self.scope.qualifiers and node.name.text.lower() in ("start", "end"):
+                return self.window_column(f"window_{node.name.text.lower()}")
             return None
-        if isinstance(node, exp.Anonymous) and str(node.this).lower() == "window_time":
+        if isinstance(node, FunctionCall) and node.name.text.lower() == WINDOW_TIME:
             return self.window_column(WINDOW_TIME)
         return None
 
-    def aggregate(self, node: exp.Expr) -> Expr:
+    def aggregate(self, call: FunctionCall) -> Expr:
         """The column of an aggregate's answer; equal calls share one."""
-        where: Expr | None = None
-        inner = node
-        while isinstance(inner, Windowed | exp.Filter | exp.IgnoreNulls):
-            if isinstance(inner, exp.Filter):
-                if where is not None:
-                    raise self._error("FILTER stands twice", inner)
-                where = self._input("FILTER").condition(inner.args["expression"].this, "FILTER")
-            if isinstance(inner, exp.IgnoreNulls):
-                raise self._error("IGNORE NULLS isn't available in this version", inner, kind=UnsupportedError)
-            inner = inner.this
-        if not isinstance(inner, exp.Anonymous):
-            raise self._error("FILTER and windows go with aggregates", node)
-        name = (inner.this.name if isinstance(inner.this, exp.Expr) else str(inner.this)).lower()
+        name = call.name.text.lower()
         function = aggregates.find(name)
         if function is None:
             if name in ("row_number", "rank", "dense_rank", "lag", "lead", "ntile"):
-                raise self._error(f"{name} isn't available in this version", inner, kind=UnsupportedError)
+                raise self._error(f"{name} isn't available in this version", call, kind=UnsupportedError)
             if name in functions.names():
-                raise self._error(f"FILTER and windows go with aggregates, and {name} is none", inner)
-            binder = ExpressionBinder(self.source, self, self.span)
-            return binder.call(name, [], inner)  # it says what is wrong
-        return self._add(function, inner, where)
+                raise self._error(f"FILTER and windows go with aggregates, and {name} is none", call)
+            return ExpressionBinder(self.source, self).call(call.name.text, [], call)  # it says what is wrong
+        if call.ignore_nulls is not None:
+            raise self.source.error(
+                "IGNORE NULLS isn't available in this version", call.ignore_nulls, None, UnsupportedError
+            )
+        where = self._input("FILTER").condition(call.where, "FILTER") if call.where is not None else None
+        return self._add(function, call, where)
 
-    def _add(self, function: aggregates.AggregateFunction, node: exp.Anonymous, where: Expr | None) -> Expr:
-        arguments = list(node.expressions)
-        distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
-        if distinct:
-            arguments = list(arguments[0].expressions)
-        if len(arguments) == 1 and isinstance(arguments[0], exp.Star | exp.Column) and arguments[0].find(exp.Star):
-            if function.name != "count" or distinct:
-                raise self._error("* goes with count only", node, f"Name a column: {function.name}(x).")
+    def _add(self, function: aggregates.AggregateFunction, call: FunctionCall, where: Expr | None) -> Expr:
+        arguments = list(call.args)
+        if len(arguments) == 1 and isinstance(arguments[0], Star):
+            if function.name != "count" or call.distinct:
+                raise self._error("* goes with count only", call, f"Name a column: {function.name}(x).")
             arguments = []
         elif not arguments:
-            raise self._error(f"{function.name} needs an argument", node, f"It is called {function.signature}.")
+            raise self._error(f"{function.name} needs an argument", call, f"It is called {function.signature}.")
         binder = self._input("an aggregate")
         args = [binder.bind(argument) for argument in arguments]
         try:
-            types, dtype = function.resolve(tuple(a.dtype for a in args), distinct)
+            types, dtype = function.resolve(tuple(a.dtype for a in args), call.distinct)
             args = [functions.cast(a, t) for a, t in zip(args, types, strict=True)]
         except (aggregates.BadArguments, functions.BadArguments) as bad:
-            raise self._error(str(bad), node, f"It is called {function.signature}.") from None
+            raise self._error(str(bad), call, f"It is called {function.signature}.") from None
         parameters: tuple[object, ...] = ()
         if function.constant_from is not None:
             rest = list(zip(arguments, args, strict=True))[function.constant_from :]
@@ -240,26 +226,28 @@ class Grouping:
             args = args[: function.constant_from]
         if (
             function.name == "count"
-            and not distinct
+            and not call.distinct
             and args
             and isinstance(args[0], Literal)
             and args[0].value is not None
         ):
             args = []  # count(1) counts rows
-        for call in self.calls:
-            if (call.function, call.args, call.distinct, call.where, call.parameters) == (
+        for known in self.calls:
+            if (known.function, known.args, known.distinct, known.where, known.parameters) == (
                 function.name,
                 tuple(args),
-                distinct,
+                call.distinct,
                 where,
                 parameters,
             ):
-                return Column(call.name, call.dtype)
-        made = AggregateCall(function.name, tuple(args), f"$agg{len(self.calls)}", dtype, distinct, where, parameters)
+                return Column(known.name, known.dtype)
+        made = AggregateCall(
+            function.name, tuple(args), f"$agg{len(self.calls)}", dtype, call.distinct, where, parameters
+        )
         self.calls.append(made)
         return Column(made.name, made.dtype)
 
-    def _parameter(self, function: str, node: exp.Expr, bound: Expr) -> object:
+    def _parameter(self, function: str, node: Node, bound: Expr) -> object:
         value = constant_value(bound)
         if value is _UNKNOWN:
             raise self._error(
@@ -268,11 +256,11 @@ class Grouping:
         return value
 
     def _input(self, clause: str) -> ExpressionBinder:
-        return ExpressionBinder(self.source, InputNames(self.scope, self.source, clause), self.span)
+        return ExpressionBinder(self.source, InputNames(self.scope, self.source, clause))
 
     # -- what may be said about a group
 
-    def bind(self, node: exp.Expr) -> Expr:
+    def bind(self, node: Node) -> Expr:
         """An expression over a group: grouping columns, aggregates, the extent.
 
         Raises:
@@ -280,18 +268,18 @@ class Grouping:
         """
         return self.over_groups(self.bind_input(node), node)
 
-    def bind_input(self, node: exp.Expr) -> Expr:
+    def bind_input(self, node: Node) -> Expr:
         """The same before grouping columns are put in: over columns of FROM, aggregates' answers and the extent."""
         self._places.clear()
-        return ExpressionBinder(self.source, self, self.span).bind(node)
+        return ExpressionBinder(self.source, self).bind(node)
 
-    def condition(self, node: exp.Expr, clause: str) -> Expr:
+    def condition(self, node: Node, clause: str) -> Expr:
         """The same for HAVING."""
         self._places.clear()
-        bound = ExpressionBinder(self.source, self, self.span).condition(node, clause)
+        bound = ExpressionBinder(self.source, self).condition(node, clause)
         return self.over_groups(bound, node)
 
-    def over_groups(self, bound: Expr, node: exp.Expr) -> Expr:
+    def over_groups(self, bound: Expr, node: Node) -> Expr:
         """Put grouping columns in; complain of columns that are left over."""
         for name, key in self.keys:
             if bound == key:
@@ -299,7 +287,7 @@ class Grouping:
         if isinstance(bound, Call):
             return Call(bound.function, tuple(self.over_groups(a, node) for a in bound.args), bound.dtype)
         if isinstance(bound, Column) and not self._is_output(bound.name):
-            raise self._ungrouped(self._places.get(bound.name) or span_of(node) or self.span)
+            raise self._ungrouped(self._places.get(bound.name, node.span))
         return bound
 
     def _ungrouped(self, place: Span) -> QueryError:
@@ -313,10 +301,9 @@ class Grouping:
         return name == TS and self.slides
 
     def _error(
-        self, message: str, node: exp.Expr, hint: str | None = None, kind: type[UnsupportedError] | None = None
-    ) -> Exception:
-        place = span_of(node) or self.span
-        return self.source.error(message, place, hint, kind) if kind else self.source.error(message, place, hint)
+        self, message: str, node: Node, hint: str | None = None, kind: type[QueryError] = QueryError
+    ) -> QueryError:
+        return self.source.error(message, node.span, hint, kind)
 
 
 class _Unknown:

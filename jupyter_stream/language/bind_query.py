@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from sqlglot import exp
+import polars as pl
 
 from jupyter_stream.core.messages import IS_FINAL, TS, WINDOW_END
 from jupyter_stream.core.schema import Field, Schema
@@ -18,13 +18,12 @@ from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, Inp
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_from import bind_from, union_of
 from jupyter_stream.language.durations import parse_duration
-from jupyter_stream.language.nodes import Constant, span_of
+from jupyter_stream.language.nodes import ColumnRef, Constant, FieldOf, FunctionCall, Node, Star
 from jupyter_stream.language.scope import Scope, is_relation, slides, time_of
-from jupyter_stream.language.source_text import SourceText, Span
+from jupyter_stream.language.source_text import Name, SourceText, Span
 from jupyter_stream.language.syntax import (
     Amount,
     CreateStreamAs,
-    Name,
     QueryBody,
     Select,
     SelectBody,
@@ -173,7 +172,7 @@ class _Binder:
         if body.having is not None and not aggregated:
             raise self.source.error(
                 "HAVING needs GROUP BY or an aggregate",
-                span_of(body.having) or body.span,
+                body.having.span,
                 "A condition on rows belongs into WHERE.",
             )
         if body.distinct is not None and not (sliding and not aggregated):
@@ -182,7 +181,7 @@ class _Binder:
             )
         if body.where is not None:
             names = InputNames(scope, self.source, "WHERE")
-            where = ExpressionBinder(self.source, names, body.span).condition(body.where, "WHERE")
+            where = ExpressionBinder(self.source, names).condition(body.where, "WHERE")
             scope = Scope(Filter(scope.plan, where, scope.schema), scope.qualifiers, scope.window)
         if aggregated or body.distinct is not None:
             if is_relation(scope.plan):
@@ -204,7 +203,7 @@ class _Binder:
 
     def _project(self, body: SelectBody, scope: Scope) -> Plan:
         aliases: dict[str, Expr] = {}
-        binder = ExpressionBinder(self.source, InputNames(scope, self.source, "the select list", aliases), body.span)
+        binder = ExpressionBinder(self.source, InputNames(scope, self.source, "the select list", aliases))
         items = _Items(self.source)
         for item in body.items:
             if _is_star(item.expression):
@@ -223,13 +222,17 @@ class _Binder:
 
     def _check_star(self, item: SelectItem, scope: Scope) -> None:
         node = item.expression
-        if isinstance(node, exp.Column) and node.args.get("table") and node.table.lower() not in scope.qualifiers:
-            raise self.source.error(f"{node.table} isn't in FROM", item.span)
+        if (
+            isinstance(node, Star)
+            and node.qualifier is not None
+            and node.qualifier.text.lower() not in scope.qualifiers
+        ):
+            raise self.source.error(f"{node.qualifier.text} isn't in FROM", item.span)
 
     # -- with aggregates
 
     def _aggregate(self, body: SelectBody, scope: Scope) -> Plan:
-        grouping = Grouping(scope, self.source, body.span)
+        grouping = Grouping(scope, self.source)
         group_nodes, window_clauses = self._group_nodes(body, scope)
         nodes = [item.expression for item in body.items]
         grouping.take_window(nodes + ([body.having] if body.having is not None else []), window_clauses)
@@ -275,29 +278,29 @@ class _Binder:
         if not grouping.slides and grouping.window.on is not None:
             raise self._unsupported("ON in a window without SLIDE", body.source.span)
 
-    def _group_nodes(self, body: SelectBody, scope: Scope) -> tuple[list[exp.Expr], list[WindowClause]]:
+    def _group_nodes(self, body: SelectBody, scope: Scope) -> tuple[list[Node], list[WindowClause]]:
         """GROUP BY without what says the window: `window(ts, ...)`, TUMBLE(ts, ...), window_start and window_end."""
-        kept: list[exp.Expr] = []
+        kept: list[Node] = []
         clauses: list[WindowClause] = []
         for node in body.group_by:
             clause = window_call(node, self.source, scope)
             if clause is not None:
                 clauses.append(clause)
                 continue
-            lower = node.name.lower() if isinstance(node, exp.Column) and not node.args.get("table") else ""
+            lower = _plain(node)
             if lower in WINDOW_COLUMNS and scope.find(lower) is None:
                 continue  # in Flink's way: answers are per extent anyway
             kept.append(node)
         return kept, clauses
 
-    def _is_window(self, node: exp.Expr, scope: Scope) -> bool:
-        if isinstance(node, exp.Column) and not node.args.get("table") and node.name.lower() == "window":
+    def _is_window(self, node: Node, scope: Scope) -> bool:
+        if _plain(node) == "window":
             return scope.find("window") is None
-        return isinstance(node, exp.Anonymous) and window_call(node, self.source, scope) is not None
+        return isinstance(node, FunctionCall) and window_call(node, self.source, scope) is not None
 
-    def _keys(self, body: SelectBody, grouping: Grouping, nodes: list[exp.Expr]) -> None:
+    def _keys(self, body: SelectBody, grouping: Grouping, nodes: list[Node]) -> None:
         names = InputNames(grouping.scope, self.source, "GROUP BY")
-        binder = ExpressionBinder(self.source, names, body.span)
+        binder = ExpressionBinder(self.source, names)
         if body.group_all or body.distinct is not None:
             nodes = [i.expression for i in body.items if not holds_aggregate(i.expression)]
             if body.distinct is not None:
@@ -308,7 +311,7 @@ class _Binder:
             if target is not node and holds_aggregate(target):
                 raise self.source.error(
                     "an aggregate can't be a grouping column",
-                    span_of(node) or body.span,
+                    node.span,
                     "Group by columns the aggregate is taken over.",
                 )
             key = binder.bind(target)
@@ -317,30 +320,29 @@ class _Binder:
             if all(key != known for _, known in grouping.keys):
                 grouping.keys.append((f"$key{len(grouping.keys)}", key))
 
-    def _about_extent(self, node: exp.Expr, grouping: Grouping) -> bool:
-        if not isinstance(node, exp.Column) or node.args.get("table"):
-            return False
-        lower = node.name.lower()
+    def _about_extent(self, node: Node, grouping: Grouping) -> bool:
+        lower = _plain(node)
         return grouping.slides and lower in (*WINDOW_COLUMNS, "window") and grouping.scope.find(lower) is None
 
-    def _stars_out(self, nodes: list[exp.Expr], scope: Scope) -> list[exp.Expr]:
+    def _stars_out(self, nodes: list[Node], scope: Scope) -> list[Node]:
         for node in nodes:
             if _is_star(node):
-                raise self._unsupported("SELECT DISTINCT *", span_of(node) or Span(0, 1), "Name the columns.")
+                raise self._unsupported("SELECT DISTINCT *", node.span, "Name the columns.")
         return nodes
 
-    def _selected(self, node: exp.Expr, body: SelectBody, scope: Scope) -> exp.Expr:
+    def _selected(self, node: Node, body: SelectBody, scope: Scope) -> Node:
         """What a grouping column stands for: an ordinal or an alias is the select item it names (as in Spark)."""
         if isinstance(node, Constant) and isinstance(node.value, int) and not isinstance(node.value, bool):
-            place = span_of(node) or body.span
+            place = node.span
             if not 1 <= node.value <= len(body.items):
                 raise self.source.error(
                     f"there is no select item number {node.value}", place, f"There are {len(body.items)}."
                 )
             return body.items[node.value - 1].expression
-        if isinstance(node, exp.Column) and not node.args.get("table") and scope.find(node.name) is None:
+        lower = _plain(node)
+        if lower and scope.find(lower) is None:
             for item in body.items:
-                if item.alias is not None and item.alias.text.lower() == node.name.lower():
+                if item.alias is not None and item.alias.text.lower() == lower:
                     return item.expression
         return node
 
@@ -380,11 +382,9 @@ class _Items:
             self.add(item.alias.text, bound, item, explicit=True)
             return
         node = item.expression
-        while isinstance(node, exp.Paren):
-            node = node.this
         name = item.text
-        if isinstance(node, exp.Column | exp.Dot):
-            name = node.name if isinstance(node, exp.Column) else node.args["expression"].name
+        if isinstance(node, ColumnRef | FieldOf):
+            name = node.name.text
             if isinstance(bound, Column) and bound.name.lower() == name.lower():
                 name = bound.name  # as it was declared
         self.add(name, bound, item, explicit=False)
@@ -416,19 +416,19 @@ class _Items:
         return tuple(made)
 
 
-def window_call(node: exp.Expr, source: SourceText, scope: Scope) -> WindowClause | None:
+def window_call(node: Node, source: SourceText, scope: Scope) -> WindowClause | None:
     """Spark's `window(ts, '10 minutes', '1 minute')` and `session_window`, Flink's `TUMBLE(ts, ...)` and `HOP(ts, ...)` in
     GROUP BY, as window clauses; None for anything else.
     """
-    if not isinstance(node, exp.Anonymous):
+    if not isinstance(node, FunctionCall):
         return None
-    function = str(node.this).lower()
+    function = node.name.text.lower()
     counts = {"window": (1, 3), "session_window": (1, 1), "tumble": (1, 1), "hop": (2, 2), "session": (1, 1)}
-    if function not in counts or not node.expressions:
+    if function not in counts or not node.args:
         return None
-    place = span_of(node) or Span(0, 1)
-    column, *rest = node.expressions
-    if not isinstance(column, exp.Column):
+    place = node.span
+    column, *rest = node.args
+    if not isinstance(column, ColumnRef):
         raise source.error(
             f"{function} takes the time column first", place, "Write window(ts, '10 minutes', '1 minute')."
         )
@@ -439,19 +439,19 @@ def window_call(node: exp.Expr, source: SourceText, scope: Scope) -> WindowClaus
     for i, argument in enumerate(rest):
         micros = _micros(argument)
         if micros is None or (micros <= 0 and i < 2):
-            raise source.error("this is no length of time", span_of(argument) or place, "Write '10 minutes'.")
-        lengths.append(Amount("time", micros, span_of(argument) or place))
-    on = Name(column.name, span_of(column) or place)
+            raise source.error("this is no length of time", argument.span, "Write '10 minutes'.")
+        lengths.append(Amount("time", micros, argument.span))
+    on = Name(column.name.text, column.span)
     if function in ("session", "session_window"):
         return WindowClause(place, session=lengths[0], on=on)
     if function == "hop":
         return WindowClause(place, range=lengths[1], slide=lengths[0], on=on, starts=True)
-    origin = Constant(value=lengths[2].value, dtype=None) if len(lengths) > 2 else None
+    origin = Constant(lengths[2].value, pl.Int64(), lengths[2].span) if len(lengths) > 2 else None
     slide = lengths[1] if len(lengths) > 1 else lengths[0]
     return WindowClause(place, range=lengths[0], slide=slide, on=on, origin=origin, starts=True)
 
 
-def _micros(node: exp.Expr) -> int | None:
+def _micros(node: Node) -> int | None:
     if not isinstance(node, Constant):
         return None
     value = node.value
@@ -462,8 +462,13 @@ def _micros(node: exp.Expr) -> int | None:
     return None
 
 
-def _is_star(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
+def _is_star(node: Node) -> bool:
+    return isinstance(node, Star)
+
+
+def _plain(node: Node) -> str:
+    """The name of a column that isn't qualified, in lower case; empty for anything else."""
+    return node.name.text.lower() if isinstance(node, ColumnRef) and node.qualifier is None else ""
 
 
 def _schema(items: tuple[tuple[str, Expr], ...]) -> Schema:

@@ -7,16 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import polars as pl
-from sqlglot import exp
 
 from jupyter_stream.core.schema import TIMESTAMP, type_name
 from jupyter_stream.core.time import from_datetime
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.language.diagnose import did_you_mean
-from jupyter_stream.language.nodes import CastTo, Constant, span_of
+from jupyter_stream.language.nodes import CastTo, Constant, Node
 from jupyter_stream.language.scope import CURRENT_TIME, ROW_NUM, WINDOW_TIME, Scope
-from jupyter_stream.language.source_text import SourceText
-from jupyter_stream.language.syntax import Name, WindowClause
+from jupyter_stream.language.source_text import Name, SourceText
+from jupyter_stream.language.syntax import WindowClause
 from jupyter_stream.windows import LifetimeWindow, TimeWindow, Window
 
 
@@ -133,17 +132,16 @@ def _is_time(dtype: pl.DataType) -> bool:
 def _origin(context: WindowContext) -> int:
     node = context.clause.origin
     assert node is not None
-    place = span_of(node) or context.clause.span
     value = origin_value(node)
     if value is None:
-        raise context.source.error("ORIGIN takes a timestamp", place, "Write ORIGIN '2024-01-01 06:00:00'.")
+        raise context.source.error("ORIGIN takes a timestamp", node.span, "Write ORIGIN '2024-01-01 06:00:00'.")
     return value
 
 
-def origin_value(node: exp.Expr) -> int | None:
+def origin_value(node: Node) -> int | None:
     """Microseconds of a literal time, None if it is none."""
     if isinstance(node, CastTo):
-        node = node.this
+        node = node.inner
     if not isinstance(node, Constant):
         return None
     value = node.value

@@ -13,8 +13,8 @@ from jupyter_stream.errors import QueryError
 from jupyter_stream.language.diagnose import did_you_mean, nearest
 from jupyter_stream.language.durations import parse_duration
 from jupyter_stream.language.scope import CURRENT_TIME
-from jupyter_stream.language.source_text import SourceText
-from jupyter_stream.language.syntax import CreateStream, Name, Option
+from jupyter_stream.language.source_text import Name, SourceText
+from jupyter_stream.language.syntax import CreateStream, Option
 from jupyter_stream.plan.catalog import OpenSource, Progress, PunctuationColumn, Slack, StreamDef, TimeSpec, Watermark
 
 OpenSourceFunction: TypeAlias = Callable[[str, Schema | None, Mapping[str, str]], OpenSource]

@@ -1,77 +1,141 @@
-"""Nodes our dialect adds to sqlglot's expression tree, and where a node stands in the text."""
+"""Expressions as written, before names and types are known. Places don't count when two are compared.
+
+sqlglot's own tree isn't used: its classes can't be extended where its compiled form (`sqlglot[c]`) is installed.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
-from sqlglot import exp
 
-from jupyter_stream.language.source_text import Span
+from jupyter_stream.language.source_text import Name, Span
 
 if TYPE_CHECKING:
     from jupyter_stream.language.syntax import QueryBody, WindowClause
 
 
-class Constant(exp.Expression, exp.Condition):
-    """A value that is known when the text is read: a parameter or an INTERVAL."""
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal, an INTERVAL or a parameter: a value as Polars takes it, and its type."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"value": False, "dtype": True}
-
-    @property
-    def value(self) -> object:
-        """As Polars takes it."""
-        return self.args.get("value")
-
-    @property
-    def dtype(self) -> pl.DataType:
-        """Its type."""
-        dtype: pl.DataType = self.args["dtype"]
-        return dtype
+    value: object
+    dtype: pl.DataType
+    span: Span = field(compare=False)
 
 
-class CastTo(exp.Expression, exp.Condition):
+@dataclass(frozen=True, slots=True)
+class ColumnRef:
+    """A column, qualified or not; `a.b` may also turn out to be a field of a STRUCT."""
+
+    name: Name
+    qualifier: Name | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """`*` or `s.*`."""
+
+    qualifier: Name | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOf:
+    """A field of a STRUCT that is no plain column."""
+
+    inner: Node
+    name: Name
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemOf:
+    """`a[i]`."""
+
+    inner: Node
+    index: Node
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator, a predicate or CASE, under the function table's name for it."""
+
+    function: str
+    args: tuple[Node, ...]
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CastTo:
     """`CAST(x AS t)`, `TRY_CAST`, `x::t`, and typed literals such as `DATE '2024-01-01'`."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "dtype": True, "safe": False}
+    inner: Node
+    dtype: pl.DataType
+    safe: bool
+    span: Span = field(compare=False)
 
 
-class Windowed(exp.Expression, exp.Condition):
-    """An aggregate with a window behind it: `count(*) [RANGE ...]`, or `sum(x) OVER (...)`."""
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A call by name, of a function or an aggregate.
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "clause": True}
+    Attributes:
+        name: as written.
+        args: the arguments; a `Star` in count(*).
+        distinct: whether DISTINCT stands before them.
+        where: FILTER (WHERE ...).
+        ignore_nulls: where IGNORE NULLS stands.
+        window: the window behind it, in brackets or after OVER.
+    """
 
-    @property
-    def clause(self) -> WindowClause:
-        """The window."""
-        clause: WindowClause = self.args["clause"]
-        return clause
+    name: Name
+    args: tuple[Node, ...]
+    span: Span = field(compare=False)
+    distinct: bool = False
+    where: Node | None = None
+    ignore_nulls: Span | None = field(default=None, compare=False)
+    window: WindowClause | None = None
 
 
-class Subselect(exp.Expression, exp.Condition):
+@dataclass(frozen=True, slots=True)
+class Subselect:
     """A SELECT inside an expression: `IN (SELECT ...)`, `EXISTS (SELECT ...)`."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"body": True}
-
-    @property
-    def body(self) -> QueryBody:
-        """The SELECT."""
-        body: QueryBody = self.args["body"]
-        return body
+    body: QueryBody
+    span: Span = field(compare=False)
 
 
-def mark(node: Any, span: Span) -> Any:
-    """The node, with its place in the text."""
-    node.meta["start"], node.meta["end"] = span.start, span.end - 1
-    return node
+@dataclass(frozen=True, slots=True)
+class ValueList:
+    """Several values in parentheses."""
+
+    items: tuple[Node, ...]
+    span: Span = field(compare=False)
 
 
-def span_of(node: exp.Expr) -> Span | None:
-    """Where a node stands: from its first to its last part with a known place."""
-    starts, ends = [], []
-    for part in node.walk():
-        start, end = part.meta.get("start"), part.meta.get("end")
-        if start is not None and end is not None:
-            starts.append(start)
-            ends.append(end + 1)
-    return Span(min(starts), max(ends)) if starts else None
+Node: TypeAlias = (
+    Constant | ColumnRef | Star | FieldOf | ItemOf | Operation | CastTo | FunctionCall | Subselect | ValueList
+)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and all below it, but for what is inside a SELECT of its own."""
+    yield node
+    below: tuple[Node, ...] = ()
+    if isinstance(node, Operation):
+        below = node.args
+    elif isinstance(node, FunctionCall):
+        below = node.args if node.where is None else (*node.args, node.where)
+    elif isinstance(node, FieldOf | CastTo):
+        below = (node.inner,)
+    elif isinstance(node, ItemOf):
+        below = (node.inner, node.index)
+    elif isinstance(node, ValueList):
+        below = node.items
+    for part in below:
+        yield from walk(part)

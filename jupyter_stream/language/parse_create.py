@@ -11,8 +11,8 @@ from jupyter_stream.language.parse_expression import ExpressionParser
 from jupyter_stream.language.parse_query import parse_body
 from jupyter_stream.language.parse_type import parse_type
 from jupyter_stream.language.parse_window import duration
-from jupyter_stream.language.source_text import Span
-from jupyter_stream.language.syntax import ColumnDef, Name, Option, WatermarkClause
+from jupyter_stream.language.source_text import Name, Span
+from jupyter_stream.language.syntax import ColumnDef, Option, WatermarkClause
 
 _CLAUSES = ("ORDER BY", "WATERMARK FOR", "SOURCE", "WITH", "AS")
 _NOT_YET = (
@@ -33,16 +33,16 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
     from jupyter_stream.language.syntax import CreateStream, CreateStreamAs
 
     if p.comes(TokenType.OR):
-        p._advance()
+        p.advance()
         p.expect("REPLACE")
     for words, clause in _NOT_YET:
         if p.peek(*words):
             p.unsupported(clause, p.here)
     if not p.word("STREAM"):
-        word = p._curr.text if p._curr else ""
+        word = p.curr.text if p.curr else ""
         p.fail("STREAM is missing here", hint=did_you_mean(word, ("STREAM", "TABLE", "VIEW", "AGGREGATE", "SUMMARY")))
     if p.comes(TokenType.IN) or p.peek("IF"):
-        p._advance()
+        p.advance()
         if not p.sign(TokenType.NOT):
             p.fail("NOT EXISTS is missing here")
         p.expect("EXISTS")
@@ -118,7 +118,7 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
 
 def _clause(p: ExpressionParser) -> str:
     if p.comes(TokenType.ORDER_BY):
-        p._advance()
+        p.advance()
         p.expect("BY")
         return "ORDER BY"
     if p.word("WATERMARK", "FOR"):
@@ -133,7 +133,7 @@ def _clause(p: ExpressionParser) -> str:
         p.fail("AS is missing before SELECT", hint="Write CREATE STREAM name AS SELECT ....")
     if p.comes(TokenType.STRING):
         p.fail("SOURCE is missing before this", hint="Write SOURCE 'file://bids.jsonl'.")
-    word = p._curr.text
+    word = p.curr.text
     raise p.failure(f"{word} isn't expected here", hint=did_you_mean(word, _CLAUSES, "clauses of CREATE STREAM"))
 
 
@@ -147,16 +147,16 @@ def _columns(p: ExpressionParser) -> tuple[list[tuple[Name, Any]], WatermarkClau
             if watermark is not None:
                 p.fail("a stream has one watermark", at)
             watermark = _watermark(p, at)
-        elif any(p.peek(word) for word in _CONSTRAINTS) and p._next.token_type == TokenType.VAR and not _is_type(p):
+        elif any(p.peek(word) for word in _CONSTRAINTS) and p.next.kind == TokenType.VAR and not _is_type(p):
             p.unsupported(
-                f"{p._curr.text.upper()} in the column list", at, "Leave it out: it saves memory and changes no answer."
+                f"{p.curr.text.upper()} in the column list", at, "Leave it out: it saves memory and changes no answer."
             )
         else:
             name = p.name("a column")
             dtype = None if p.comes(TokenType.COMMA, TokenType.R_PAREN) or p.at_end else parse_type(p)
             columns.append((name, dtype))
             if p.comes(TokenType.NOT) or p.peek("COMMENT") or p.peek("DEFAULT") or p.peek("PRIMARY"):
-                word = p._curr.text.upper()
+                word = p.curr.text.upper()
                 p.unsupported(f"{'NOT NULL' if word == 'NOT' else word} behind a column", p.here, "Leave it out.")
         if not p.sign(TokenType.COMMA):
             break
@@ -172,7 +172,7 @@ def _columns(p: ExpressionParser) -> tuple[list[tuple[Name, Any]], WatermarkClau
 def _is_type(p: ExpressionParser) -> bool:
     from jupyter_stream.core.schema import sql_type
 
-    return sql_type(p._next.text) is not None
+    return sql_type(p.next.text) is not None
 
 
 def _watermark(p: ExpressionParser, at: Span) -> WatermarkClause:
@@ -185,9 +185,9 @@ def _watermark(p: ExpressionParser, at: Span) -> WatermarkClause:
         p.fail(f"the watermark for {column.text} is worked out from {column.text}", again.span, _WATERMARK)
     delay = 0
     if p.sign(TokenType.DASH):
-        if p.comes(TokenType.NUMBER) and p._curr.text.isdigit() and not _unit_behind_number(p):
-            delay = int(p._curr.text)  # for times declared BIGINT, microseconds
-            p._advance()
+        if p.comes(TokenType.NUMBER) and p.curr.text.isdigit() and not _unit_behind_number(p):
+            delay = int(p.curr.text)  # for times declared BIGINT, microseconds
+            p.advance()
         elif p.comes(TokenType.INTERVAL) and _is_zero(p):
             p.interval()
         else:
@@ -200,11 +200,11 @@ def _watermark(p: ExpressionParser, at: Span) -> WatermarkClause:
 def _unit_behind_number(p: ExpressionParser) -> bool:
     from jupyter_stream.core.time import unit
 
-    return bool(p._next) and p._next.token_type == TokenType.VAR and unit(p._next.text) is not None
+    return p.next.kind == TokenType.VAR and unit(p.next.text) is not None
 
 
 def _is_zero(p: ExpressionParser) -> bool:
-    return bool(p._next) and p._next.text.strip() in ("0", "0.0", "0 seconds", "0 second")
+    return p.next.text.strip() in ("0", "0.0", "0 seconds", "0 second")
 
 
 def _text(p: ExpressionParser, what: str) -> tuple[str, Span]:
@@ -216,8 +216,8 @@ def _text(p: ExpressionParser, what: str) -> tuple[str, Span]:
         return str(value), span
     if not p.comes(TokenType.STRING, TokenType.RAW_STRING):
         p.fail(f"{what.removesuffix(',')} is missing here", hint="It stands in quotes.")
-    p._advance()
-    return p._prev.text, p.behind
+    p.advance()
+    return p.prev.text, p.behind
 
 
 def _options(p: ExpressionParser) -> tuple[Option, ...]:
@@ -226,8 +226,8 @@ def _options(p: ExpressionParser) -> tuple[Option, ...]:
     while not p.comes(TokenType.R_PAREN):
         start = p.here
         if p.comes(TokenType.STRING):
-            name = Name(p._curr.text, p.here)
-            p._advance()
+            name = Name(p.curr.text, p.here)
+            p.advance()
         else:
             name = p.name("an option")
         while p.sign(TokenType.DOT):
@@ -250,15 +250,15 @@ def _option_value(p: ExpressionParser) -> tuple[str, Span]:
         _, value, span = p.value()
         return (str(value).lower() if isinstance(value, bool) else str(value)), span
     if p.comes(TokenType.TRUE, TokenType.FALSE):
-        p._advance()
-        return p._prev.text.lower(), p.behind
+        p.advance()
+        return p.prev.text.lower(), p.behind
     negative = "-" if p.sign(TokenType.DASH) else ""
     if p.comes(TokenType.NUMBER):
-        p._advance()
-        return negative + p._prev.text, p.since(start)
+        p.advance()
+        return negative + p.prev.text, p.since(start)
     if p.comes(TokenType.STRING, TokenType.RAW_STRING):
-        p._advance()
-        return p._prev.text, p.behind
+        p.advance()
+        return p.prev.text, p.behind
     raise p.failure(
         "the value of the option is missing here", hint="It stands in quotes, or is a number, true or false."
     )

@@ -1,39 +1,40 @@
-"""Expressions: sqlglot's Spark parser with our errors, every function under the name it was written with, and windows
-behind aggregates. Not for clauses; the other `parse_*` files use the small vocabulary defined here (`word`, `expect`, ...).
+"""Expressions as written: Spark's grammar and its order of operators, every function under the name it was written with,
+and windows behind aggregates. Not for clauses.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import polars as pl
-from sqlglot import TokenType, exp
-from sqlglot.errors import SqlglotError
-from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokenizer_core import Token
+from sqlglot import TokenType
 
 from jupyter_stream.core.schema import INTERVAL, TIMESTAMP
 from jupyter_stream.core.time import UNITS, unit
-from jupyter_stream.errors import QueryError, UnsupportedError
-from jupyter_stream.language.diagnose import did_you_mean, nearest
-from jupyter_stream.language.dialect import RESERVED, StreamDialect
+from jupyter_stream.errors import QueryError
+from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.durations import microseconds, parse_duration
-from jupyter_stream.language.nodes import CastTo, Constant, Subselect, Windowed, mark
-from jupyter_stream.language.parameters import Parameters, constant, look_up
+from jupyter_stream.language.nodes import (
+    CastTo,
+    ColumnRef,
+    Constant,
+    FieldOf,
+    FunctionCall,
+    ItemOf,
+    Node,
+    Operation,
+    Star,
+    Subselect,
+    ValueList,
+)
+from jupyter_stream.language.parameters import Parameters, constant
 from jupyter_stream.language.parse_type import parse_type
+from jupyter_stream.language.reader import Reader
 from jupyter_stream.language.script import Piece
-from jupyter_stream.language.source_text import SourceText, Span
-from jupyter_stream.language.syntax import Name
-
-T = TypeVar("T")
-
-CLAUSE_WORDS = (
-    "SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "UNION", "UNION ALL", "EXCEPT", "INTERSECT",
-    "JOIN", "EMIT", "WITH PREFERENCE", "SAMPLE", "WATERMARK FOR", "SOURCE", "WITH", "AS", "AND", "OR", "BETWEEN",
-)  # fmt: skip
-"""What a misspelt word between two clauses may have been meant to be."""
+from jupyter_stream.language.source_text import Name, SourceText, Span
+from jupyter_stream.language.syntax import QueryBody, WindowClause
 
 STOP_WORDS = frozenset((
     "ON", "USING", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "SEMI", "ANTI", "NATURAL", "WITH", "EMIT", "LIMIT", "OFFSET",
@@ -47,7 +48,25 @@ WINDOW_WORDS = frozenset((
 ))  # fmt: skip
 """Words a window in brackets can begin with."""
 
-_NUMBER_SUFFIXES: dict[str, pl.DataType] = {
+_LEVELS: tuple[Mapping[TokenType | None, str], ...] = (
+    {
+        TokenType.EQ: "=",
+        TokenType.NEQ: "<>",
+        TokenType.LT: "<",
+        TokenType.LTE: "<=",
+        TokenType.GT: ">",
+        TokenType.GTE: ">=",
+        TokenType.NULLSAFE_EQ: "<=>",
+    },
+    {TokenType.PIPE: "|"},
+    {TokenType.CARET: "^"},
+    {TokenType.AMP: "&"},
+    {TokenType.PLUS: "+", TokenType.DASH: "-", TokenType.DPIPE: "||"},
+    {TokenType.STAR: "*", TokenType.SLASH: "/", TokenType.MOD: "%", TokenType.DIV: "div"},
+)
+"""Operators between values, those that bind loosest first: the order of Spark's grammar."""
+
+_NUMBER_SUFFIXES: Mapping[str, pl.DataType] = {
     "L": pl.Int64(),
     "S": pl.Int16(),
     "Y": pl.Int8(),
@@ -55,7 +74,7 @@ _NUMBER_SUFFIXES: dict[str, pl.DataType] = {
     "F": pl.Float32(),
     "BD": pl.Float64(),
 }
-_TYPED_LITERALS: dict[str, pl.DataType] = {
+_TYPED_LITERALS: Mapping[str, pl.DataType] = {
     "DATE": pl.Date(),
     "TIMESTAMP": TIMESTAMP,
     "TIMESTAMP_NTZ": TIMESTAMP,
@@ -64,741 +83,500 @@ _TYPED_LITERALS: dict[str, pl.DataType] = {
 _CALENDAR_UNITS = ("MONTH", "MONTHS", "QUARTER", "QUARTERS", "YEAR", "YEARS")
 
 
-class ExpressionParser(SparkParser):
-    """sqlglot's parser for one statement of a cell.
+class ExpressionParser(Reader):
+    """A reader that can take expressions.
 
-    Every override exists for one of: an error with a place and a way out, a name kept as written, a form of ours.
+    Args:
+        piece: the statement's text.
+        source: the cell, for errors.
+        parameters: values of `:name` and `{{ }}`.
+        select: how to take a SELECT, where an expression holds one.
+        window: how to take a window in brackets.
+        over: how to take what follows OVER.
     """
 
-    FUNCTIONS: ClassVar = {}
-    NO_PAREN_FUNCTIONS: ClassVar = {}
-    SUBQUERY_PREDICATES: ClassVar = {}
-    FUNCTION_PARSERS: ClassVar = {
-        "CAST": lambda self: self._cast(safe=False),
-        "TRY_CAST": lambda self: self._cast(safe=True),
-        "EXTRACT": lambda self: self._parse_extract(),
-        "TRIM": lambda self: self._trim(),
-        "POSITION": lambda self: self._position(),
-        "SUBSTRING": lambda self: self._substring(),
-        "SUBSTR": lambda self: self._substring(),
-    }
-    NO_PAREN_FUNCTION_PARSERS: ClassVar = {"CASE": lambda self: self._parse_case()}
-    PRIMARY_PARSERS: ClassVar = {
-        TokenType.STRING: lambda self, token: self._string(token),
-        TokenType.RAW_STRING: lambda self, token: self._string(token),
-        TokenType.NUMBER: lambda self, token: self._number(token),
-        TokenType.HEX_STRING: lambda self, token: self._hex(token),
-        TokenType.NULL: lambda self, token: self._const(None, pl.Null(), token),
-        TokenType.TRUE: lambda self, token: self._const(True, pl.Boolean(), token),
-        TokenType.FALSE: lambda self, token: self._const(False, pl.Boolean(), token),
-        TokenType.STAR: lambda self, token: mark(exp.Star(), span_of_token(token)),
-    }
-    STRING_PARSERS: ClassVar = {
-        TokenType.STRING: lambda self, token: self._string(token),
-        TokenType.RAW_STRING: lambda self, token: self._string(token),
-    }
-    PLACEHOLDER_PARSERS: ClassVar = {
-        TokenType.PLACEHOLDER: lambda self: self._placeholder(),
-        TokenType.COLON: lambda self: self._placeholder(),
-    }
-    source: SourceText
-    piece: Piece
-    parameters: Parameters
-    select_parser: Callable[[ExpressionParser], Any]
-    window_parser: Callable[[ExpressionParser], Any]
-    over_parser: Callable[[ExpressionParser], Any]
-    with_bodies: dict[str, Any]
-
-    @classmethod
-    def run(
-        cls,
-        method: Callable[[ExpressionParser], T],
+    def __init__(
+        self,
         piece: Piece,
         source: SourceText,
         parameters: Parameters,
-        parsers: tuple[Callable[[ExpressionParser], Any], ...],
-    ) -> T:
-        """Parse one statement with `method`, to its end.
+        select: Callable[[ExpressionParser], QueryBody],
+        window: Callable[[ExpressionParser], WindowClause],
+        over: Callable[[ExpressionParser], WindowClause],
+    ) -> None:
+        super().__init__(piece, source, parameters)
+        self._select = select
+        self._window = window
+        self._over = over
+        self.with_bodies: dict[str, QueryBody] = {}
 
-        Args:
-            method: what to parse.
-            piece: the statement's text.
-            source: the cell.
-            parameters: values of `:name` and `{{ }}`.
-            parsers: how to parse a SELECT, a window in brackets and what follows OVER, where expressions hold them.
-
-        Raises:
-            QueryError: what is written isn't a statement.
-        """
-        parser = cls(dialect=StreamDialect)
-        parser.source, parser.piece, parser.parameters = source, piece, parameters
-        parser.select_parser, parser.window_parser, parser.over_parser = parsers
-        parser.with_bodies = {}
-        try:
-            tokens = StreamDialect().tokenize(piece.masked)
-            results = parser._parse(method, tokens, piece.masked)  # type: ignore[arg-type]
-        except RecursionError:
-            raise source.error(
-                "this is nested too deeply to be read", piece.span, "Split it into subqueries."
-            ) from None
-        except SqlglotError:  # its words are for people who write parsers
-            raise source.error("this can't be read as a statement", piece.span) from None
-        if not results:
-            raise source.error("this isn't a statement", piece.span)
-        result: Any = results[0]
-        made: T = result
-        return made
-
-    # -- the vocabulary of the other parse files
-
-    @property
-    def here(self) -> Span:
-        """The token that comes next; behind the last one, the last."""
-        token = self._curr or self._prev
-        return span_of_token(token) if token else self.piece.span
-
-    @property
-    def behind(self) -> Span:
-        """The token just taken."""
-        return span_of_token(self._prev) if self._prev else self.here
-
-    @property
-    def at_end(self) -> bool:
-        """Whether nothing is left."""
-        return not self._curr
-
-    def since(self, start: Span) -> Span:
-        """From a place to the token just taken."""
-        return Span(start.start, max(self.behind.end, start.end))
-
-    def peek(self, *words: str) -> bool:
-        """Whether these words come next."""
-        return bool(self._match_text_seq(*words, advance=False))
-
-    def word(self, *words: str) -> bool:
-        """Take these words if they come next."""
-        return bool(self._match_text_seq(*words))
-
-    def sign(self, kind: TokenType) -> bool:
-        """Take this sign if it comes next."""
-        return bool(self._match(kind))
-
-    def comes(self, *kinds: TokenType) -> bool:
-        """Whether one of these kinds of token comes next."""
-        return bool(self._curr) and self._curr.token_type in kinds
-
-    def expect(self, *words: str, hint: str | None = None) -> Span:
-        """Take these words.
-
-        Raises:
-            QueryError: they don't come next.
-        """
-        start = self.here
-        if not self.word(*words):
-            self.fail(f"{' '.join(words)} is missing here", hint=hint or self._misspelt(" ".join(words)))
-        return self.since(start)
-
-    def expect_sign(self, kind: TokenType, shown: str, hint: str | None = None) -> None:
-        """Take this sign or say that it is missing."""
-        if not self.sign(kind):
-            self.fail(f"{shown} is missing here", hint=hint)
-
-    def name(self, what: str) -> Name:
-        """Take a name.
-
-        Args:
-            what: what it names ("a stream"), for the error.
-        """
-        token = self._curr
-        if not token or token.token_type not in (TokenType.VAR, TokenType.IDENTIFIER):
-            hint = None
-            if token and token.text.upper() in RESERVED:
-                hint = f"{token.text} is a reserved word. As a name it is written `{token.text}`."
-            elif token and token.token_type == TokenType.STRING:
-                hint = "A name stands without quotes, or in `backticks`."
-            self.fail(f"the name of {what} is missing here", hint=hint)
-        self._advance()
-        if token.text.startswith("$"):
-            raise self.source.error("names that start with $ are the system's own", span_of_token(token))
-        return Name(token.text, span_of_token(token))
-
-    def failure(
-        self, message: str, span: Span | None = None, hint: str | None = None, kind: type[QueryError] = QueryError
-    ) -> QueryError:
-        """An error at a place, that of the next token unless said."""
-        if span is None:
-            span = self.here
-            if self.at_end and "missing" in message:
-                message += ": the statement ends here"
-        return self.source.error(message, span, hint, kind)
-
-    def fail(
-        self, message: str, span: Span | None = None, hint: str | None = None, kind: type[QueryError] = QueryError
-    ) -> NoReturn:
-        """Raise that error."""
-        raise self.failure(message, span, hint, kind)
-
-    def unsupported(self, clause: str, span: Span | None = None, hint: str | None = None) -> NoReturn:
-        """Refuse a clause that is right but can't be run yet."""
-        self.fail(f"{clause} isn't available in this version", span, hint, UnsupportedError)
-
-    def value_ahead(self) -> bool:
-        """Whether a parameter comes next."""
-        if self.comes(TokenType.PLACEHOLDER):
-            return True
-        return self.comes(TokenType.COLON) and bool(self._next) and self._next.start == self._curr.end + 1
-
-    def value(self) -> tuple[str, object, Span]:
-        """Take a parameter: what is written, its value, its place."""
-        token = self._curr
-        if token.token_type == TokenType.PLACEHOLDER:
-            if token.start not in self.piece.values:
-                self.fail("a ? stands for nothing here", hint="Parameters are written :name or {{ expression }}.")
-            self._advance()
-            expression, span = self.piece.values[token.start]
-        else:
-            self._advance(2)
-            expression, span = self._prev.text, Span(token.start, self._prev.end + 1)
-        return expression, look_up(expression, self.parameters, self.source, span), span
-
-    def text_since(self, index: int, until: Span | None = None) -> str:
-        """What was typed from a token (by its number) to the one just taken, or to a place; comments and runs of blanks
-        are single blanks.
-        """
-        text, end = "", -1
-        for token in self._tokens[index : self._index]:
-            if until is not None and token.start >= until.start:
-                break
-            _, span = self.piece.values.get(token.start, ("", span_of_token(token)))
-            text += (" " if 0 <= end < span.start else "") + self.source.text[span.start : span.end]
-            end = span.end
-        return text
-
-    def expression_here(self, what: str) -> exp.Expr:
+    def expression(self, what: str) -> Node:
         """Take an expression.
 
         Args:
-            what: what it is for ("a condition"), for the error.
+            what: what it is for ("a condition"), for the error if there is none.
         """
-        node = self._parse_disjunction()
+        node = self._or()
         if node is None:
             self.missing(what)
         return node
 
-    def missing(self, what: str) -> NoReturn:
-        """Say that an expression is missing here."""
-        hint = None
-        if self._curr and self._curr.text.upper() in RESERVED and not self.at_end:
-            hint = f"{self._curr.text.upper()} is a reserved word: to use it as a name, write `{self._curr.text}`."
-            if self._prev and self._prev.token_type == TokenType.COMMA:
-                hint = "Take the comma before it away."
-        self.fail(f"{what} is missing here", hint=hint)
+    # -- from OR down to operands; None where there is no expression at all
 
-    def unexpected(self, expected: tuple[str, ...] = CLAUSE_WORDS) -> NoReturn:
-        """Say that the next token has no business here, and what was meant if that can be told."""
-        token = self._curr
-        previous = self._prev
-        if previous and previous.token_type == TokenType.VAR:
-            # `FROM packets GROP BY k`: GROP was taken for an alias, BY is what doesn't fit.
-            meant = nearest(f"{previous.text} {token.text}", expected, 0.75) or nearest(previous.text, expected, 0.74)
-            if meant and meant.split()[0] != previous.text.upper():
-                self.fail(f"{previous.text} isn't a clause", span_of_token(previous), f"Did you mean {meant}?")
-        if token.token_type == TokenType.VAR:
-            meant = nearest(token.text, expected, 0.74)
-            if meant and meant.split()[0] != token.text.upper():
-                self.fail(f"{token.text} isn't expected here", hint=f"Did you mean {meant}?")
-        hint = None
-        if token.token_type in (TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING):
-            hint = "Is a comma missing before it?"
-        elif token.token_type == TokenType.R_PAREN:
-            hint = "There is no ( for this )."
-        elif token.token_type == TokenType.R_BRACKET:
-            hint = "There is no [ for this ]."
-        elif token.token_type == TokenType.EQ and previous and previous.token_type == TokenType.EQ:
-            hint = "Equality is written ="
-        self.fail(f"{self.piece.masked[token.start : token.end + 1]} isn't expected here", hint=hint)
+    def _or(self) -> Node | None:
+        this = self._and()
+        while this is not None and self.sign(TokenType.OR):
+            other = self._and() or self.missing(f"an expression after {self.prev.text}")
+            this = Operation("or", (this, other), this.span.to(other.span))
+        return this
 
-    def _misspelt(self, right: str) -> str | None:
-        token = self._curr
-        if token and token.token_type == TokenType.VAR and nearest(token.text, (right,), 0.6):
-            return f"Did you mean {right}?"
-        return None
+    def _and(self) -> Node | None:
+        this = self._not()
+        while this is not None and self.sign(TokenType.AND):
+            other = self._not() or self.missing(f"an expression after {self.prev.text}")
+            this = Operation("and", (this, other), this.span.to(other.span))
+        return this
 
-    # -- sqlglot's own errors in our words
+    def _not(self) -> Node | None:
+        """`[NOT] value [predicate]`; a predicate takes a whole comparison before it, as in Spark."""
+        start = self.here
+        if self.sign(TokenType.NOT):
+            inner = self._not() or self.missing("a condition after NOT")
+            return Operation("not", (inner,), start.to(inner.span))
+        this = self._binary(0)
+        while this is not None:
+            negate = self.comes(TokenType.NOT) and self.next.kind in _PREDICATES
+            kind = self.next.kind if negate else self.curr.kind
+            parser = _PREDICATES.get(kind) if kind is not None else None
+            if parser is None:
+                break
+            self.advance(2 if negate else 1)
+            this = parser(self, this)
+            if negate:
+                this = Operation("not", (this,), this.span)
+        return this
 
-    def raise_error(self, message: str, token: Any = None) -> NoReturn:
-        """Every complaint of sqlglot's parser comes here."""
-        if "Unexpected token" in message:
-            self.unexpected()
-        for sqlglots, ours in (
-            ("Expecting )", ") is missing here"),
-            ("Expecting (", "( is missing here"),
-            ("Expecting ]", "] is missing here"),
-            ("Expected AS after CAST", "AS is missing here"),
-            ("Expected FROM or comma after EXTRACT", "FROM is missing here"),
-        ):
-            if sqlglots in message:
-                hint = "A parenthesis isn't closed." if ours.startswith(")") else None
-                if self._curr and self._curr.token_type in (TokenType.VAR, TokenType.NUMBER, TokenType.STRING):
-                    hint = "Or is a comma or an operator missing?"
-                self.fail(ours, hint=hint)
-        self.fail("this isn't an expression", span_of_token(token) if token else None)
+    def _binary(self, level: int) -> Node | None:
+        """Operators of one level and all that bind closer, from left to right."""
+        if level == len(_LEVELS):
+            return self._unary()
+        this = self._binary(level + 1)
+        while this is not None and self.curr.kind in _LEVELS[level]:
+            function = _LEVELS[level][self.curr.kind]
+            self.advance()
+            right = self._binary(level + 1) or self.missing(f"an expression after {self.prev.text}")
+            this = Operation(function, (this, right), this.span.to(right.span))
+        return this
 
-    def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
-        """An operator without its operand is the one thing to find here."""
-        if expression.error_messages(args):
-            before = f" after {self._prev.text}" if self._prev and not self.at_end else ""
-            self.missing(f"an expression{before}")
-        return expression
+    def _value(self, what: str) -> Node:
+        """A value without comparisons: an operand of a predicate."""
+        return self._binary(1) or self.missing(what)
 
-    # -- literals and parameters
+    def _unary(self) -> Node | None:
+        start = self.here
+        for kind, function in ((TokenType.DASH, "neg"), (TokenType.TILDE, "~"), (TokenType.PLUS, None)):
+            if self.sign(kind):
+                inner = self._unary() or self.missing(f"an expression after {self.prev.text}")
+                return inner if function is None else Operation(function, (inner,), start.to(inner.span))
+        operand = self._operand()
+        return None if operand is None else self._parts(operand)
 
-    def _const(self, value: object, dtype: pl.DataType, token: Token) -> exp.Expr:
-        node: exp.Expr = mark(Constant(value=value, dtype=dtype), span_of_token(token))
-        return node
+    # -- predicates; the word is taken already
 
-    def _string(self, token: Token) -> exp.Expr:
-        text, end = token.text, token
-        while self.comes(TokenType.STRING, TokenType.RAW_STRING) and self._curr.start > end.end + 1:
-            text, end = text + self._curr.text, self._curr  # 'a' 'b' is 'ab', as in Spark
-            self._advance()
-        node: exp.Expr = mark(Constant(value=text, dtype=pl.String()), Span(token.start, end.end + 1))
-        return node
+    def _between(self, this: Node) -> Node:
+        low = self._value("the lower end of BETWEEN")
+        if not self.sign(TokenType.AND):
+            self.fail("AND is missing here", hint="Write x BETWEEN low AND high.")
+        high = self._value("the upper end of BETWEEN")
+        return Operation("between", (this, low, high), this.span.to(high.span))
 
-    def _hex(self, token: Token) -> exp.Expr:
-        digits = token.text if len(token.text) % 2 == 0 else f"0{token.text}"
-        return self._const(bytes.fromhex(digits), pl.Binary(), token)
+    def _in(self, this: Node) -> Node:
+        self.expect_sign(TokenType.L_PAREN, "(", "Write x IN (1, 2, 3).")
+        items: list[Node] = [self._argument() or self.missing("a value")]
+        while self.sign(TokenType.COMMA):
+            items.append(self._argument() or self.missing("a value"))
+        self._close()
+        return Operation("in", (this, *items), self.since(this.span))
 
-    def _number(self, token: Token) -> exp.Expr:
-        text, span = token.text.replace("_", ""), span_of_token(token)
-        following = self._curr
-        suffix = following.text.upper() if following and following.start == token.end + 1 else ""
-        if suffix and following.token_type == TokenType.VAR:
-            if suffix not in _NUMBER_SUFFIXES:
-                self.fail(
-                    f"{token.text}{following.text} is neither a number nor a name", Span(span.start, following.end + 1)
-                )
-            self._advance()
-            span = Span(span.start, following.end + 1)
-            dtype = _NUMBER_SUFFIXES[suffix]
-            value: object = float(text) if dtype.is_float() or not text.isdigit() else int(text)
-            if isinstance(value, float) and not dtype.is_float():
-                self.fail(f"{token.text}{following.text} is no whole number", span)
-            if isinstance(value, int) and not -(2 ** (_bits(dtype) - 1)) <= value < 2 ** (_bits(dtype) - 1):
-                self.fail(f"{token.text} doesn't fit into this type", span)
-        else:
-            try:
-                value, dtype = constant(int(text) if text.isdigit() else float(text), self.source, span)
-            except ValueError:
-                self.fail(f"{token.text} is no number", span)
-        node: exp.Expr = mark(Constant(value=value, dtype=dtype), span)
-        return node
+    def _is(self, this: Node) -> Node:
+        negate = self.sign(TokenType.NOT)
+        if self.sign(TokenType.DISTINCT):
+            if not self.sign(TokenType.FROM):
+                self.fail("FROM is missing here", hint="Write a IS DISTINCT FROM b.")
+            other = self._value("an expression")
+            made: Node = Operation("<=>", (this, other), this.span.to(other.span))
+            return made if negate else Operation("not", (made,), made.span)
+        if self.sign(TokenType.NULL):
+            return Operation("is_not_null" if negate else "is_null", (this,), self.since(this.span))
+        if not self.comes(TokenType.TRUE, TokenType.FALSE):
+            self.fail("IS takes NULL, TRUE or FALSE", hint="Compare values with =.")
+        truth = Constant(self.comes(TokenType.TRUE), pl.Boolean(), self.here)
+        self.advance()
+        made = Operation("<=>", (this, truth), self.since(this.span))
+        return Operation("not", (made,), made.span) if negate else made
 
-    def _placeholder(self) -> exp.Expr | None:
-        # sqlglot has taken the ? or the colon already.
-        self._advance(-1)
-        if not self.value_ahead():
-            self._advance()
+    def _like(self, this: Node, function: str) -> Node:
+        args = [this, self._value("a pattern")]
+        if self.sign(TokenType.ESCAPE):
+            args.append(self._value("a character"))
+        return Operation(function, tuple(args), this.span.to(args[-1].span))
+
+    # -- operands
+
+    def _operand(self) -> Node | None:
+        token = self.curr
+        if token.kind in _LITERALS:
+            self.advance()
+            return self._literal(token.kind)
+        if token.kind == TokenType.DOT and self.next.kind == TokenType.NUMBER:
+            self.advance(2)
+            return Constant(float(f"0.{self.prev.text}"), pl.Float64(), token.span.to(self.prev.span))
+        if self.value_ahead():
+            _, value, span = self.value()
+            return Constant(*constant(value, self.source, span), span)
+        if token.kind == TokenType.STAR:
+            self.advance()
+            return Star(None, token.span)
+        if token.kind == TokenType.INTERVAL:
+            return self.interval()
+        if token.kind == TokenType.CASE:
+            return self._case()
+        if token.kind == TokenType.L_PAREN:
+            return self._parentheses()
+        if token.kind not in (TokenType.VAR, TokenType.IDENTIFIER):
             return None
-        _, value, span = self.value()
-        known, dtype = constant(value, self.source, span)
-        node: exp.Expr = mark(Constant(value=known, dtype=dtype), span)
-        return node
+        if token.kind == TokenType.VAR and self.next.kind == TokenType.STRING:
+            dtype = _TYPED_LITERALS.get(token.text.upper())
+            if dtype is not None:
+                self.advance(2)
+                text = Constant(self.prev.text, pl.String(), self.prev.span)
+                return CastTo(text, dtype, False, token.span.to(text.span))
+        name = self.name("a column")
+        if self.comes(TokenType.L_PAREN):
+            return self._call(name)
+        return ColumnRef(name, None, name.span)
+
+    def _parts(self, this: Node) -> Node:
+        """What can follow an operand: `.field`, `[index]`, `::type`."""
+        while True:
+            if self.sign(TokenType.DOT):
+                if self.sign(TokenType.STAR) and isinstance(this, ColumnRef) and this.qualifier is None:
+                    return Star(this.name, self.since(this.span))
+                if self.at_end or not self.curr.text[:1].isidentifier():
+                    self.fail("the name of a column is missing here")
+                self.advance()  # any word may be a field's name
+                name = Name(self.prev.text, self.behind)
+                if isinstance(this, ColumnRef) and this.qualifier is None:
+                    this = ColumnRef(name, this.name, this.span.to(name.span))
+                else:
+                    this = FieldOf(this, name, this.span.to(name.span))
+            elif self.sign(TokenType.DCOLON):
+                dtype = parse_type(self)
+                this = CastTo(this, dtype, False, self.since(this.span))
+            elif self.comes(TokenType.L_BRACKET) and not self.window_ahead() and not isinstance(this, Constant):
+                self.advance()
+                index = self.expression("an index")
+                self.expect_sign(TokenType.R_BRACKET, "]")
+                this = ItemOf(this, index, self.since(this.span))
+            else:
+                return this
+
+    def _parentheses(self) -> Node:
+        start = self.here
+        self.advance()
+        items = [self._argument() or self.missing("an expression")]
+        while self.sign(TokenType.COMMA):
+            items.append(self.expression("an expression"))
+        self._close()
+        span = self.since(start)
+        return ValueList(tuple(items), span) if len(items) > 1 else replace(items[0], span=span)
+
+    def _argument(self) -> Node | None:
+        if not self.comes(TokenType.SELECT):
+            return self._or()
+        start = self.here
+        body = self._select(self)
+        return Subselect(body, self.since(start))
+
+    def _close(self) -> None:
+        if not self.sign(TokenType.R_PAREN):
+            hint = "A parenthesis isn't closed."
+            if self.comes(TokenType.VAR, TokenType.NUMBER, TokenType.STRING):
+                hint = "Or is a comma or an operator missing?"
+            self.fail(") is missing here", hint=hint)
+
+    def _case(self) -> Node:
+        start = self.here
+        self.advance()
+        usage = "Write CASE WHEN condition THEN value ... ELSE value END."
+        operand = None if self.comes(TokenType.WHEN) else self._or()
+        args: list[Node] = []
+        while self.sign(TokenType.WHEN):
+            test = self.expression("a condition")
+            if operand is not None:
+                test = Operation("=", (operand, test), test.span)
+            if not self.sign(TokenType.THEN):
+                self.fail("THEN is missing here", hint=usage)
+            args += [test, self.expression("a value")]
+        if not args:
+            self.fail("WHEN is missing here", hint=usage)
+        if self.sign(TokenType.ELSE):
+            args.append(self.expression("a value"))
+        else:
+            args.append(Constant(None, pl.Null(), self.behind))
+        if not self.sign(TokenType.END):
+            self.fail("END is missing here", hint="Every CASE closes with END.")
+        return Operation("case", tuple(args), self.since(start))
+
+    # -- calls
+
+    def _call(self, name: Name) -> Node:
+        self.advance()
+        special = _SPECIAL.get(name.text.lower())
+        if special is not None:
+            return special(self, name)
+        distinct = self.sign(TokenType.DISTINCT)
+        if not distinct and self.peek("ALL") and self.next.kind not in (TokenType.COMMA, TokenType.R_PAREN):
+            self.advance()
+        args: list[Node] = []
+        if not self.comes(TokenType.R_PAREN):
+            args = self._arguments("an argument")
+        self._close()
+        return self._behind_call(FunctionCall(name, tuple(args), self.since(name.span), distinct))
+
+    def _arguments(self, what: str) -> list[Node]:
+        args = [self._argument() or self.missing(what)]
+        while self.sign(TokenType.COMMA):
+            args.append(self._argument() or self.missing(what))
+        if self.comes(TokenType.ORDER_BY):
+            self.unsupported("ORDER BY inside an aggregate", hint="Aggregates take rows in order of time.")
+        return args
+
+    def _behind_call(self, call: FunctionCall) -> FunctionCall:
+        """FILTER, IGNORE NULLS and the window of an aggregate."""
+        while True:
+            start = self.here
+            if self.peek("FILTER") and self.next.kind == TokenType.L_PAREN:
+                if call.where is not None:
+                    self.fail("FILTER stands twice")
+                self.advance(2)
+                if not self.sign(TokenType.WHERE):
+                    self.fail("WHERE is missing here", hint="Write FILTER (WHERE condition).")
+                call = replace(call, where=self.expression("a condition"))
+                self._close()
+            elif self.word("IGNORE", "NULLS"):
+                call = replace(call, ignore_nulls=self.since(start))
+            elif self.word("RESPECT", "NULLS"):
+                pass  # what is done anyway
+            elif self.peek("WITHIN", "GROUP"):
+                self.unsupported("WITHIN GROUP", hint="Write quantile(x, 0.9).")
+            elif self.window_ahead() or self.peek("OVER"):
+                if call.window is not None:
+                    self.fail("an aggregate has one window", hint="Take one of the two away.")
+                call = replace(call, window=self._over(self) if self.word("OVER") else self._window(self))
+            else:
+                return call
+
+    def window_ahead(self) -> bool:
+        """Whether a window in brackets comes next, rather than the index of an array."""
+        if not self.comes(TokenType.L_BRACKET) or self.next.kind != TokenType.VAR:
+            return False
+        word = self.next.text.upper()
+        alone = self.ahead(2).kind == TokenType.R_BRACKET  # one word is a column, unless it is a whole window
+        return word in WINDOW_WORDS and (not alone or word in ("NOW", "UNBOUNDED"))
+
+    def _cast(self, name: Name, safe: bool) -> Node:
+        inner = self.expression("an expression")
+        if not self.sign(TokenType.ALIAS):
+            self.fail("AS is missing here", hint="Write CAST(x AS DOUBLE).")
+        dtype = parse_type(self)
+        self._close()
+        return CastTo(inner, dtype, safe, self.since(name.span))
+
+    def _extract(self, name: Name) -> Node:
+        if not self.comes(TokenType.VAR, TokenType.STRING):
+            self.fail("a part of a time is missing here", hint="Write EXTRACT(HOUR FROM ts).")
+        part = Constant(self.curr.text.lower(), pl.String(), self.here)
+        self.advance()
+        if not self.sign(TokenType.FROM):
+            self.fail("FROM is missing here", hint="Write EXTRACT(HOUR FROM ts).")
+        time = self.expression("a time")
+        self._close()
+        return Operation("extract", (part, time), self.since(name.span))
+
+    def _trim(self, name: Name) -> Node:
+        """`trim(x)`, `trim(BOTH 'a' FROM x)`."""
+        function = "trim"
+        for word, side in (("BOTH", "trim"), ("LEADING", "ltrim"), ("TRAILING", "rtrim")):
+            if self.word(word):
+                function = side
+        args = [] if self.comes(TokenType.FROM) else [self.expression("a text")]
+        if self.sign(TokenType.FROM):
+            args.insert(0, self.expression("a text"))
+        elif self.sign(TokenType.COMMA):
+            args += self._arguments("a text")
+        self._close()
+        if function == "trim" and len(args) == 2:
+            function = "btrim"  # the one that takes what to trim
+        return FunctionCall(Name(function, name.span), tuple(args), self.since(name.span))
+
+    def _position(self, name: Name) -> Node:
+        args = [self._value("a text")]
+        if self.sign(TokenType.IN) or self.sign(TokenType.COMMA):
+            args += self._arguments("a text")
+        self._close()
+        return FunctionCall(name, tuple(args), self.since(name.span))
+
+    def _substring(self, name: Name) -> Node:
+        args = [self.expression("a text")]
+        while self.sign(TokenType.COMMA) or self.sign(TokenType.FROM) or self.word("FOR"):
+            args.append(self.expression("a number"))
+        self._close()
+        return FunctionCall(name, tuple(args), self.since(name.span))
+
+    # -- literals; their token is taken already, but for INTERVAL
+
+    def _literal(self, kind: TokenType) -> Constant:
+        token = self.prev
+        if kind == TokenType.NUMBER:
+            return self._number()
+        if kind in (TokenType.STRING, TokenType.RAW_STRING):
+            text = token.text
+            while self.comes(TokenType.STRING, TokenType.RAW_STRING):
+                self.advance()  # 'a' 'b' is 'ab', as in Spark
+                text += self.prev.text
+            return Constant(text, pl.String(), self.since(token.span))
+        if kind == TokenType.HEX_STRING:
+            digits = token.text if len(token.text) % 2 == 0 else f"0{token.text}"
+            return Constant(bytes.fromhex(digits), pl.Binary(), token.span)
+        if kind == TokenType.NULL:
+            return Constant(None, pl.Null(), token.span)
+        return Constant(kind == TokenType.TRUE, pl.Boolean(), token.span)
+
+    def _number(self) -> Constant:
+        token = self.prev
+        text, span = token.text.replace("_", ""), token.span
+        following = self.curr
+        suffix = following.text.upper() if following.span.start == span.end and following.kind == TokenType.VAR else ""
+        value: object = int(text) if text.isdigit() else _float(text)
+        if value is None:
+            self.fail(f"{token.text} is no number", span)
+        if not suffix:
+            return Constant(*constant(value, self.source, span), span)
+        self.advance()
+        span = self.since(span)
+        shown = f"{token.text}{following.text}"
+        dtype = _NUMBER_SUFFIXES.get(suffix)
+        if dtype is None:
+            self.fail(f"{shown} is neither a number nor a name", span)
+        if dtype.is_float():
+            return Constant(_float(text), dtype, span)
+        if not isinstance(value, int):
+            self.fail(f"{shown} is no whole number", span)
+        bits = 8 if dtype == pl.Int8() else 16 if dtype == pl.Int16() else 64
+        if value >= 2 ** (bits - 1):
+            self.fail(f"{token.text} doesn't fit into this type", span)
+        return Constant(value, dtype, span)
 
     def interval(self) -> Constant:
         """Take an INTERVAL literal: `INTERVAL '10' MINUTE`, `INTERVAL 10 MINUTES`, `INTERVAL '1 hour 30 minutes'`."""
         start = self.here
-        self._advance()
-        total, parts = dt.timedelta(0), 0
-        while True:
-            part = self._interval_part(start, required=parts == 0)
-            if part is None:
-                break
-            total, parts = total + part, parts + 1
-        node: Constant = mark(Constant(value=total, dtype=INTERVAL), self.since(start))
-        return node
+        self.advance()
+        total = self._interval_part(start, first=True) or dt.timedelta(0)
+        while (part := self._interval_part(start, first=False)) is not None:
+            total += part
+        return Constant(total, INTERVAL, self.since(start))
 
-    def _interval_part(self, start: Span, required: bool) -> dt.timedelta | None:
-        index = self._index
-        negative = self.sign(TokenType.DASH) if required else False
+    def _interval_part(self, start: Span, first: bool) -> dt.timedelta | None:
+        index = self.index
+        negative = first and self.sign(TokenType.DASH)
         number: object = None
         if self.comes(TokenType.STRING, TokenType.NUMBER):
-            number = self._curr.text
-            self._advance()
-        elif required and self.value_ahead():
-            number = self.value()[1]
+            number = self.curr.text
+            self.advance()
+        elif first and self.value_ahead():
+            _, value, span = self.value()
+            number, _ = constant(value, self.source, span)
             if isinstance(number, dt.timedelta):
                 return -number if negative else number
         if number is None:
-            if required:
+            if first:
                 self.fail("the length of the INTERVAL is missing here", hint="Write INTERVAL 10 MINUTES.")
             return None
-        text = str(number).strip()
-        unit_token = self._curr if self.comes(TokenType.VAR) else None
-        micros = unit(unit_token.text) if unit_token else None
-        if micros is None and not required:
-            self._retreat(index)
+        micros = unit(self.curr.text) if self.comes(TokenType.VAR) else None
+        if micros is None and not first:
+            self.index = index  # the number belongs to what comes after the interval
             return None
-        try:
-            amount = float(text)
-        except ValueError:
-            whole = _parse_parts(text)
+        text = str(number).strip()
+        count = _float(text)
+        if count is None:
+            whole = parse_duration(text.removeprefix("-").strip())
             if whole is None:
-                self.fail(
-                    f"'{text}' is no length of time",
-                    self.since(start),
-                    "Write INTERVAL '10' MINUTE or INTERVAL '10 minutes'.",
-                )
-            return -whole if negative else whole
+                hint = "Write INTERVAL '10' MINUTE or INTERVAL '10 minutes'."
+                self.fail(f"'{text}' is no length of time", self.since(start), hint)
+            return dt.timedelta(microseconds=-whole if negative != text.startswith("-") else whole)
         if micros is None:
             raise self.bad_unit(text, self.since(start))
-        self._advance()
+        self.advance()
         if self.word("TO"):
             self.fail("intervals of several units are written one by one", hint="Write INTERVAL '1' DAY '2' HOURS.")
-        value = microseconds(amount, micros)
-        if value is None:
+        length = microseconds(count, micros)
+        if length is None:
             self.fail("this is too long", self.since(start))
-        return dt.timedelta(microseconds=-value if negative else value)
+        return dt.timedelta(microseconds=-length if negative else length)
 
     def bad_unit(self, number: str, span: Span) -> QueryError:
         """What is wrong where a number needs a unit of time and the word behind it, if any, is none."""
-        token = self._curr if self.comes(TokenType.VAR) else None
-        if token and token.text.upper() in _CALENDAR_UNITS:
-            hint = "Say it in days or weeks: 30 DAYS."
-            return self.failure("months, quarters and years differ in length", span_of_token(token), hint)
-        if token and token.text.upper() not in STOP_WORDS | WINDOW_WORDS | {"PRECEDING", "BY"}:
-            names = [u.lower() + "s" for u in UNITS]
-            hint_ = did_you_mean(token.text, names, "units of time")
-            return self.failure(f"{token.text} is no unit of time", span_of_token(token), hint_)
-        hint = f"Write {number} SECONDS, {number} MINUTES, {number} HOURS, ..."
-        return self.failure(f"{number} of what? The unit is missing", span, hint)
-
-    # -- operators and operands
-
-    def _parse_expression(self) -> exp.Expr | None:
-        return self._parse_disjunction()
-
-    def _parse_assignment(self) -> exp.Expr | None:
-        return self._parse_disjunction()
-
-    def _parse_select_or_expression(self, alias: bool = False) -> exp.Expr | None:
-        return self._parse_select() or self._parse_disjunction()
-
-    def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
-        """`[NOT] value [predicate]`: Spark's precedence, in which a predicate takes a whole comparison before it."""
-        start = self.here
-        if self._match(TokenType.NOT):
-            inner = self._parse_equality() or self.missing("a condition after NOT")
-            negated: exp.Expr = mark(exp.Not(this=inner), self.since(start))
-            return negated
-        this = self._binary(0)
-        while this is not None and self._curr:
-            negate = self.comes(TokenType.NOT) and self._next.token_type in _PREDICATES
-            parser = _PREDICATES.get(self._next.token_type if negate else self._curr.token_type)
-            if parser is None:
-                break
-            self._advance(2 if negate else 1)
-            this = parser(self, this)
-            if negate:
-                this = exp.Not(this=this)
-        return this
-
-    def _parse_bitwise(self) -> exp.Expr | None:
-        """A value without comparisons: an operand of a predicate."""
-        return self._binary(1)
-
-    def _binary(self, level: int) -> exp.Expr | None:
-        """Operators of one level of precedence and all that bind closer, from left to right."""
-        if level == len(_LEVELS):
-            return self._parse_unary()
-        this = self._binary(level + 1)
-        while this is not None and self._curr.token_type in _LEVELS[level]:
-            made = _LEVELS[level][self._curr.token_type]
-            self._advance()
-            right = self._binary(level + 1) or self.missing(f"an expression after {self._prev.text}")
-            this = made(this=this, expression=right)
-        return this
-
-    def _parse_like(self, this: exp.Expr, node: type[exp.Expr]) -> exp.Expr:
-        pattern = self._parse_bitwise() or self.missing("a pattern")
-        made = node(this=this, expression=pattern)
-        if self._match(TokenType.ESCAPE):
-            return exp.Escape(this=made, expression=self._parse_bitwise() or self.missing("a character"))
-        return made
-
-    def _parse_is(self, this: exp.Expr | None) -> exp.Expr:
-        negate = self._match(TokenType.NOT)
-        if self._match(TokenType.DISTINCT):
-            if not self._match(TokenType.FROM):
-                self.fail("FROM is missing here", hint="Write a IS DISTINCT FROM b.")
-            other = self._parse_bitwise() or self.missing("an expression")
-            return (exp.NullSafeEQ if negate else exp.NullSafeNEQ)(this=this, expression=other)
-        if not self.comes(TokenType.NULL, TokenType.TRUE, TokenType.FALSE):
-            self.fail("IS takes NULL, TRUE or FALSE", hint="Compare values with =.")
-        made = exp.Is(this=this, expression=self._parse_primary())
-        return exp.Not(this=made) if negate else made
-
-    def _parse_between(self, this: exp.Expr | None) -> exp.Between:
-        low = self._parse_bitwise() or self.missing("the lower end of BETWEEN")
-        if not self._match(TokenType.AND):
-            self.fail("AND is missing here", hint="Write x BETWEEN low AND high.")
-        high = self._parse_bitwise() or self.missing("the upper end of BETWEEN")
-        return exp.Between(this=this, low=low, high=high)
-
-    def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
-        self.expect_sign(TokenType.L_PAREN, "(", "Write x IN (1, 2, 3).")
-        items = self._parse_csv(self._parse_select_or_expression)
-        if not items:
-            self.missing("a value")
-        self.expect_sign(TokenType.R_PAREN, ")")
-        return exp.In(this=this, expressions=items)
-
-    def _parse_case(self) -> exp.Expr | None:
-        start = self.behind
-        operand = None if self._curr.token_type == TokenType.WHEN else self._parse_disjunction()
-        branches = []
-        while self._match(TokenType.WHEN):
-            condition = self.expression_here("a condition")
-            if not self._match(TokenType.THEN):
-                self.fail("THEN is missing here", hint="Write CASE WHEN condition THEN value ... ELSE value END.")
-            branches.append(exp.If(this=condition, true=self.expression_here("a value")))
-        if not branches:
-            self.fail("WHEN is missing here", hint="Write CASE WHEN condition THEN value ... ELSE value END.")
-        default = self.expression_here("a value") if self._match(TokenType.ELSE) else None
-        if not self._match(TokenType.END):
-            self.fail("END is missing here", hint="Every CASE closes with END.")
-        node: exp.Expr = mark(exp.Case(this=operand, ifs=branches, default=default), self.since(start))
-        return node
-
-    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
-        if self.comes(TokenType.INTERVAL):
-            return self._parse_column_ops(self.interval())
-        token = self._curr
-        dtype = _TYPED_LITERALS.get(token.text.upper()) if token and token.token_type == TokenType.VAR else None
-        if dtype is not None and self._next and self._next.token_type == TokenType.STRING:
-            self._advance(2)
-            text = self._const(self._prev.text, pl.String(), self._prev)
-            node: exp.Expr = mark(CastTo(this=text, dtype=dtype), self.since(span_of_token(token)))
-            return self._parse_column_ops(node)
-        return self._parse_column()
-
-    def _parse_primary(self) -> exp.Expr | None:
-        token = self._curr
-        if self._match_set(self.PRIMARY_PARSERS):
-            parser: Callable[[ExpressionParser, Token], exp.Expr] = self.PRIMARY_PARSERS[token.token_type]
-            return parser(self, token)
-        if self._match_pair(TokenType.DOT, TokenType.NUMBER):
-            digits = self._prev
-            number: exp.Expr = mark(
-                Constant(value=float(f"0.{digits.text}"), dtype=pl.Float64()), Span(token.start, digits.end + 1)
+        token = self.curr
+        if token.kind == TokenType.VAR and token.text.upper() in _CALENDAR_UNITS:
+            return self.failure(
+                "months, quarters and years differ in length", token.span, "Say it in days or weeks: 30 DAYS."
             )
-            return number
-        return self._parse_paren()
-
-    def _parse_atom(self) -> exp.Expr | None:
-        return None  # sqlglot's short cut for what `_parse_type` does here
-
-    def _parse_column(self) -> exp.Expr | None:
-        if self.comes(TokenType.IDENTIFIER, TokenType.VAR) and self._curr.text.startswith("$"):
-            self.fail("names that start with $ are the system's own")
-        start = self.here
-        this = self._parse_field()
-        if isinstance(this, exp.Identifier):
-            this = mark(exp.Column(this=this), self.since(start))
-        return self._parse_column_ops(this) if this else None
-
-    def _parse_column_ops(self, this: exp.Expr | None) -> exp.Expr | None:
-        while this is not None and self._curr:
-            if self._match(TokenType.DOT):
-                if self._match(TokenType.STAR):
-                    return mark(exp.Column(this=exp.Star(), table=this.this), self.behind)  # type: ignore[no-any-return]
-                if self.at_end or self.comes(TokenType.COMMA, TokenType.R_PAREN):
-                    self.fail("the name of a column is missing here")
-                self._advance()
-                field = mark(exp.Identifier(this=self._prev.text, quoted=False), self.behind)
-                if isinstance(this, exp.Column) and not this.args.get("table"):
-                    this = exp.Column(this=field, table=this.this)
-                else:
-                    this = exp.Dot(this=this, expression=field)
-            elif self._match(TokenType.DCOLON):
-                this = CastTo(this=this, dtype=parse_type(self))
-            elif self.comes(TokenType.L_BRACKET) and not self.window_ahead():
-                if isinstance(this, Constant):
-                    return this
-                self._advance()
-                index = self.expression_here("an index")
-                self.expect_sign(TokenType.R_BRACKET, "]")
-                this = exp.Bracket(this=this, expressions=[index])
-            else:
-                break
-        return this
-
-    def window_ahead(self) -> bool:
-        """Whether a window in brackets comes next, rather than the index of an array."""
-        if not self.comes(TokenType.L_BRACKET) or not self._next or self._next.token_type != TokenType.VAR:
-            return False
-        return self._next.text.upper() in WINDOW_WORDS and not self._closes_at(self._index + 2)
-
-    def _closes_at(self, index: int) -> bool:
-        """Whether the bracket that opened before holds one word only, which is then a column; NOW is a window."""
-        token = self._tokens[index] if index < len(self._tokens) else None
-        return (
-            token is not None
-            and token.token_type == TokenType.R_BRACKET
-            and self._next.text.upper() not in ("NOW", "UNBOUNDED")
+        if token.kind == TokenType.VAR and token.text.upper() not in STOP_WORDS | WINDOW_WORDS | {"PRECEDING", "BY"}:
+            names = [name.lower() + "s" for name in UNITS]
+            hint = did_you_mean(token.text, names, "units of time")
+            return self.failure(f"{token.text} is no unit of time", token.span, hint)
+        return self.failure(
+            f"{number} of what? The unit is missing",
+            span,
+            f"Write {number} SECONDS, {number} MINUTES, {number} HOURS, ...",
         )
 
-    def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
-        if self._match(TokenType.DISTINCT):
-            return self.expression(exp.Distinct(expressions=self._parse_csv(self._parse_disjunction)))
-        self.word("ALL")
-        argument = self._parse_select_or_expression()
-        if self.comes(TokenType.ORDER_BY):
-            self.unsupported("ORDER BY inside an aggregate", hint="Aggregates take rows in order of time.")
-        return argument
 
-    def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
-        while this is not None and self._curr:
-            if self.peek("FILTER") and self._next and self._next.token_type == TokenType.L_PAREN:
-                self._advance(2)
-                if not self._match(TokenType.WHERE):
-                    self.fail("WHERE is missing here", hint="Write FILTER (WHERE condition).")
-                condition = self.expression_here("a condition")
-                self.expect_sign(TokenType.R_PAREN, ")")
-                this = exp.Filter(this=this, expression=exp.Where(this=condition))
-            elif self.peek("IGNORE", "NULLS") or self.peek("RESPECT", "NULLS"):
-                self._advance(2)
-                if self._tokens[self._index - 2].text.upper() == "IGNORE":
-                    this = exp.IgnoreNulls(this=this)
-            elif self.peek("WITHIN", "GROUP"):
-                self.unsupported("WITHIN GROUP", hint="Write quantile(x, 0.9).")
-            elif self.window_ahead():
-                self._one_window(this)
-                this = Windowed(this=this, clause=self.window_parser(self))
-            elif self.peek("OVER"):
-                self._one_window(this)
-                self._advance()
-                this = Windowed(this=this, clause=self.over_parser(self))
-            else:
-                break
-        return this
-
-    def _one_window(self, this: exp.Expr) -> None:
-        if isinstance(this, Windowed):
-            self.fail("an aggregate has one window", hint="Take one of the two away.")
-
-    def _parse_select(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        if not self.comes(TokenType.SELECT):
-            return None
-        start = self.here
-        body = self.select_parser(self)
-        node: exp.Expr = mark(Subselect(body=body), self.since(start))
-        return node
-
-    def _parse_paren(self) -> exp.Expr | None:
-        if not self._match(TokenType.L_PAREN):
-            return None
-        start = self.behind
-        items = [self._parse_select() or self.expression_here("an expression")]
-        while self._match(TokenType.COMMA):
-            items.append(self.expression_here("an expression"))
-        self.expect_sign(TokenType.R_PAREN, ")", "A parenthesis isn't closed.")
-        node = exp.Tuple(expressions=items) if len(items) > 1 else exp.Paren(this=items[0])
-        marked: exp.Expr = mark(node, self.since(start))
-        return marked
-
-    # -- functions that have words among their arguments
-
-    def _cast(self, safe: bool) -> exp.Expr:
-        this = self.expression_here("an expression")
-        if not self._match(TokenType.ALIAS):
-            self.fail("AS is missing here", hint="Write CAST(x AS DOUBLE).")
-        return CastTo(this=this, dtype=parse_type(self), safe=safe)
-
-    def _parse_extract(self) -> Any:
-        part = self.name("a part of a time, such as HOUR,") if not self.comes(TokenType.STRING) else None
-        if part is None:
-            part = Name(self._curr.text, self.here)
-            self._advance()
-        if not self._match(TokenType.FROM):
-            self.fail("FROM is missing here", hint="Write EXTRACT(HOUR FROM ts).")
-        return exp.Extract(this=mark(exp.Var(this=part.text), part.span), expression=self.expression_here("a time"))
-
-    def _trim(self) -> exp.Expr:
-        function = "trim"
-        if self._match_texts(("BOTH", "LEADING", "TRAILING")):
-            function = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[self._prev.text.upper()]
-        args = [] if self.comes(TokenType.FROM) else [self.expression_here("a text")]
-        if self._match(TokenType.FROM):
-            args.insert(0, self.expression_here("a text"))
-        else:
-            while self._match(TokenType.COMMA):
-                args.append(self.expression_here("a text"))
-        if function == "trim" and len(args) == 2:
-            function = "btrim"  # the one that takes what to trim
-        return exp.Anonymous(this=function, expressions=args)
-
-    def _position(self) -> exp.Expr:
-        first = self._parse_bitwise()
-        if first is None:
-            self.missing("a text")
-        if self.comes(TokenType.IN):
-            self._advance()
-            return exp.Anonymous(this="position", expressions=[first, self.expression_here("a text")])
-        args = [first]
-        while self._match(TokenType.COMMA):
-            args.append(self.expression_here("an argument"))
-        return exp.Anonymous(this="position", expressions=args)
-
-    def _substring(self) -> exp.Expr:
-        args = [self.expression_here("a text")]
-        while self._match(TokenType.COMMA) or self._match(TokenType.FROM) or self.word("FOR"):
-            args.append(self.expression_here("a number"))
-        return exp.Anonymous(this="substring", expressions=args)
-
-
-_LEVELS: tuple[dict[TokenType, type[exp.Binary]], ...] = (
-    {
-        TokenType.EQ: exp.EQ,
-        TokenType.NEQ: exp.NEQ,
-        TokenType.LT: exp.LT,
-        TokenType.LTE: exp.LTE,
-        TokenType.GT: exp.GT,
-        TokenType.GTE: exp.GTE,
-        TokenType.NULLSAFE_EQ: exp.NullSafeEQ,
-    },
-    {TokenType.PIPE: exp.BitwiseOr},
-    {TokenType.CARET: exp.BitwiseXor},
-    {TokenType.AMP: exp.BitwiseAnd},
-    {TokenType.PLUS: exp.Add, TokenType.DASH: exp.Sub, TokenType.DPIPE: exp.DPipe},
-    {TokenType.STAR: exp.Mul, TokenType.SLASH: exp.Div, TokenType.MOD: exp.Mod, TokenType.DIV: exp.IntDiv},
+_LITERALS = (
+    TokenType.STRING,
+    TokenType.RAW_STRING,
+    TokenType.NUMBER,
+    TokenType.HEX_STRING,
+    TokenType.NULL,
+    TokenType.TRUE,
+    TokenType.FALSE,
 )
-"""Operators between values, those that bind loosest first: the order of Spark's grammar."""
 
-_PREDICATES: dict[TokenType, Callable[[ExpressionParser, exp.Expr], exp.Expr]] = {
-    TokenType.BETWEEN: ExpressionParser._parse_between,
-    TokenType.IN: ExpressionParser._parse_in,
-    TokenType.IS: ExpressionParser._parse_is,
-    TokenType.LIKE: lambda p, this: p._parse_like(this, exp.Like),
-    TokenType.ILIKE: lambda p, this: p._parse_like(this, exp.ILike),
-    TokenType.RLIKE: lambda p, this: p._parse_like(this, exp.RegexpLike),
+_PREDICATES: Mapping[TokenType | None, Callable[[ExpressionParser, Node], Node]] = {
+    TokenType.BETWEEN: ExpressionParser._between,
+    TokenType.IN: ExpressionParser._in,
+    TokenType.IS: ExpressionParser._is,
+    TokenType.LIKE: lambda p, this: p._like(this, "like"),
+    TokenType.ILIKE: lambda p, this: p._like(this, "ilike"),
+    TokenType.RLIKE: lambda p, this: p._like(this, "rlike"),
 }
 """What can follow a value, with or without NOT before it."""
 
+_SPECIAL: Mapping[str, Callable[[ExpressionParser, Name], Node]] = {
+    "cast": lambda p, name: p._cast(name, safe=False),
+    "try_cast": lambda p, name: p._cast(name, safe=True),
+    "extract": ExpressionParser._extract,
+    "trim": ExpressionParser._trim,
+    "position": ExpressionParser._position,
+    "substring": ExpressionParser._substring,
+    "substr": ExpressionParser._substring,
+}
+"""Functions that have words among their arguments."""
 
-def span_of_token(token: Token) -> Span:
-    """Where a token stands."""
-    return Span(token.start, token.end + 1)
 
-
-def _bits(dtype: pl.DataType) -> int:
-    return 8 if dtype == pl.Int8() else 16 if dtype == pl.Int16() else 64
-
-
-def _parse_parts(text: str) -> dt.timedelta | None:
-    """`'1 hour 30 minutes'` as one length, None if it is none."""
-    negative = text.startswith("-")
-    micros = parse_duration(text.removeprefix("-").strip())
-    if micros is None:
+def _float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
         return None
-    return dt.timedelta(microseconds=-micros if negative else micros)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlglot import TokenType, exp
+from sqlglot import TokenType
 
 from jupyter_stream.language.diagnose import did_you_mean, nearest
-from jupyter_stream.language.nodes import Windowed
-from jupyter_stream.language.parse_expression import CLAUSE_WORDS, STOP_WORDS, ExpressionParser
+from jupyter_stream.language.nodes import FunctionCall, Node
+from jupyter_stream.language.parse_expression import STOP_WORDS, ExpressionParser
 from jupyter_stream.language.parse_window import amount, duration, parse_window
-from jupyter_stream.language.source_text import Span
+from jupyter_stream.language.reader import CLAUSE_WORDS
+from jupyter_stream.language.source_text import Name, Span
 from jupyter_stream.language.syntax import (
     Amount,
     EmitClause,
     FromItem,
-    Name,
     QueryBody,
     SelectBody,
     SelectItem,
@@ -56,8 +56,8 @@ def parse_body(p: ExpressionParser) -> QueryBody:
     """Take SELECTs put together by UNION."""
     first = _select_or_parenthesis(p)
     while p.comes(TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT) or p.peek("MINUS"):
-        operator = Name(p._curr.text.upper(), p.here)
-        p._advance()
+        operator = Name(p.curr.text.upper(), p.here)
+        p.advance()
         if operator.text not in ("UNION", "∪"):
             p.unsupported(f"{operator.text} between SELECTs", operator.span)
         every = p.word("ALL")
@@ -93,24 +93,24 @@ def _select_or_parenthesis(p: ExpressionParser) -> QueryBody:
         p.expect_sign(TokenType.R_PAREN, ")")
         return body
     if not p.comes(TokenType.SELECT):
-        word = p._curr.text if p._curr else ""
+        word = p.curr.text if p.curr else ""
         p.fail("SELECT is missing here", hint=did_you_mean(word, ("SELECT",)))
     return _select(p)
 
 
 def _select(p: ExpressionParser) -> SelectBody:
     start = p.here
-    p._advance()
+    p.advance()
     operator = _operator(p)
     distinct = p.behind if p.sign(TokenType.DISTINCT) else None
-    if distinct is None and p.peek("ALL") and p._next.token_type not in (TokenType.COMMA, TokenType.FROM):
-        p._advance()
+    if distinct is None and p.peek("ALL") and p.next.kind not in (TokenType.COMMA, TokenType.FROM):
+        p.advance()
     items = _items(p)
     if not p.comes(TokenType.FROM):
         if p.at_end or p.comes(TokenType.R_PAREN):
             p.fail("FROM is missing here", hint="Say which stream the rows come from: SELECT ... FROM stream.")
         p.unexpected(("FROM", *CLAUSE_WORDS))
-    p._advance()
+    p.advance()
     source = _from(p)
     where = _condition(p, TokenType.WHERE)
     group_by, group_all = _group_by(p)
@@ -128,8 +128,8 @@ def _select(p: ExpressionParser) -> SelectBody:
 
 def _operator(p: ExpressionParser) -> Name | None:
     for word in _OPERATORS:
-        if p.peek(word) and p._next and p._next.token_type not in (TokenType.COMMA, TokenType.FROM, TokenType.ALIAS):
-            p._advance()
+        if p.peek(word) and p.next and p.next.kind not in (TokenType.COMMA, TokenType.FROM, TokenType.ALIAS):
+            p.advance()
             return Name(word, p.behind)
     return None
 
@@ -137,13 +137,14 @@ def _operator(p: ExpressionParser) -> Name | None:
 def _items(p: ExpressionParser) -> tuple[SelectItem, ...]:
     items: list[SelectItem] = []
     while True:
-        start, first = p.here, p._index
+        start, first = p.here, p.index
         if p.comes(TokenType.FROM) and not items:
             p.fail("the select list is missing here", hint="Name columns, or write *.")
-        expression = p.expression_here("an expression")
+        expression = p.expression("an expression")
         span = p.since(start)
-        text = p.text_since(first, expression.clause.span if isinstance(expression, Windowed) else None)
-        if isinstance(expression, Windowed) and expression.clause.over:
+        window = expression.window if isinstance(expression, FunctionCall) else None
+        text = p.text_since(first, window.span if window is not None else None)
+        if window is not None and window.over:
             text = text[: -len("OVER")].rstrip()
         items.append(SelectItem(expression, _alias(p), text, span))
         if not p.sign(TokenType.COMMA):
@@ -154,7 +155,7 @@ def _alias(p: ExpressionParser, what: str = "a column") -> Name | None:
     """AS name, or a name that can't be the beginning of a clause."""
     if p.sign(TokenType.ALIAS):
         return p.name(what)
-    if p.comes(TokenType.IDENTIFIER) or (p.comes(TokenType.VAR) and p._curr.text.upper() not in STOP_WORDS):
+    if p.comes(TokenType.IDENTIFIER) or (p.comes(TokenType.VAR) and p.curr.text.upper() not in STOP_WORDS):
         return p.name(what)
     return None
 
@@ -178,7 +179,7 @@ def _union(p: ExpressionParser) -> FromItem:
     parts = [_item(p)]
     while p.comes(TokenType.UNION) and not _select_follows(p):
         operator = p.here
-        p._advance()
+        p.advance()
         every = p.word("ALL")
         part = _item(p)
         if not every and isinstance(part, SubqueryRef) and all(isinstance(q, SubqueryRef) for q in parts):
@@ -199,9 +200,9 @@ def _union(p: ExpressionParser) -> FromItem:
 
 def _select_follows(p: ExpressionParser) -> bool:
     """Whether the UNION that comes next puts whole SELECTs together, rather than streams in FROM."""
-    at = p._index + 1
-    kinds = [t.token_type for t in p._tokens[at : at + 2]]
-    if kinds and p._tokens[at].text.upper() == "ALL":
+    at = p.index + 1
+    kinds = [t.kind for t in p.tokens[at : at + 2]]
+    if kinds and p.tokens[at].text.upper() == "ALL":
         kinds = kinds[1:]
     return bool(kinds) and kinds[0] == TokenType.SELECT
 
@@ -259,7 +260,7 @@ def _named(p: ExpressionParser, start: Span) -> FromItem:
 
 def _function(p: ExpressionParser, name: Name, start: Span) -> FromItem:
     """`late(s)`, `errors(s)`, and the windows of Flink: `TUMBLE(s, ts, INTERVAL '1' MINUTE)`."""
-    p._advance()
+    p.advance()
     lower = name.text.lower()
     if lower in ("late", "errors"):
         inner = p.name("a stream")
@@ -326,23 +327,23 @@ def _with_or_stream(p: ExpressionParser, name: Name) -> FromItem:
 # -- the other clauses
 
 
-def _condition(p: ExpressionParser, kind: TokenType) -> exp.Expr | None:
+def _condition(p: ExpressionParser, kind: TokenType) -> Node | None:
     if not p.sign(kind):
         return None
-    return p.expression_here("a condition")
+    return p.expression("a condition")
 
 
-def _group_by(p: ExpressionParser) -> tuple[tuple[exp.Expr, ...], bool]:
+def _group_by(p: ExpressionParser) -> tuple[tuple[Node, ...], bool]:
     if not p.comes(TokenType.GROUP_BY):
         return (), False
-    word = p._curr.text.upper()
-    p._advance()
+    word = p.curr.text.upper()
+    p.advance()
     if word == "GROUP":
         if p.comes(TokenType.DASH):
-            p._advance()
+            p.advance()
         p.expect("BY", hint="Write GROUP BY.")
-    if p.peek("ALL") and (not p._next or p._next.token_type in (TokenType.HAVING, TokenType.R_PAREN)):
-        p._advance()
+    if p.peek("ALL") and (not p.next or p.next.kind in (TokenType.HAVING, TokenType.R_PAREN)):
+        p.advance()
         return (), True
     keys = [_group_key(p)]
     while p.sign(TokenType.COMMA):
@@ -350,10 +351,10 @@ def _group_by(p: ExpressionParser) -> tuple[tuple[exp.Expr, ...], bool]:
     return tuple(keys), False
 
 
-def _group_key(p: ExpressionParser) -> exp.Expr:
+def _group_key(p: ExpressionParser) -> Node:
     start = p.here
-    key = p.expression_here("a grouping column")
-    if (isinstance(key, exp.Anonymous) and key.name.upper() in ("ROLLUP", "CUBE")) or p.peek("SETS"):
+    key = p.expression("a grouping column")
+    if (isinstance(key, FunctionCall) and key.name.text.upper() in ("ROLLUP", "CUBE")) or p.peek("SETS"):
         p.unsupported("ROLLUP, CUBE or GROUPING SETS", p.since(start))
     return key
 
@@ -384,7 +385,7 @@ def _emit(p: ExpressionParser) -> EmitClause | None:
     if p.word("EVERY"):
         interval = duration(p, "Write EMIT EVERY 10 SECONDS.")
         return EmitClause("every", interval, p.since(start))
-    meant = nearest(p._curr.text, ("FINAL", "CHANGES", "EVERY")) if p._curr else None
+    meant = nearest(p.curr.text, ("FINAL", "CHANGES", "EVERY")) if p.curr else None
     raise p.failure(
         "FINAL, CHANGES or EVERY is missing here",
         hint=f"Did you mean EMIT {meant}?" if meant else "Write EMIT FINAL, EMIT CHANGES or EMIT EVERY 10 SECONDS.",

@@ -9,10 +9,9 @@ from sqlglot import TokenType
 
 from jupyter_stream.core.schema import sql_names, sql_type
 from jupyter_stream.language.diagnose import did_you_mean
-from jupyter_stream.language.source_text import Span
 
 if TYPE_CHECKING:
-    from jupyter_stream.language.parse_expression import ExpressionParser
+    from jupyter_stream.language.reader import Reader
 
 _ALSO = {
     "BYTE": "TINYINT", "SHORT": "SMALLINT", "INT64": "BIGINT", "INT32": "INT", "FLOAT64": "DOUBLE", "FLOAT32": "FLOAT",
@@ -23,17 +22,17 @@ _ALSO = {
 _SIZED = ("CHAR", "VARCHAR", "TIMESTAMP", "STRING", "BINARY", "FLOAT", "REAL")
 
 
-def parse_type(p: ExpressionParser) -> pl.DataType:
+def parse_type(p: Reader) -> pl.DataType:
     """Take a type.
 
     Raises:
         QueryError: there is none, or one that doesn't exist.
     """
-    token = p._curr
-    if not token or token.token_type not in (TokenType.VAR, TokenType.INTERVAL):
+    token = p.curr
+    if token.kind not in (TokenType.VAR, TokenType.INTERVAL):
         p.fail("a type is missing here", hint="Types are INT, BIGINT, DOUBLE, STRING, TIMESTAMP, ...")
-    span = Span(token.start, token.end + 1)
-    p._advance()
+    span = token.span
+    p.advance()
     word = _ALSO.get(token.text.upper(), token.text.upper())
     if word in ("DECIMAL", "NUMERIC", "DEC"):
         return _decimal(p)
@@ -55,20 +54,20 @@ def parse_type(p: ExpressionParser) -> pl.DataType:
     if p.comes(TokenType.L_PAREN):
         if word not in _SIZED:
             p.fail(f"{word} takes no size", hint=f"Write {word}.")
-        p._advance()
+        p.advance()
         _size(p)
         p.expect_sign(TokenType.R_PAREN, ")")
     return dtype
 
 
-def _size(p: ExpressionParser) -> int:
-    if not p.comes(TokenType.NUMBER) or not p._curr.text.isdigit():
+def _size(p: Reader) -> int:
+    if not p.comes(TokenType.NUMBER) or not p.curr.text.isdigit():
         p.fail("a whole number is missing here")
-    p._advance()
-    return int(p._prev.text)
+    p.advance()
+    return int(p.prev.text)
 
 
-def _decimal(p: ExpressionParser) -> pl.DataType:
+def _decimal(p: Reader) -> pl.DataType:
     precision, scale, start = 10, 0, p.behind
     if p.sign(TokenType.L_PAREN):
         precision = _size(p)
@@ -83,7 +82,7 @@ def _decimal(p: ExpressionParser) -> pl.DataType:
     return pl.Decimal(precision, scale)
 
 
-def _struct(p: ExpressionParser) -> pl.DataType:
+def _struct(p: Reader) -> pl.DataType:
     _open(p, "STRUCT<a: INT, b: STRING>")
     fields: list[pl.Field] = []
     while True:
@@ -96,10 +95,10 @@ def _struct(p: ExpressionParser) -> pl.DataType:
     return pl.Struct(fields)
 
 
-def _open(p: ExpressionParser, example: str) -> None:
+def _open(p: Reader, example: str) -> None:
     if not p.sign(TokenType.LT):
         p.fail("< is missing here", hint=f"Write {example}.")
 
 
-def _close(p: ExpressionParser) -> None:
+def _close(p: Reader) -> None:
     p.expect_sign(TokenType.GT, ">")

@@ -10,17 +10,17 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
-from sqlglot import TokenType, exp
+from sqlglot import TokenType
 
 from jupyter_stream.core.schema import INTERVAL
 from jupyter_stream.core.time import show_duration, unit
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.durations import LONGEST, microseconds, parse_duration
-from jupyter_stream.language.nodes import mark
+from jupyter_stream.language.nodes import ColumnRef
 from jupyter_stream.language.parameters import constant
 from jupyter_stream.language.parse_expression import WINDOW_WORDS, ExpressionParser
-from jupyter_stream.language.source_text import Span
-from jupyter_stream.language.syntax import Amount, Name, WindowClause
+from jupyter_stream.language.source_text import Name, Span
+from jupyter_stream.language.syntax import Amount, WindowClause
 
 _PART_WORDS = (
     "RANGE", "ROWS", "SLIDE", "TUMBLING", "NOW", "UNBOUNDED", "SESSION", "PARTITION BY", "ON", "ORIGIN", "WHERE", "BY RANK",
@@ -76,25 +76,25 @@ def amount(p: ExpressionParser, example: str) -> Amount:
             )
         number = str(known)
     elif p.comes(TokenType.STRING):
-        text = p._curr.text
-        p._advance()
+        text = p.curr.text
+        p.advance()
         if unit_follows(p) and _is_number(text):
             number = text
         else:
             return _from_text(p, text, p.behind, negative)
     elif p.comes(TokenType.NUMBER):
-        number = p._curr.text.replace("_", "")
-        p._advance()
+        number = p.curr.text.replace("_", "")
+        p.advance()
     else:
         p.fail("a length of time or a number of rows is missing here", hint=example)
     if p.word("ROW") or p.word("ROWS"):
         return _positive(p, _whole(p, number, p.since(start)), "rows", p.since(start), negative)
     if unit_follows(p):
-        micros = unit(p._curr.text)
+        micros = unit(p.curr.text)
         assert micros is not None
-        p._advance()
+        p.advance()
         return _positive(p, microseconds(number, micros), "time", p.since(start), negative)
-    if p.comes(TokenType.VAR) and p._curr.text.upper() not in WINDOW_WORDS | {
+    if p.comes(TokenType.VAR) and p.curr.text.upper() not in WINDOW_WORDS | {
         "PRECEDING",
         "WHERE",
         "BY",
@@ -109,7 +109,7 @@ def amount(p: ExpressionParser, example: str) -> Amount:
 
 def unit_follows(p: ExpressionParser) -> bool:
     """Whether a unit of time comes next."""
-    return p.comes(TokenType.VAR) and unit(p._curr.text) is not None
+    return p.comes(TokenType.VAR) and unit(p.curr.text) is not None
 
 
 def duration(p: ExpressionParser, example: str) -> int:
@@ -201,17 +201,17 @@ class _Parts:
                 reader(self, at)
                 return
         if p.comes(TokenType.WHERE):
-            p._advance()
-            self._set("where", p.expression_here("a condition"), at, "WHERE")
+            p.advance()
+            self._set("where", p.expression("a condition"), at, "WHERE")
             return
         if p.comes(TokenType.ORDER_BY):
-            p._advance()
+            p.advance()
             p.expect("BY")
-            p.expression_here("a column")
+            p.expression("a column")
             p.word("ASC")
             return
-        token = p._curr
-        if token.token_type in (TokenType.NUMBER, TokenType.STRING, TokenType.INTERVAL) or p.value_ahead():
+        token = p.curr
+        if token.kind in (TokenType.NUMBER, TokenType.STRING, TokenType.INTERVAL) or p.value_ahead():
             p.fail("RANGE, ROWS or SLIDE is missing before this", hint=_EXAMPLE)
         self.p.fail(f"{token.text} isn't expected in a window", hint=did_you_mean(token.text, _PART_WORDS) or _EXAMPLE)
 
@@ -244,7 +244,7 @@ class _Parts:
     def _between(self, at: Span, word: str) -> None:
         """SQL's long form of a frame, where it says what the short one does."""
         p = self.p
-        p._advance()
+        p.advance()
         if p.word("UNBOUNDED"):
             self._set("unbounded", True, at, word)
         else:
@@ -308,9 +308,9 @@ class _Parts:
     def _partition(self, at: Span) -> None:
         p = self.p
         wrapped = p.sign(TokenType.L_PAREN)
-        columns: list[exp.Expr] = [_attribute(p)]
-        while p.comes(TokenType.COMMA) and (wrapped or p._next.text.upper() not in WINDOW_WORDS | {"WHERE"}):
-            p._advance()
+        columns: list[ColumnRef] = [_attribute(p)]
+        while p.comes(TokenType.COMMA) and (wrapped or p.next.text.upper() not in WINDOW_WORDS | {"WHERE"}):
+            p.advance()
             columns.append(_attribute(p))
         if wrapped:
             p.expect_sign(TokenType.R_PAREN, ")")
@@ -320,25 +320,25 @@ class _Parts:
         p = self.p
         start = p.here
         column = _attribute(p)
-        self._set("on", Name(_attribute_name(column), p.since(start)), at, "the windowing attribute")
+        self._set("on", Name(column.name.text, p.since(start)), at, "the windowing attribute")
 
     def _sattr(self, at: Span) -> None:
         p = self.p
         start = p.here
-        if p.peek("RANK") and p._next.token_type == TokenType.L_PAREN:
-            p._advance(2)
-            name = _attribute_name(_attribute(p))
+        if p.peek("RANK") and p.next.kind == TokenType.L_PAREN:
+            p.advance(2)
+            name = _attribute(p).name.text
             p.expect_sign(TokenType.R_PAREN, ")")
             self._set("by_rank", True, at, "SATTR")
         else:
-            name = _attribute_name(_attribute(p))
+            name = _attribute(p).name.text
         self._set("slide_on", Name(name, p.since(start)), at, "SATTR")
 
     def _by_rank(self, at: Span) -> None:
         self._set("by_rank", True, at, "BY RANK")
 
     def _origin(self, at: Span) -> None:
-        self._set("origin", self.p.expression_here("a time, such as '2024-01-01 00:00:00',"), at, "ORIGIN")
+        self._set("origin", self.p.expression("a time, such as '2024-01-01 00:00:00',"), at, "ORIGIN")
 
     def _active_expiration(self, at: Span) -> None:
         self._set("active_expiration", True, at, "ACTIVE EXPIRATION")
@@ -440,27 +440,16 @@ class _Parts:
             got.pop("slide_on")
 
 
-def _attribute(p: ExpressionParser) -> exp.Expr:
+def _attribute(p: ExpressionParser) -> ColumnRef:
     """A column, qualified or not; `row-num`, as the papers write it, is `row_num`."""
-    start = p.here
-    name = p.name("a column")
-    parts = [name]
+    parts = [p.name("a column")]
     while p.sign(TokenType.DOT):
         parts.append(p.name("a column"))
-    text = parts[-1].text
-    if text.lower() == "row" and p.comes(TokenType.DASH) and p._next and p._next.text.lower() == "num":
-        p._advance(2)
-        text = "row_num"
-    column = exp.Column(
-        this=exp.Identifier(this=text, quoted=False),
-        table=exp.Identifier(this=parts[-2].text, quoted=False) if len(parts) > 1 else None,
-    )
-    marked: exp.Expr = mark(column, p.since(start))
-    return marked
-
-
-def _attribute_name(column: exp.Expr) -> str:
-    return column.name
+    name = parts[-1]
+    if name.text.lower() == "row" and p.comes(TokenType.DASH) and p.next.text.lower() == "num":
+        p.advance(2)
+        name = Name("row_num", p.since(name.span))
+    return ColumnRef(name, parts[-2] if len(parts) > 1 else None, parts[0].span.to(name.span))
 
 
 _READERS: tuple[tuple[tuple[str, ...], Callable[[_Parts, Span], None]], ...] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jupyter_stream.errors import QueryError
 
@@ -17,6 +17,14 @@ class Span:
     def to(self, other: Span) -> Span:
         """From here to the end of the other."""
         return Span(min(self.start, other.start), max(self.end, other.end))
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name and where it stands. Names that are spelt alike are equal, wherever they stand."""
+
+    text: str
+    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,14 +43,16 @@ def parse(text: str, parameters: Parameters = None, first_line: int = 1) -> tupl
 def _one(piece: Piece, source: SourceText, parameters: Parameters) -> Statement:
     common = {"source": source, "span": piece.span, "text": source.text[piece.span.start : piece.span.end]}
 
-    def whole(p: ExpressionParser) -> Any:
-        statement = _statement(p, common)
-        if not p.at_end:
-            p.unexpected()
-        return statement
-
-    made: Statement = ExpressionParser.run(whole, piece, source, parameters, (parse_body, parse_window, parse_over))
-    return made
+    try:
+        p = ExpressionParser(piece, source, parameters, parse_body, parse_window, parse_over)
+        if p.at_end:
+            raise source.error("this isn't a statement", piece.span)
+        statement: Statement = _statement(p, common)
+    except RecursionError:
+        raise source.error("this is nested too deeply to be read", piece.span, "Split it into subqueries.") from None
+    if not p.at_end:
+        p.unexpected()
+    return statement
 
 
 def _statement(p: ExpressionParser, common: dict[str, Any]) -> Any:
@@ -66,7 +68,7 @@ def _statement(p: ExpressionParser, common: dict[str, Any]) -> Any:
         return _drop(p, common)
     if p.word("EXPLAIN"):
         return _explain(p, common)
-    word = p._curr.text
+    word = p.curr.text
     if word.upper() in _NOT_YET:
         p.unsupported(word.upper())
     if word.startswith("%"):
@@ -80,21 +82,21 @@ def _select(p: ExpressionParser, common: dict[str, Any]) -> Select:
 
 
 def _show(p: ExpressionParser, common: dict[str, Any]) -> Any:
-    word = p._curr.text.upper() if p._curr else ""
+    word = p.curr.text.upper() if p.curr else ""
     if word not in _SHOWN:
         p.fail(
             "what to show is missing here" if p.at_end else f"there is nothing called {word} to show",
             hint=did_you_mean(word, _SHOWN, "words"),
         )
-    p._advance()
+    p.advance()
     return Show(what=cast(Any, word.lower()), **common)
 
 
 def _describe(p: ExpressionParser, common: dict[str, Any]) -> Any:
     if p.word("FUNCTIONS"):
         return DescribeFunctions(**common)
-    if p.peek("FUNCTION") and p._next:
-        p._advance()
+    if p.peek("FUNCTION") and p.next:
+        p.advance()
         return DescribeFunctions(name=p.name("a function"), **common)
     p.word("STREAM")
     name = p.name("a stream")
@@ -107,12 +109,12 @@ def _describe(p: ExpressionParser, common: dict[str, Any]) -> Any:
 
 def _drop(p: ExpressionParser, common: dict[str, Any]) -> Any:
     kinds = ("STREAM", "TABLE", "VIEW", "QUERY")
-    word = p._curr.text.upper() if p._curr else ""
+    word = p.curr.text.upper() if p.curr else ""
     if word in ("AGGREGATE", "SUMMARY"):
         p.unsupported(f"DROP {word}")
     if word not in kinds:
         p.fail("STREAM is missing here", hint=did_you_mean(word, kinds) or "Write DROP STREAM name.")
-    p._advance()
+    p.advance()
     if_exists = p.word("IF", "EXISTS")
     return Drop(kind=cast(Any, word.lower()), name=p.name("a stream"), if_exists=if_exists, **common)
 
@@ -132,5 +134,5 @@ def _explain(p: ExpressionParser, common: dict[str, Any]) -> Any:
     if p.word("ON"):
         if not (p.word("SPARK") or p.word("KERNEL")):
             p.fail("SPARK or KERNEL is missing here")
-        engine = p._prev.text.lower()
+        engine = p.prev.text.lower()
     return Explain(select=select, name=name, engine=cast(Any, engine), **common)

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import polars as pl
-from sqlglot import exp
 
-from jupyter_stream.language.source_text import SourceText, Span
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A name and where it stands."""
-
-    text: str
-    span: Span
+from jupyter_stream.language.nodes import ColumnRef, Node
+from jupyter_stream.language.source_text import Name, SourceText, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +24,12 @@ class Amount:
 
     kind: Literal["time", "rows", "bare"]
     value: int
-    span: Span
+    span: Span = field(compare=False)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class WindowClause:
-    """A window as written, in any of the spellings.
+    """A window as written, in any of the spellings. Equal to another that says the same in other places.
 
     Attributes:
         span: where it stands, brackets included.
@@ -58,7 +50,7 @@ class WindowClause:
         starts: written in the way of Flink or Spark: extents start at multiples of the slide.
     """
 
-    span: Span
+    span: Span = field(compare=False)
     range: Amount | None = None
     landmark: bool = False
     unbounded: bool = False
@@ -66,27 +58,14 @@ class WindowClause:
     slide: Amount | None = None
     by_rank: bool = False
     session: Amount | None = None
-    partition: tuple[exp.Expr, ...] = ()
-    where: exp.Expr | None = None
+    partition: tuple[ColumnRef, ...] = ()
+    where: Node | None = None
     on: Name | None = None
     slide_on: Name | None = None
-    origin: exp.Expr | None = None
+    origin: Node | None = None
     active_expiration: bool = False
     over: bool = False
     starts: bool = False
-
-    def key(self) -> tuple[object, ...]:
-        """What two clauses that say the same have in common."""
-
-        def amount(a: Amount | None) -> object:
-            return None if a is None else (a.kind, a.value)
-
-        return (
-            amount(self.range), self.landmark, self.unbounded, self.now, amount(self.slide), self.by_rank,
-            amount(self.session), tuple(p.sql().lower() for p in self.partition), self.where and self.where.sql(),
-            self.on and self.on.text.lower(), self.slide_on and self.slide_on.text.lower(),
-            self.origin and repr(self.origin), self.active_expiration, self.over, self.starts,
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +73,13 @@ class SelectItem:
     """One item of a select list.
 
     Attributes:
-        expression: an `exp.Star`, or a column of one, for `*` and `s.*`.
+        expression: a `Star` for `*` and `s.*`.
         alias: the name after AS.
         text: as typed, but for the window behind an aggregate: the column's name where there is no alias.
         span: where it stands.
     """
 
-    expression: exp.Expr
+    expression: Node
     alias: Name | None
     text: str
     span: Span
@@ -170,10 +149,10 @@ class SelectBody:
     distinct: Span | None
     items: tuple[SelectItem, ...]
     source: FromItem
-    where: exp.Expr | None
-    group_by: tuple[exp.Expr, ...]
+    where: Node | None
+    group_by: tuple[Node, ...]
     group_all: bool
-    having: exp.Expr | None
+    having: Node | None
     span: Span
 
 

@@ -77,34 +77,34 @@ MISTAKES = [
     ("SELECT len FROM M UNION «Mian»", "there is no stream called Mian", "Did you mean Main?"),
     ("SELECT srcIP FROM «late(hourly)»", "hourly has no late rows", "SOURCE"),
     ("SELECT srcIP FROM «layt»(M)", "there is no function called layt in FROM", "Did you mean late?"),
-    ("SELECT «uper(srcIP») FROM M", "there is no function called uper", "Did you mean upper?"),
-    ("SELECT «coutn(*») FROM M", "there is no function called coutn", "Did you mean count?"),
+    ("SELECT «uper(srcIP)» FROM M", "there is no function called uper", "Did you mean upper?"),
+    ("SELECT «coutn(*)» FROM M", "there is no function called coutn", "Did you mean count?"),
     ("SELECT «upper» FROM M", "there is no column called upper", "Functions are called with parentheses: upper(...)."),
     ("SELECT count(*) FROM M GROUP BY «2»", "there is no select item number 2", "There are 1."),
     ("SELECT len AS a, ts AS «A» FROM M", "two result columns are called A", None),
     # aggregates
-    ("SELECT len FROM M WHERE «count(*») > 1", "an aggregate can't stand in WHERE", "HAVING"),
-    ("SELECT count(*) FROM M GROUP BY «max(len»)", "an aggregate can't stand in GROUP BY", None),
+    ("SELECT len FROM M WHERE «count(*)» > 1", "an aggregate can't stand in WHERE", "HAVING"),
+    ("SELECT count(*) FROM M GROUP BY «max(len)»", "an aggregate can't stand in GROUP BY", None),
     ("SELECT max(len) AS m FROM M GROUP BY «m»", "an aggregate can't be a grouping column", None),
-    ("SELECT sum(«max(len»)) FROM M", "an aggregate can't stand in an aggregate", "in a subquery first"),
+    ("SELECT sum(«max(len)») FROM M", "an aggregate can't stand in an aggregate", "in a subquery first"),
     ("SELECT srcIP, «len», count(*) FROM M GROUP BY srcIP", "len is neither grouped nor aggregated", "Add it to GROUP BY, or wrap it, e.g. first(len)."),
     ("SELECT count(*) + M.«len» FROM M", "len is neither grouped nor aggregated", "first(len)"),
     ("SELECT srcIP, count(*) FROM M GROUP BY srcIP HAVING «len» > 1", "len is neither grouped nor aggregated", None),
     ("SELECT «*», count(*) FROM M", "* can't stand in an aggregate query", None),
     ("SELECT len FROM M HAVING «len > 1»", "HAVING needs GROUP BY or an aggregate", "WHERE"),
-    ("SELECT «sum(*») FROM M", "* goes with count only", "Name a column: sum(x)."),
-    ("SELECT «sum(srcIP») FROM M", "sum takes a number, not STRING", "sum([DISTINCT] x)"),
-    ("SELECT «sum»() FROM M", "sum needs an argument", None),
-    ("SELECT «upper(DISTINCT srcIP») FROM M", "DISTINCT goes with aggregates, and upper is none", None),
-    ("SELECT «upper(*») FROM M", "upper(*) doesn't exist", None),
+    ("SELECT «sum(*)» FROM M", "* goes with count only", "Name a column: sum(x)."),
+    ("SELECT «sum(srcIP)» FROM M", "sum takes a number, not STRING", "sum([DISTINCT] x)"),
+    ("SELECT «sum()» FROM M", "sum needs an argument", None),
+    ("SELECT «upper(DISTINCT srcIP)» FROM M", "DISTINCT goes with aggregates, and upper is none", None),
+    ("SELECT «upper(*)» FROM M", "upper(*) doesn't exist", None),
     ("SELECT len FROM M WHERE «window_end» > ts", "there is no column called window_end", None),
     ("SELECT count(*) FROM M [RANGE 1 HOUR TUMBLING] WHERE «window_end» > ts", "window_end isn't known in WHERE: it is about answers", "HAVING"),
     ("SELECT «current_time», count(*) FROM clicks [RANGE 1 HOUR TUMBLING]", "current_time is neither grouped nor aggregated", None),
     # types
     ("SELECT len FROM M WHERE «len»", "WHERE takes a condition, and this is INT", "Compare it with something"),
-    ("SELECT count(*) FROM M HAVING «count(*»)", "HAVING takes a condition, and this is BIGINT", None),
+    ("SELECT count(*) FROM M HAVING «count(*)»", "HAVING takes a condition, and this is BIGINT", None),
     ("SELECT sum(len) FILTER (WHERE «len») FROM M", "FILTER takes a condition, and this is INT", None),
-    ("SELECT CAST(«tags AS INT») FROM clicks", None, None),
+    ("SELECT CAST(«tags AS INT)» FROM clicks", None, None),
     ("SELECT «ts * 2» FROM M", None, None),
     ("SELECT len FROM M WHERE «ts > TRUE»", None, None),
     ("SELECT len IS «5» FROM M", "IS takes NULL, TRUE or FALSE", "Compare values with =."),
@@ -129,7 +129,7 @@ def test_a_mistake_is_shown_where_it_is(
         assert error.message == message
         assert not isinstance(error, UnsupportedError)
         assert (error.line, error.column) == (line, column)
-        assert error.width == end - start or text[end : end + 1] == ")", error
+        assert error.width == end - start, error
         assert (hint or "") in (error.hint or "")
 
 
@@ -148,8 +148,8 @@ NOT_YET = [
     ("SELECT len FROM M «INTERSECT» SELECT len FROM M1", "INTERSECT between SELECTs"),
     ("SELECT len FROM M «WITH» PREFERENCE DESC len", "WITH PREFERENCE"),
     ("SELECT len FROM M «SAMPLE»(10)", "SAMPLE"),
-    ("SELECT len FROM M WHERE len IN («SELECT len FROM M1»)", "a SELECT inside an expression"),
-    ("SELECT len FROM M WHERE «EXISTS(SELECT len FROM M1»)", "EXISTS"),
+    ("SELECT len FROM M WHERE len IN («SELECT len FROM M1)»", "a SELECT inside an expression"),
+    ("SELECT len FROM M WHERE «EXISTS(SELECT len FROM M1)»", "EXISTS"),
     ("SELECT len FROM M «[RANGE 1 HOUR TUMBLING]»", "a window with SLIDE in a query without aggregates"),
     ("SELECT count(*) FROM M GROUP BY «ROLLUP(len)»", "ROLLUP, CUBE or GROUPING SETS"),
     ("SELECT max(n) FROM «(SELECT count(*) AS n FROM M)»", "an aggregate over a relation"),

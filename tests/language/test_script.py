@@ -89,7 +89,7 @@ def test_an_error_shows_the_line_with_a_caret() -> None:
 def test_a_name_with_a_reserved_word_is_quoted() -> None:
     (statement,) = parse("SELECT `order`, `from` FROM `select`")
     assert isinstance(statement, Select)
-    assert [item.expression.name for item in statement.body.items] == ["order", "from"]  # type: ignore[union-attr]
+    assert [item.text for item in statement.body.items] == ["`order`", "`from`"]  # type: ignore[union-attr]
 
 
 def test_very_deep_nesting_is_an_error_not_a_crash() -> None:

@@ -153,7 +153,7 @@ def test_windows_that_are_read_and_not_yet_run(
         name: amount(getattr(clause, name)) for name in ("range", "slide", "session") if getattr(clause, name)
     }
     if clause.partition:
-        got["partition"] = [column.name for column in clause.partition]
+        got["partition"] = [column.name.text for column in clause.partition]
     if clause.where is not None:
         got["where"] = True
     if clause.on is not None:
