@@ -127,7 +127,8 @@ def _functions() -> list[Word]:
     from jupyter_stream.aggregates import AGGREGATES
     from jupyter_stream.functions.registry import TABLE
 
-    return [(f.name, "function") for f in (*AGGREGATES, *TABLE) if f.name[:1].isalpha()]
+    names = (*(aggregate.name for aggregate in AGGREGATES), *(function.name for function in TABLE))
+    return [(name, "function") for name in names if name[:1].isalpha()]
 
 
 def _keywords(fragment: str) -> list[Word]:
