@@ -164,11 +164,7 @@ def _plan(session: Session, names: tuple[str, ...]) -> None:
 def _show(session: Session, names: tuple[str, ...]) -> None:
     from jupyter_stream import views
 
-    query = find(session, names[0])
-    options = views.options_of(query)
-    if options.chart == "none":
-        options = views.ViewOptions(last=options.last)
-    views.display(query, options)
+    views.display(find(session, names[0]))
 
 
 def _drop(session: Session, names: tuple[str, ...]) -> None:

@@ -26,12 +26,15 @@ def display(viewable: Viewable, options: ViewOptions | None = None) -> LiveView 
 
     Args:
         viewable: the query.
-        options: how; as it was last shown when left out.
+        options: how; as it was last shown when left out, or `auto` if it was not to be shown.
 
     Returns:
         The view; None for chart `none`.
     """
-    options = options_of(viewable) if options is None else options
+    if options is None:
+        options = options_of(viewable)
+        if options.chart == "none":
+            options = dataclasses.replace(options, chart="auto")
     _OPTIONS[viewable] = options
     if options.chart == "none":
         return None

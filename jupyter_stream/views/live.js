@@ -4,6 +4,7 @@
 const PAGE = (globalThis.__jupyterStreamPage ??= { bokeh: new Map(), stores: new Map(), dirty: new Set(), resting: 0, frame: 0 });
 const ENDED = new Set(["finished", "stopped", "failed"]);
 const ALIVE_EVERY = 20_000;
+const SILENCE = 30_000; // the kernel sends something every 10 s while the query runs
 
 // ---- BokehJS: evaluated in a module of its own, so that another Bokeh on the page is left alone
 
@@ -46,7 +47,13 @@ class Store {
     this.onMessage = (message, buffers) => this.take(message, buffers);
     model.on("msg:custom", this.onMessage);
     this.hello();
+    this.heard = Date.now();
     this.timer = setInterval(() => this.say({ say: "alive" }), ALIVE_EVERY);
+    this.watch = setInterval(() => { if (this.silent) for (const view of this.views) redraw(view); }, 5_000);
+  }
+
+  get silent() {
+    return this.head !== null && !ENDED.has(this.head.state) && Date.now() - this.heard > SILENCE;
   }
 
   say(message) {
@@ -63,6 +70,7 @@ class Store {
   }
 
   take(message, buffers) {
+    this.heard = Date.now();
     if (message.do === "library") {
       takeLibrary(message.version, buffers[0]);
     } else if (message.do === "state") {
@@ -72,7 +80,7 @@ class Store {
         return;
       }
       this.seq = message.seq;
-      if (message.head) this.head = { ...this.head, ...message.head };
+      this.head = message.fresh ? message.head : { ...this.head, ...message.head };
       if (message.fresh) {
         this.columns = {};
         if (!bokehSlot(this.version).taken && message.head?.kind === "plot") this.askAgain();
@@ -93,6 +101,7 @@ class Store {
 
   dispose() {
     clearInterval(this.timer);
+    clearInterval(this.watch);
     this.model.off("msg:custom", this.onMessage);
     PAGE.stores.delete(this.key);
   }
@@ -185,6 +194,9 @@ class View {
     this.themed = new MutationObserver(() => { this.colours = null; redraw(this); });
     this.themed.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
     store.views.add(this);
+    for (const el of [this.note, this.error, buttons]) el.style.display = "none";
+    this.buttons = buttons;
+    write(this.empty, "connecting to the kernel");
     redraw(this);
   }
 
@@ -204,13 +216,15 @@ class View {
     const head = this.store.head;
     if (!head) return;
     write(this.name, head.name);
-    write(this.state, head.state);
-    this.root.dataset.state = head.state;
+    const { silent } = this.store;
+    write(this.state, silent ? "no answer" : head.state);
+    this.state.title = silent ? "Nothing came from the kernel for 30 seconds: it may be busy, restarted or gone." : "";
+    this.root.dataset.state = silent ? "silent" : head.state;
     this.root.dataset.rows = head.rowCount ?? 0;
     const ended = ENDED.has(head.state);
     write(this.pauseButton, head.state === "paused" ? "Resume" : "Pause");
     if (this.pausedShown !== head.state) { this.pauseButton.disabled = false; this.pausedShown = head.state; }
-    this.pauseButton.style.display = this.stopButton.style.display = ended ? "none" : "";
+    this.buttons.style.display = ended ? "none" : "";
     this.drawReadings(head.readings);
     this.drawLegend(head);
     write(this.note, [head.note, head.hint].filter(Boolean).join(" · "));

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 _COLOURS: Final[weakref.WeakKeyDictionary[Viewable, Colours]] = weakref.WeakKeyDictionary()
 _PRESSES: Final = ("stop", "pause", "resume")
+ALIVE_EVERY: Final = 10.0
+"""Seconds after which something is sent even if nothing changed: a page that hears nothing says so."""
 PUSHES: Final = (1.0, 3.0, 9.0, 30.0)
 """Seconds after which everything is sent unasked to a page that has not answered: with ipykernel 6 its question waits until
 the running cell ends, but our messages get through."""
@@ -55,6 +57,7 @@ class LiveView:
         self._version: object = None
         self._last: Snapshot | None = None
         self._seq = 0
+        self._sent_at = 0.0
         self._structure: tuple[object, ...] | None = None
         self._columns: wire.Columns = {}
         self._head: dict[str, Any] = {}
@@ -207,8 +210,9 @@ class LiveView:
         known = {} if fresh else self._head
         news = {name: value for name, value in head.items() if name not in known or known[name] != value}
         gone = [] if fresh else [name for name in self._columns if name not in columns]
-        if not (fresh or news or changes or gone):
+        if not (fresh or news or changes or gone) and now - self._sent_at < ALIVE_EVERY:
             return 0
+        self._sent_at = now
         message |= {"seq": self._seq, "fresh": fresh, "head": news, "columns": changes, "gone": gone}
         self._seq += 1
         self._columns, self._head = columns, head

@@ -14,6 +14,7 @@ from jupyter_stream.views import words
 from jupyter_stream.views.colours import OTHERS, PALETTE, Colours, legend
 from jupyter_stream.views.picture import Axis, Floats, Table
 from jupyter_stream.views.roles import Roles
+from jupyter_stream.views.strip import ENDED
 
 LIGHT = 0.38
 """Opacity of what is provisional."""
@@ -184,9 +185,9 @@ def y_axis(label: str, values: Floats, *, zero: bool) -> Axis:
 
 
 def with_watermark(axis: Axis, snapshot: Snapshot, column: str) -> tuple[Axis, float | None]:
-    """The time axis, a little longer where the low-watermark stands beyond it, and where the watermark stands."""
+    """The time axis, a little longer where the low-watermark stands beyond it, and where it stands; None once all is final."""
     mark = snapshot.low_watermark
-    if axis.kind != "time" or column != snapshot.time_column or mark in (MIN_TIME, MAX_TIME):
+    if snapshot.state in ENDED or axis.kind != "time" or column != snapshot.time_column or mark in (MIN_TIME, MAX_TIME):
         return axis, None
     at = mark / 1e3
     width = axis.high - axis.low

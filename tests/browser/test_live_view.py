@@ -2,7 +2,7 @@
 
 import json
 
-import pytest
+from nbconvert import HTMLExporter
 
 DEMO = "from demo import Demo\nfrom jupyter_stream import views\nfrom jupyter_stream.views import ViewOptions\n"
 LIVE = ".jupyter-stream-live"
@@ -133,9 +133,7 @@ def test_a_reloaded_page_finds_its_views_live(open_notebook):
     book.page.wait_for_function(f"n => +document.querySelector('{LIVE}').dataset.rows > n", arg=before)
 
 
-@pytest.fixture
-def saved_book(open_notebook):
-    """A notebook whose query has ended, saved, its kernel gone."""
+def test_a_saved_notebook_shows_its_picture_without_a_kernel(open_notebook, chromium):
     book = open_notebook(
         "saved.ipynb",
         [DEMO + "query = Demo(name='<i>hot</i>', keys=['<script>alert(1)</script>']).advance(20)\nviews.display(query);",
@@ -144,19 +142,14 @@ def saved_book(open_notebook):
     book.run_all()
     book.live(0).wait_for(timeout=60_000)
     book.page.wait_for_selector(f"{LIVE}[data-state=stopped]", timeout=20_000)
-    for _ in range(50):
-        if "stopped at" in book.cell(0).locator(SAVED).text_content():
-            break
-        book.page.wait_for_timeout(100)
+    book.page.wait_for_function(f"() => document.querySelector('{SAVED}').textContent.includes('stopped at')")
     book.save()
     book.page.close()
     book.lab.shut_kernels()
-    return book.lab.read("saved.ipynb")
+    on_disk = book.lab.read("saved.ipynb")
+    assert "widgets" not in on_disk.metadata
+    assert sum(len(json.dumps(cell)) for cell in on_disk.cells) < 60_000
 
-
-def test_a_saved_notebook_shows_its_picture_without_a_kernel(saved_book, open_notebook):
-    assert "widgets" not in saved_book.metadata
-    assert sum(len(json.dumps(cell)) for cell in saved_book.cells) < 60_000
     book = open_notebook("saved.ipynb")
     picture = book.cell(0).locator(f"{SAVED} img")
     picture.wait_for(state="visible", timeout=20_000)
@@ -167,13 +160,9 @@ def test_a_saved_notebook_shows_its_picture_without_a_kernel(saved_book, open_no
     assert "model not found" not in book.page.locator(".jp-Notebook").inner_text()
     assert book.live(0).count() == 0
 
-
-def test_nbconvert_shows_the_picture_too(saved_book, chromium):
-    from nbconvert import HTMLExporter
-
     page = chromium.new_page()
-    page.route("**/*", lambda route: route.abort())
-    page.set_content(HTMLExporter().from_notebook_node(saved_book)[0], wait_until="domcontentloaded")
+    page.route("**/*", lambda route: route.abort())  # nbconvert's page must not need the internet for it
+    page.set_content(HTMLExporter().from_notebook_node(on_disk)[0], wait_until="domcontentloaded")
     assert page.locator(f"{SAVED} img").is_visible()
     assert "stopped at" in page.locator(SAVED).inner_text()
     page.close()
@@ -197,8 +186,9 @@ def test_twenty_live_charts_leave_the_page_usable(open_notebook):
     )
     assert frames >= 4
     view = book.page.locator(LIVE).last
-    before = rows(view)
     view.scroll_into_view_if_needed()
+    wait_drawn(book.page, view)
+    before = rows(view)
     book.page.wait_for_function(
         "n => +[...document.querySelectorAll('.jupyter-stream-live')].at(-1).dataset.rows > n", arg=before
     )

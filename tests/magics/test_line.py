@@ -1,4 +1,5 @@
 import pytest
+
 from jupyter_stream.magics.commands import COMMANDS
 
 
