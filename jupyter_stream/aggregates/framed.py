@@ -1,0 +1,123 @@
+"""Any aggregate as frames of partial results: update, merge and finish by any grouping columns.
+
+The form for windows whose extents are not panes in arrays. A dense aggregate's partials become columns `p0`, `p1`, ...; sums of
+integers are kept in 128 bits, so that only the answer can overflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from jupyter_stream.aggregates.protocol import VALUE, AggregateFunction, Dense, FrameForm, Partial
+
+
+class SumOverflow(ArithmeticError):
+    """Sums beyond BIGINT; `rows` is a mask over the groups."""
+
+    def __init__(self, rows: pl.Series) -> None:
+        super().__init__("the sum is beyond BIGINT")
+        self.rows = rows
+
+
+class Framed:
+    """One aggregate over frames.
+
+    Args:
+        function: its algebra.
+        form: its form for the argument types.
+        dtype: the result's type.
+    """
+
+    def __init__(self, function: AggregateFunction, form: Dense | FrameForm, dtype: pl.DataType) -> None:
+        self._function = function
+        self._form = form
+        self._dtype = dtype
+        if isinstance(form, Dense):
+            self.extra: tuple[str, ...] = ()
+            self.needs_time = self.skips_nulls = False
+        else:
+            self.extra, self.needs_time, self.skips_nulls = form.extra, form.needs_time, form.skips_nulls
+
+    def update(self, rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+        """Partial results of rows, whose arguments are `v`, `v1`, ... (`v` of count(*) may be missing), by columns.
+
+        Rows are in arrival order. Rows with a NULL first argument are left out here where the aggregate skips them.
+        """
+        if self.skips_nulls:
+            rows = rows.filter(pl.col(VALUE).is_not_null())
+        has_value = VALUE in rows.columns
+        if isinstance(self._form, Dense):
+            exprs = [_update(p, has_value).alias(f"p{i}") for i, p in enumerate(self._form.partials)]
+        else:
+            exprs = self._form.update()
+        return rows.group_by([*by, *self.extra], maintain_order=True).agg(exprs)
+
+    def merge(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+        """Partial results of partial results, earlier arrivals first."""
+        if isinstance(self._form, Dense):
+            exprs = [_merge(p, f"p{i}") for i, p in enumerate(self._form.partials)]
+        else:
+            exprs = self._form.merge()
+        return partials.group_by([*by, *self.extra], maintain_order=True).agg(exprs)
+
+    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+        """Answers in column `v`, one row for each value of `by` that has partials.
+
+        Raises:
+            SumOverflow: a sum of integers does not fit its type.
+        """
+        if not isinstance(self._form, Dense):
+            return partials.group_by(list(by), maintain_order=True).agg(
+                self._form.finish().cast(self._dtype).alias(VALUE)
+            )
+        merged = self.merge(partials, by)
+        arrays = []
+        for i, partial in enumerate(self._form.partials):
+            column = merged.get_column(f"p{i}")
+            if partial.op == "sum" and partial.kind == "int":
+                if self._dtype.is_float():
+                    column = column.cast(pl.Float64)
+                else:
+                    narrow = column.cast(pl.Int64, strict=False)
+                    if narrow.null_count():
+                        raise SumOverflow(narrow.is_null())
+                    column = narrow
+            arrays.append(_array(column, partial))
+        answers = self._function.finish(arrays, self._dtype)
+        return merged.select(by).with_columns(answers.alias(VALUE))
+
+    def of_nothing(self) -> object:
+        """The answer over no rows: 0 for counts, NULL for the others."""
+        return 0 if self._function.name == "count" else None
+
+
+def _update(partial: Partial, has_value: bool) -> pl.Expr:
+    value = pl.col(VALUE)
+    if partial.op == "count":
+        return (value.count() if has_value else pl.len()).cast(pl.Int64)
+    if partial.op == "sum":
+        return value.cast(pl.Int128).sum() if partial.kind == "int" else value.cast(pl.Float64).sum()
+    if partial.kind == "float":
+        value = value.cast(pl.Float64)
+        # NaN is the greatest number: min passes it over, max doesn't
+        return value.min() if partial.op == "min" else value.nan_max()
+    value = value.to_physical().cast(pl.Int64)
+    return value.min() if partial.op == "min" else value.max()
+
+
+def _merge(partial: Partial, name: str) -> pl.Expr:
+    column = pl.col(name)
+    if partial.op in ("count", "sum"):
+        return column.sum()
+    if partial.op == "min":
+        return column.min()
+    return column.nan_max() if partial.kind == "float" else column.max()
+
+
+def _array(column: pl.Series, partial: Partial) -> np.ndarray:
+    if column.null_count():
+        column = column.fill_null(0)  # groups whose values are all NULL: their count is 0, and finish doesn't look
+    return column.to_numpy()

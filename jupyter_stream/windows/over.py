@@ -1,0 +1,42 @@
+"""OVER (...): each row with an aggregate over the rows before it, SQL:2003's window functions on streams [esl]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jupyter_stream.core.time import show_duration
+from jupyter_stream.functions.expression import Expr
+
+
+@dataclass(frozen=True, slots=True)
+class OverWindow:
+    """The rows of the current one's partition up to it, in the order of their times, ties by arrival.
+
+    Attributes:
+        rows: that many rows before the current one, and it; None where the window is a range.
+        range: rows with `r.ts - range <= ts <= r.ts`, peers included; None with `rows` None too: UNBOUNDED PRECEDING.
+        partition: expressions of PARTITION BY.
+        every: SLIDE m: the output of each m-th row of the partition only; 1 for all.
+        slot: SLIDE d, a time in microseconds: one output per slot, at the slot's last row; None without.
+        on_expiry: ACTIVE EXPIRATION: fires when a row leaves the window rather than when one comes.
+    """
+
+    rows: int | None = None
+    range: int | None = None
+    partition: tuple[Expr, ...] = ()
+    every: int = 1
+    slot: int | None = None
+    on_expiry: bool = False
+
+    def __str__(self) -> str:
+        by = f"PARTITION BY {len(self.partition)} columns " if self.partition else ""
+        if self.rows is not None:
+            length = f"ROWS {self.rows} PRECEDING"
+        elif self.range is not None:
+            length = f"RANGE {show_duration(self.range).upper()} PRECEDING"
+        else:
+            length = "RANGE UNBOUNDED PRECEDING"
+        slide = f" SLIDE {self.every}" if self.every > 1 else ""
+        if self.slot is not None:
+            slide = f" SLIDE {show_duration(self.slot).upper()}"
+        return f"OVER ({by}{length}{slide}{' ACTIVE EXPIRATION' if self.on_expiry else ''})"
