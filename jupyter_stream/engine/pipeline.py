@@ -80,6 +80,8 @@ class Pipeline:
         self.feeds[feed] = entries
         feed.readers.append(self)
         feed.ingest.boundaries.extend(e.boundary for e in entries)
+        if self.query.emit.interval is not None:
+            feed.ingest.intervals.append(self.query.emit.interval)
 
     def detach(self) -> None:
         """Take no more rows."""
@@ -88,6 +90,8 @@ class Pipeline:
                 feed.readers.remove(self)
                 for entry in entries:
                     feed.ingest.boundaries.remove(entry.boundary)
+                if self.query.emit.interval is not None:
+                    feed.ingest.intervals.remove(self.query.emit.interval)
 
     @property
     def running(self) -> bool:

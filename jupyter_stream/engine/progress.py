@@ -137,6 +137,8 @@ class Ingest:
         self.stream = stream
         self.frontier = frontier(stream)
         self.boundaries: list[Boundary] = []
+        self.intervals: list[int] = []
+        """EMIT intervals of the readers. A snapshot shows what was open when its row came, so that row begins a batch."""
         self.rows = 0
         self._numbered = numbered
         self._said = MIN_TIME
@@ -159,8 +161,31 @@ class Ingest:
                 yield failed
             if not frame.height:
                 return
-        yield from self._judge(frame)
-        yield from self._say(self.frontier.value)
+        for piece in self._between_ticks(frame):
+            yield from self._judge(piece)
+            yield from self._say(self.frontier.value)
+
+    def _between_ticks(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """The frame, cut before each row whose time reaches or passes a multiple of a reader's interval."""
+        if not self.intervals:
+            yield frame
+            return
+        ts = ints(frame.get_column(TS))
+        said = self._punctuations(frame)
+        if said is not None:
+            ts = np.where(said.is_null().to_numpy(), ts, MIN_TIME)
+        newest = np.maximum(np.maximum.accumulate(ts), self.frontier.newest)
+        before = np.concatenate([[self.frontier.newest], newest[:-1]])
+        passed = np.zeros(ts.size, np.bool_)
+        for interval in set(self.intervals):
+            passed |= (newest // interval > before // interval) & (before != MIN_TIME)
+        cuts = np.flatnonzero(passed).tolist()
+        if cuts and ROW not in frame.columns:
+            numbers = pl.int_range(self.rows - frame.height + 1, self.rows + 1, dtype=pl.Int64)
+            frame = frame.with_columns(numbers.alias(ROW))
+        for start, end in zip([0, *cuts], [*cuts, frame.height], strict=True):
+            if start < end:
+                yield frame[start:end]
 
     def _timed(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, Failed | None]:
         """Rows with `$ts` from their time column; rows that are not punctuations need one."""

@@ -310,7 +310,7 @@ class WindowAggregate:
         return pl.DataFrame([*columns, *system])
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:
-        """Provisional answers of every open extent that holds rows, as one snapshot."""
+        """Provisional answers of every open extent, as one snapshot."""
         if not self._config.provisional:
             yield tick
             return
@@ -333,7 +333,15 @@ class WindowAggregate:
             np.empty(0, np.int64),
             [pl.Series(a.name, [], dtype=a.dtype) for a in self._config.aggregates],
         )
-        yield Batch(self._frame(_Answers.concat(found) if found else nothing), provisional=tick.at)
+        answers = _Answers.concat(found) if found else nothing
+        frame = self._frame(answers)
+        if not self._config.keys and (empties := self._empties_before(answers.extents)) is not None:
+            # those that are final already are given when a later extent turns out to hold rows
+            still_open = self._frame(empties).filter(
+                pl.Series(empties.extents > (np.iinfo(np.int64).min if self._closed is None else self._closed))
+            )
+            frame = pl.concat([still_open, frame])
+        yield Batch(frame, provisional=tick.at)
         yield tick
 
     def _report(self) -> None:

@@ -87,7 +87,7 @@ class RelationGroups:
     ) -> None:
         self._range = range
         self._keys = tuple(keys)
-        self._width = len(inputs)
+        self._inputs = tuple(inputs)
         self._aggregates = tuple(aggregates)
         self._closing = closing and range is None
         self.slots = KeySlots(keys) if keys else None
@@ -254,7 +254,7 @@ class RelationGroups:
         return Slab.of(rows.get_columns()[2:], slots, times, ends, old, leaving, born, capacity)
 
     def _nothing(self) -> pl.DataFrame:
-        columns = {f"{i}": pl.Null() for i in range(self._width)}
+        columns = {f"{i}": dtype for i, dtype in enumerate(self._inputs)}
         return pl.DataFrame(schema={TS: pl.Int64(), "slot": pl.Int64(), **columns})
 
     # -- answers -----------------------------------------------------------------------------------------------------

@@ -23,11 +23,12 @@ def windowed(query: Query, window: TimeExtents) -> Answer:
             assert r.before is not None
             answer.late.append((r.row, r.before, len(missed)))
     if query.emit_every is not None:
+        # A snapshot holds the row that brought it about, and shows what was open when that row came.
         for i, r in enumerate(arrived):
             if i and r.ts // query.emit_every > max(e.ts for e in arrived[:i]) // query.emit_every:
                 so_far = placed[: i + 1]
                 kept = [x for x in so_far if query.passes(x.row)]
-                answer.snapshots.append((r.ts, results(query, window, kept, so_far, placed[i].after, False)))
+                answer.snapshots.append((r.ts, results(query, window, kept, so_far, placed[i].before, False)))
     return answer
 
 
@@ -37,7 +38,7 @@ def place(window: TimeExtents, r: Arrived) -> Arrived:
         return r
     at = r.row[window.on]
     assert isinstance(at, int)
-    return replace(r, ts=at, before=None, after=None)
+    return replace(r, ts=at, before=None)
 
 
 def missed_extents(window: TimeExtents, r: Arrived) -> list[int]:

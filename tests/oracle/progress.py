@@ -50,14 +50,12 @@ class Arrived:
         ts: its time.
         number: its place in arrival order, among all rows that came.
         before: the punctuation when it came.
-        after: the punctuation just after it.
     """
 
     row: Row
     ts: int
     number: int
     before: int | None
-    after: int | None
 
     @property
     def late(self) -> bool:
@@ -78,7 +76,7 @@ def after_these(seen: list[int], said: list[int], rule: Progress) -> int | None:
 
 
 def judge(rows: list[Row], time: str, rule: Progress) -> list[Arrived]:
-    """The rows of data among `rows`, each with the punctuations around it."""
+    """The rows of data among `rows`, each with the punctuation before it."""
     arrived: list[Arrived] = []
     seen: list[int] = []
     said: list[int] = []
@@ -90,7 +88,6 @@ def judge(rows: list[Row], time: str, rule: Progress) -> list[Arrived]:
         if ts is None:
             continue
         assert isinstance(ts, int)
-        before = after_these(seen, said, rule)
+        arrived.append(Arrived(row, ts, number, after_these(seen, said, rule)))
         seen.append(ts)
-        arrived.append(Arrived(row, ts, number, before, after_these(seen, said, rule)))
     return arrived

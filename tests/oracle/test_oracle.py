@@ -30,7 +30,7 @@ def answered(query: Query) -> list[tuple[Value, ...]]:
 
 
 def over(values: list[Value], function: str, **options: object) -> Value:
-    rows = [Arrived({"x": v}, ts, ts, None, None) for ts, v in enumerate(values)]
+    rows = [Arrived({"x": v}, ts, ts, None) for ts, v in enumerate(values)]
     return Aggregate(function, "x", **options).over(rows)  # type: ignore[arg-type]
 
 
@@ -159,9 +159,12 @@ def test_provisional_answers_come_when_the_streams_time_passes_a_multiple() -> N
     ]
 
 
-def test_provisional_answers_leave_out_what_the_rows_own_punctuation_made_final() -> None:
-    query = Query(stream([1, 12]), TimeExtents(10, 10), (COUNT,), emit_every=5)
-    assert answer(query).snapshots == [(12, [{"window_start": 10, "window_end": 20, "a0": 1}])]
+def test_provisional_answers_show_what_was_open_when_their_row_came() -> None:
+    query = Query(stream([1, 12, 21]), TimeExtents(10, 10), (COUNT,), emit_every=5)
+    assert answer(query).snapshots == [
+        (12, [{"window_start": 0, "window_end": 10, "a0": 1}, {"window_start": 10, "window_end": 20, "a0": 1}]),
+        (21, [{"window_start": 10, "window_end": 20, "a0": 1}, {"window_start": 20, "window_end": 30, "a0": 1}]),
+    ]
 
 
 def test_a_relation_follows_its_rows_lifetimes() -> None:
@@ -229,7 +232,7 @@ def test_aggregates_by_hand(function: str, values: list[Value], expected: Value)
 
 
 def test_first_and_last_go_by_time_then_by_arrival() -> None:
-    rows = [Arrived({"x": x}, ts, n, None, None) for n, (x, ts) in enumerate([("c", 2), ("a", 1), ("b", 1), ("d", 2)])]
+    rows = [Arrived({"x": x}, ts, n, None) for n, (x, ts) in enumerate([("c", 2), ("a", 1), ("b", 1), ("d", 2)])]
     assert Aggregate("first", "x").over(rows) == "a"
     assert Aggregate("last", "x").over(rows) == "d"
 
