@@ -188,8 +188,11 @@ def test_twenty_live_charts_leave_the_page_usable(open_notebook):
     view = book.page.locator(LIVE).last
     view.scroll_into_view_if_needed()
     wait_drawn(book.page, view)
-    before = rows(view)
-    book.page.wait_for_function(
-        "n => +[...document.querySelectorAll('.jupyter-stream-live')].at(-1).dataset.rows > n", arg=before
-    )
+    newest = "el => globalThis.__jupyterStreamPage.stores.get(el.dataset.key).head.x.high"
+    before = view.evaluate(newest)
+    for _ in range(100):
+        if view.evaluate(newest) > before:
+            break
+        book.page.wait_for_timeout(200)
+    assert view.evaluate(newest) > before
     assert book.errors == []
