@@ -68,8 +68,7 @@ class Query:
         frames = list(self._pipeline.late_frames)
         if frames:
             return pl.concat(frames, how="diagonal")
-        stream = streams(self._pipeline.query.plan)[0]
-        return self._session.side("late", stream.name).schema.empty()
+        return self._pipeline.sides[streams(self._pipeline.query.plan)[0].name].schema.empty()
 
     @property
     def errors(self) -> pl.DataFrame:

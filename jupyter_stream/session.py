@@ -149,7 +149,8 @@ class Session:
                 return former, Message(f"{name} is running already.")
             former.stop()
             said = Message(f"{name} is replaced: the query that ran under this name was stopped.")
-        pipeline = Pipeline(name, bound, keep, self.engine.missed, self.engine.failed)
+        sides = {n: self.side("late", n) for n in _names_in(bound)}
+        pipeline = Pipeline(name, bound, keep, self.engine.missed, self.engine.failed, sides)
         pipeline.paused = paused
         query = Query(self, pipeline)
         self.queries[name] = query
@@ -310,11 +311,9 @@ class Session:
     def _feeds(self, stream: str) -> bool:
         """Whether a running query may still add to the stream's side streams."""
         for query in list(self.queries.values()):
-            if query._pipeline.running:
-                names = {s.name.lower() for s in streams(query._pipeline.query.plan)}
-                names |= {n.name.lower() for n in walk(query._pipeline.query.plan) if isinstance(n, Derived)}
-                if stream.lower() in names:
-                    return True
+            names = {n.lower() for n in _names_in(query._pipeline.query)}
+            if query._pipeline.running and stream.lower() in names:
+                return True
         return False
 
     # -- the end -----------------------------------------------------------------------------------------------------
@@ -374,6 +373,12 @@ class _Parameters:
 
     def __call__(self, text: str) -> object:
         return eval(text, self._all)
+
+
+def _names_in(query: Plan) -> set[str]:
+    """Streams a query reads and derived ones it goes through, by name."""
+    derived = {n.name for n in walk(query.plan) if isinstance(n, Derived)}
+    return derived | {s.name for s in streams(query.plan)}
 
 
 def _derives_from(entry: Entry, base: Entry) -> bool:

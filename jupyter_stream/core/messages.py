@@ -119,5 +119,5 @@ Message: TypeAlias = Batch | Punctuation | Tick | Missed | Failed
 def ints(series: pl.Series) -> Int64s:
     """A series of integers or times as int64, without a copy where it already is that."""
     if series.dtype.is_temporal():
-        series = series.to_physical()
+        series = series.cast(pl.Int64)  # of times the same number; to_physical goes through a planner, 60 µs a call
     return series.to_numpy().astype(np.int64, copy=False)

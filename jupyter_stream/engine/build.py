@@ -132,7 +132,10 @@ class _Builder:
             case Derived():
                 self.visit(plan.input, self._step(Named(plan.name), target), boundary, at_base)
             case Union():
-                meld = self._step(Meld(len(plan.parts), plan.schema.names), at_base(target) if at_base else target)
+                meld = self._step(
+                    Meld([p.schema.names for p in plan.parts], plan.schema.names),
+                    at_base(target) if at_base else target,
+                )
                 for port, part in enumerate(plan.parts):
                     self.visit(part, Target(meld.step, port), boundary, None)
             case Scan():

@@ -219,7 +219,7 @@ class Engine:
         )
         for name, rows in [(feed.stream.name, self._full(feed, message)), *pipeline.named_late()]:
             found = ids.join(rows, on=LATE_ID, how="inner", maintain_order="left")
-            side = self._side("late", name)
+            side = pipeline.sides[name]
             found = found.with_columns(pl.col("$broken").cast(side.schema.polars()["punctuation"]).alias("punctuation"))
             found = found.select(side.schema.names)
             side.add(found)

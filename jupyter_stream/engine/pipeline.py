@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import polars as pl
 
@@ -21,6 +21,7 @@ from jupyter_stream.engine.build import Entry, Graph, Target, build, integer_tim
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.relation import Relation
 from jupyter_stream.engine.results import Results
+from jupyter_stream.engine.side import SideStream
 from jupyter_stream.operators.named import Named
 from jupyter_stream.plan.logical import Query
 
@@ -41,9 +42,19 @@ class Pipeline:
         keep: result rows kept.
         on_missed: told of late rows that missed an answer.
         on_failed: told of rows an expression failed on, with the stream's name.
+        sides: `late(name)` of each stream it reads, as they were when it began.
     """
 
-    def __init__(self, name: str, query: Query, keep: int, on_missed: OnMissed, on_failed: OnFailed) -> None:
+    def __init__(
+        self,
+        name: str,
+        query: Query,
+        keep: int,
+        on_missed: OnMissed,
+        on_failed: OnFailed,
+        sides: Mapping[str, SideStream],
+    ) -> None:
+        self.sides = sides
         self.name = name
         self.query = query
         self.graph: Graph = build(query)

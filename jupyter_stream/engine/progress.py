@@ -191,7 +191,7 @@ class Ingest:
         """Rows with `$ts` from their time column; rows that are not punctuations need one."""
         column = self.stream.time.column
         assert column is not None
-        times = frame.get_column(column).to_physical().cast(pl.Int64)
+        times = frame.get_column(column).cast(pl.Int64)
         if not times.null_count():
             return frame.hstack([times.alias(TS)]), None  # not with_columns: that goes through a planner, 50 µs a call
         said = self._punctuations(frame)

@@ -12,22 +12,27 @@ from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 
 
 class Meld:
-    """Bag union of its inputs, whose columns are renamed to `names` by position."""
+    """Bag union of its inputs.
 
-    def __init__(self, inputs: int, names: Sequence[str]) -> None:
-        self.control = ControlTable(f"union of {inputs}")
+    Args:
+        inputs: the columns of each input.
+        names: what they are called in the union, by position.
+    """
+
+    def __init__(self, inputs: Sequence[Sequence[str]], names: Sequence[str]) -> None:
+        self.control = ControlTable(f"union of {len(inputs)}")
         self.synopses: list[ControlTable] = []
-        self._names = list(names)
-        self._reached = [MIN_TIME] * inputs
+        # a source may have left columns out, so batches are renamed by name
+        self._renamed = [{a: b for a, b in zip(own, names, strict=True) if a != b} for own in inputs]
+        self._reached = [MIN_TIME] * len(inputs)
         self._said = MIN_TIME
         self._newest = MIN_TIME  # the greatest promise short of the end: past all rows once all inputs have ended
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Pass rows on under the common names; a row is late only by what all inputs have promised."""
         frame = batch.frame
-        own = [c for c in frame.columns if not c.startswith("$")]
-        if own != self._names:
-            frame = frame.rename(dict(zip(own, self._names, strict=True)))
+        if self._renamed[port]:
+            frame = frame.rename(self._renamed[port], strict=False)
         if BROKEN in frame.columns:
             others = min((r for i, r in enumerate(self._reached) if i != port), default=None)
             if others is not None:

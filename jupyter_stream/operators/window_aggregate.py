@@ -6,7 +6,6 @@ Rows go straight into partials of their pane; punctuation, not order, says which
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -267,26 +266,34 @@ class WindowAggregate:
         if not found.slots.size:
             return
         if not self._config.keys:
-            empties = self._empties_before(found.extents)
-            self._last_full = int(found.extents[-1])
-            if empties is not None:
+            for empties in self._empties_before(found.extents, self._last_full):
                 yield Batch(self._frame(empties))
-        else:
-            self._last_full = int(found.extents[-1])
+        self._last_full = int(found.extents[-1])
         yield Batch(self._frame(found))
 
-    def _empties_before(self, extents: Int64s) -> _Answers | None:
-        """Ungrouped: extents without rows between ones with rows count 0."""
-        known = extents if self._last_full is None else np.concatenate([[self._last_full], extents])
-        gaps = np.diff(known)
-        if not (gaps > 1).any():
-            return None
-        empty = np.concatenate([np.arange(a + 1, b) for a, b in itertools.pairwise(known) if b > a + 1])
+    def _empties_before(self, extents: Int64s, after: int | None) -> Iterator[_Answers]:
+        """Ungrouped: the extents without rows between `after` and `extents`, which hold some, a batch at a time."""
+        known = extents if after is None else np.concatenate([[after], extents])
+        pieces: list[Int64s] = []
+        rows = 0
+        for i in np.flatnonzero(np.diff(known) > 1).tolist():
+            end = int(known[i + 1])
+            for start in range(int(known[i]) + 1, end, _OUT_ROWS):
+                pieces.append(np.arange(start, min(end, start + _OUT_ROWS)))
+                rows += pieces[-1].size
+                if rows >= _OUT_ROWS:
+                    yield self._nothing_in(np.concatenate(pieces))
+                    pieces, rows = [], 0
+        if pieces:
+            yield self._nothing_in(np.concatenate(pieces))
+
+    def _nothing_in(self, extents: Int64s) -> _Answers:
+        """Answers of extents without rows: counts are 0, all else is NULL."""
         answers = []
         for aggregate in self._config.aggregates:
             value = 0 if aggregate.function.name == "count" else None
-            answers.append(pl.Series(aggregate.name, [value], dtype=aggregate.dtype).new_from_index(0, empty.size))
-        return _Answers(empty, np.zeros(empty.size, np.int64), answers)
+            answers.append(pl.Series(aggregate.name, [value], dtype=aggregate.dtype).new_from_index(0, extents.size))
+        return _Answers(extents, np.zeros(extents.size, np.int64), answers)
 
     def _frame(self, found: _Answers) -> pl.DataFrame:
         window = self._window
@@ -328,19 +335,12 @@ class WindowAggregate:
                     yield failed
                 if answers is not None:
                     found.append(answers)
-        nothing = _Answers(
-            np.empty(0, np.int64),
-            np.empty(0, np.int64),
-            [pl.Series(a.name, [], dtype=a.dtype) for a in self._config.aggregates],
-        )
-        answers = _Answers.concat(found) if found else nothing
-        frame = self._frame(answers)
-        if not self._config.keys and (empties := self._empties_before(answers.extents)) is not None:
-            # those that are final already are given when a later extent turns out to hold rows
-            still_open = self._frame(empties).filter(
-                pl.Series(empties.extents > (np.iinfo(np.int64).min if self._closed is None else self._closed))
-            )
-            frame = pl.concat([still_open, frame])
+        if found and not self._config.keys:
+            # empty extents that are final already are given once a later one that holds rows is final
+            given = [k for k in (self._last_full, self._closed) if k is not None]
+            after = max(given) if self._last_full is not None else None
+            found += self._empties_before(np.concatenate([f.extents for f in found]), after)
+        frame = self._frame(_Answers.concat(found) if found else self._nothing_in(np.empty(0, np.int64)))
         yield Batch(frame, provisional=tick.at)
         yield tick
 

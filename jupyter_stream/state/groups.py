@@ -140,11 +140,15 @@ class WindowGroups:
         """Fold rows in: their times, grouping columns and inputs (arguments and FILTER conditions)."""
         columns = {i: _Input(inputs[i]) for i in {i for pair in self._inputs for i in pair if i is not None}}
         all_slots = np.zeros(ts.size, np.int64) if any(f is not None for f in self._frames) else None
+        numbers = ints(keys[0]) if self.slots is not None and self.slots.takes_numbers(keys) else None
         for start in range(0, ts.size, _CHUNK):
             stop = min(ts.size, start + _CHUNK)
             slots = None
             if self.slots is not None:
-                slots = self.slots.encode([k[start:stop] for k in keys])
+                if numbers is not None:
+                    slots = self.slots.find(numbers[start:stop], keys[0].dtype)
+                else:
+                    slots = self.slots.encode([k.slice(start, stop - start) for k in keys])
                 self.panes.fit(self.slots.capacity)
                 self.fold.fit()
                 if all_slots is not None:
@@ -154,11 +158,12 @@ class WindowGroups:
             self._add_frames(ts, all_slots, inputs)
 
     def _fold_chunk(self, ts: Int64s, slots: Int64s | None, columns: dict[int, _Input], start: int, stop: int) -> None:
-        late = self._already_folded(ts)
+        low, high = int(ts.min()), int(ts.max())
+        late = self._already_folded(ts, low)
         if late is not None:
             for pane in np.unique(self._window.pane(ts[late])).tolist():
                 self.fold.reopen(pane)
-        cells = self.panes.cells(ts, slots, self._window)
+        cells = self.panes.cells(ts, slots, self._window, (low, high))
         for index, (argument, _) in enumerate(self._inputs):
             # before the row count takes these rows, which a copy of it must not have
             if self.panes.shared(index) and argument is not None and not columns[argument].whole(start, stop):
@@ -178,12 +183,12 @@ class WindowGroups:
             if late is not None:
                 self._patch(index, late if mask is None else late & mask, ts, slots, values, mask)
 
-    def _already_folded(self, ts: Int64s) -> NDArray[np.bool_] | None:
+    def _already_folded(self, ts: Int64s, low: int) -> NDArray[np.bool_] | None:
         """Which rows are late ones for panes the window holds already; None mostly."""
         if self.fold.back is None:
             return None
         bound = self._window.pane_start(self.fold.back + 1)
-        if int(ts.min()) >= bound:
+        if low >= bound:
             return None
         return ts < bound
 

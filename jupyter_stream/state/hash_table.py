@@ -101,6 +101,7 @@ class DirectTable:
     def __init__(self) -> None:
         self._base = 0
         self._slots = np.empty(0, np.int64)
+        self._full = False  # every key in the range has a slot
 
     @property
     def bytes(self) -> int:
@@ -120,7 +121,17 @@ class DirectTable:
             shift = self._base - base if self._slots.size else 0
             grown[shift : shift + self._slots.size] = self._slots
             self._slots, self._base = grown, base
+            self._full = False
         return True
+
+    def lookup_all(self, keys: Int64s) -> Int64s | None:
+        """Slots of the keys if all have one, else None. Two passes where the table is full, three otherwise."""
+        at = keys - self._base if self._base else keys
+        # a key below the range becomes a huge number: one pass sees to both ends, and the gather needs no check
+        if not self._slots.size or int(at.view(np.uint64).max()) >= self._slots.size:
+            return None
+        found = self._slots.take(at, mode="clip")
+        return found if self._full or int(found.min()) != EMPTY else None
 
     def lookup(self, keys: Int64s) -> Int64s:
         """Slots of keys within the range covered, -1 for those without one."""
@@ -129,6 +140,7 @@ class DirectTable:
     def insert(self, keys: Int64s, slots: Int64s) -> None:
         """Give keys within the range covered a slot."""
         self._slots[keys - self._base] = slots
+        self._full = bool((self._slots != EMPTY).all())
 
     def items(self) -> tuple[Int64s, Int64s]:
         """All keys with their slots."""
@@ -137,6 +149,7 @@ class DirectTable:
 
     def keep(self, live: np.ndarray) -> None:
         """Forget keys whose slot is not live. Gives back memory where the live ones span less than half the range."""
+        self._full = False
         used = np.flatnonzero(self._slots != EMPTY)
         alive = live[self._slots[used]]
         self._slots[used[~alive]] = EMPTY

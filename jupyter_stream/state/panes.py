@@ -61,6 +61,7 @@ class Panes:
         self._shared: set[int] = set()
         self._low: dict[int, int] = {}
         self._free: list[int] = [1, 0]
+        self._cells = np.empty(0, np.int64)
         self.slots = 1
         self.arrays: list[Array] = [_filled((2, 1), p) for p in self.partials]
 
@@ -153,18 +154,21 @@ class Panes:
                 self.arrays[i][rows] = self.partials[i].identity
             self._free.extend(rows)
 
-    def cells(self, ts: Int64s, slots: Int64s | None, window: PaneMap) -> Cells:
+    def cells(self, ts: Int64s, slots: Int64s | None, window: PaneMap, bounds: tuple[int, int] | None = None) -> Cells:
         """Where each row belongs in the arrays; opens the panes seen. `slots` None: all rows are one group.
+
+        The result is good until the next call. `bounds`: the least and the greatest of `ts`, where they are known.
 
         A batch in arrival order mostly meets one or two panes, for which no division is needed.
         """
-        low, high = window.pane_of(int(ts.min())), window.pane_of(int(ts.max()))
+        earliest, latest = bounds or (int(ts.min()), int(ts.max()))
+        low, high = window.pane_of(earliest), window.pane_of(latest)
         if low == high:
             at = slots if slots is not None else np.zeros(ts.size, np.int64)
             return Cells(at, self.open(low) * self.slots, self.slots)
         if high == low + 1:
             first, second = self.open(low), self.open(high)
-            at = (ts >= window.pane_start(high)) * np.int64((second - first) * self.slots)
+            at = np.multiply(ts >= window.pane_start(high), (second - first) * self.slots, out=self._room(ts.size))
             base = min(first, second)
             if second < first:
                 at += (first - second) * self.slots
@@ -172,6 +176,11 @@ class Panes:
                 at += slots
             return Cells(at, base * self.slots, (abs(second - first) + 1) * self.slots)
         return self._many(window.pane(ts), low, high, slots)
+
+    def _room(self, rows: int) -> Int64s:
+        if self._cells.size < rows:
+            self._cells = np.empty(rows, np.int64)
+        return self._cells[:rows]
 
     def _many(self, panes: Int64s, low: int, high: int, slots: Int64s | None) -> Cells:
         if high - low < _SPAN:

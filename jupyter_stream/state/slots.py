@@ -33,6 +33,7 @@ class KeySlots:
         self._at = np.empty(0, np.int64)  # slot -> row of _values
         self._live = np.empty(0, np.bool_)
         self._free = np.empty(0, np.int64)
+        self._numbers: Int64s | None = None  # the one integral column of _values as an array, while it has no NULL
         self.capacity = 0
 
     @property
@@ -57,8 +58,20 @@ class KeySlots:
             return self._encode_ints(columns[0])
         return self._find_rows(pl.DataFrame([_normal(c).alias(n) for n, c in zip(self._names, columns, strict=True)]))
 
+    def takes_numbers(self, columns: Sequence[pl.Series]) -> bool:
+        """Whether `find` serves these grouping columns."""
+        return self._integral and not columns[0].null_count()
+
     def gather(self, slots: Int64s) -> list[pl.Series]:
         """The grouping columns of the given slots."""
+        if self._integral and self._null == EMPTY:
+            # 2 ns a slot; Polars' gather takes 80 µs a call and 10 ns
+            name = self._names[0]
+            column = self._values.get_column(name)
+            if self._numbers is None and not column.null_count():
+                self._numbers = ints(column)
+            if self._numbers is not None:
+                return [_from_ints(self._numbers[self._at[slots]], column.dtype).alias(name)]
         if self._values.n_chunks() > 8:
             self._values = self._values.rechunk()
         rows = pl.Series(self._at[slots])
@@ -78,6 +91,7 @@ class KeySlots:
         if self._values.height > 2 * self.live + _COMPACT_ABOVE:
             kept = np.flatnonzero(self._live[: self.capacity])
             self._values = self._values[pl.Series(self._at[kept])].rechunk()
+            self._numbers = None
             self._at[kept] = np.arange(kept.size)
 
     def renumber(self) -> Int64s:
@@ -108,7 +122,7 @@ class KeySlots:
             values = ints(column.drop_nulls())
         else:
             values = ints(column)
-        found = self._find_ints(values, column) if values.size else np.empty(0, np.int64)
+        found = self.find(values, column.dtype) if values.size else np.empty(0, np.int64)
         if valid is None:
             return found
         if self._null == EMPTY:
@@ -117,7 +131,12 @@ class KeySlots:
         slots[valid] = found
         return slots
 
-    def _find_ints(self, values: Int64s, column: pl.Series) -> Int64s:
+    def find(self, values: Int64s, dtype: pl.DataType) -> Int64s:
+        """`encode` for one integral column without NULLs, given as numbers."""
+        if isinstance(self._table, DirectTable):
+            found = self._table.lookup_all(values)
+            if found is not None:
+                return found
         if isinstance(self._table, DirectTable) and not self._table.covers(int(values.min()), int(values.max())):
             table = HashTable()
             table.insert(*self._table.items())
@@ -126,7 +145,7 @@ class KeySlots:
         if int(found.min()) == EMPTY:
             unknown = found == EMPTY
             new, _ = _first_seen(values[unknown])
-            frame = pl.DataFrame({self._names[0]: _from_ints(new, column.dtype)})
+            frame = pl.DataFrame({self._names[0]: _from_ints(new, dtype)})
             self._table.insert(new, self._allocate(frame))
             found[unknown] = self._table.lookup(values[unknown])
         return found
@@ -171,6 +190,7 @@ class KeySlots:
         self._at[slots] = np.arange(self._values.height, self._values.height + count)
         self._live[slots] = True
         self._values = self._values.vstack(rows)
+        self._numbers = None
         return slots
 
     def check(self) -> None:

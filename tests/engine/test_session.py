@@ -297,3 +297,35 @@ def test_nothing_runs_after_close(namespace: dict[str, object]) -> None:
     session.close()
     assert until(lambda: not any(t.name == "jupyter-stream engine" for t in threading.enumerate()), 2)
     assert query.status == "stopped"
+
+
+def test_a_dropped_stream_still_takes_the_late_rows_of_a_query_that_runs(session: Session) -> None:
+    go = threading.Event()
+
+    def late():
+        yield {"ts": 5000}
+        go.wait(10)
+        yield {"ts": 1}
+
+    session.namespace["late"] = late
+    session.execute("CREATE STREAM d (ts BIGINT) ORDER BY ts SOURCE 'python://late'")
+    (query,) = session.execute("SELECT count(*) AS n FROM d [RANGE 1 MILLISECOND TUMBLING]")
+    session.execute("DROP STREAM d")
+    go.set()
+    assert query.wait(20)
+    assert query.late["ts"].to_list() == [1]
+
+
+def test_the_time_of_a_row_shows_as_a_time(session: Session) -> None:
+    session.namespace["once"] = [{"k": 1}, {"k": 2}]
+    session.execute("CREATE STREAM i (k BIGINT) ORDER BY current_time SOURCE 'python://once'")
+    (query,) = session.execute("SELECT k, current_time AS t, year(current_time) AS y FROM i")
+    assert query.wait(20)
+    assert query.to_polars().schema["t"] == pl.Datetime("us")
+    assert query.to_polars()["y"].min() >= 2024
+
+
+def test_a_union_of_streams_counts_rows_though_no_column_is_read(session: Session) -> None:
+    (query,) = session.execute("SELECT count(*) AS n FROM (rows UNION ALL rows) [RANGE ALL SLIDE 1 SECOND]")
+    assert query.wait(20)
+    assert query.to_polars()["n"].to_list() == [10_000]

@@ -43,7 +43,7 @@ def windowed(window: TimeWindow) -> Callable[[], Operator]:
 OPERATORS: dict[str, Callable[[], Operator]] = {
     "filter": lambda: Filter(resolve(">", [V, Literal(2, pl.Int64())])),
     "project": lambda: Project((("w", resolve("+", [V, V])), ("k", Column("k", pl.Int64())))),
-    "union": lambda: Meld(1, ["k", "v"]),
+    "union": lambda: Meld([["k", "v"]], ["k", "v"]),
     "named": lambda: Named("s"),
     "retime": lambda: Retime("v"),
     "ticker": lambda: Ticker(7),
