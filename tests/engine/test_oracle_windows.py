@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.oracle import strategies
 from tests.oracle.answer import answer
 from tests.oracle.compare import assert_same_bag, in_columns
-from tests.oracle.query import Query
 from tests.oracle.running import Ran, assert_right, show
 from tests.oracle.search import searching
 from tests.oracle.strategies import Shape
@@ -35,11 +36,25 @@ def test_any_batch_split_gives_the_same_answer_and_the_same_late_rows(data: st.D
 @given(st.data())
 def test_a_shuffle_within_the_punctuations_gives_the_same_answer(data: st.DataObject) -> None:
     query = data.draw(strategies.queries(late=False, order_free=True))
-    other = Query(**{**vars(query), "stream": data.draw(strategies.shuffled(query.stream))})
+    other = replace(query, stream=data.draw(strategies.shuffled(query.stream)))
     first, second = Ran(query), Ran(other)
     assert first.late == second.late == []
     assert_right(query, answer(query), first)
     assert_same_bag(second.rows, first.rows, first.columns, show(other, None))
+
+
+@searching
+@given(st.data())
+def test_a_union_gives_what_all_rows_in_one_stream_give(data: st.DataObject) -> None:
+    query = data.draw(strategies.queries(late=False, order_free=True))
+    parts = data.draw(strategies.dealt_out(query.stream, ("one", "two", "three")))
+    papers = data.draw(st.booleans())
+    window = replace(query.window, spelling="paper" if papers and not query.window.origin else "bracket", starts=False)
+    query = replace(query, window=window)
+    union = "(one ∪ (two UNION three))" if window.spelling == "paper" else "(one UNION two UNION three)"
+    ran = Ran(replace(query, stream=replace(query.stream, name=union)), others=parts)
+    assert ran.late == []
+    assert_same_bag(ran.rows, in_columns(answer(query).rows, query.columns), query.columns, show(query, None))
 
 
 @searching

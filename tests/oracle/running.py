@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from unittest.mock import patch
 
 import polars as pl
@@ -57,12 +58,23 @@ class Ran:
         provisional: of an EMIT EVERY query, the provisional rows in the order they came.
     """
 
-    def __init__(self, query: Query, sizes: list[int] | None = None, uri: str = "python://rows") -> None:
+    def __init__(
+        self,
+        query: Query,
+        sizes: list[int] | None = None,
+        uri: str = "python://rows",
+        others: Sequence[Stream] = (),
+    ) -> None:
+        """Run the query; `others` are declared as well, from `frame://NAME`."""
         session = Session({"rows": batches(query.stream, sizes), "whole": frame(query.stream)})
+        session.namespace.update({other.name: frame(other) for other in others})
         # Waiting frames are joined up to a batch; here each is to stay as it is.
         with patch.object(feed, "BATCH_ROWS", 0):
             try:
-                session.execute(query.stream.sql(uri))
+                for other in others:
+                    session.execute(other.sql(f"frame://{other.name}"))
+                if not others:
+                    session.execute(query.stream.sql(uri))
                 (handle,) = session.execute(query.sql())
                 assert handle.wait(PATIENCE), f"still {handle.status} after {PATIENCE} seconds"
                 assert handle.status == "finished", handle.status

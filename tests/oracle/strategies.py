@@ -173,6 +173,17 @@ def shuffled(draw: st.DrawFn, stream: Stream) -> Stream:
 
 
 @st.composite
+def dealt_out(draw: st.DrawFn, stream: Stream, names: tuple[str, ...]) -> list[Stream]:
+    """Streams that hold the rows of one between them, each in its order; all get all punctuations."""
+    hands: dict[str, list[Row]] = {name: [] for name in names}
+    for row in stream.rows:
+        said = isinstance(stream.progress, PunctuationColumn) and row["p"] is not None
+        for name in names if said else (draw(st.sampled_from(names)),):
+            hands[name].append(row)
+    return [replace(stream, name=name, rows=tuple(rows)) for name, rows in hands.items()]
+
+
+@st.composite
 def long_queries(draw: st.DrawFn, shape: Shape) -> Query:
     """A query over some hundreds of rows with many keys; the rows come from a seed, as Hypothesis is slow at that size."""
     random = Random(draw(st.integers(0, 2**32)))
