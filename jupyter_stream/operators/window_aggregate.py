@@ -246,19 +246,30 @@ class WindowAggregate:
             yield at
 
     def _read(
-        self, k: int, read: Callable[[int], tuple[Int64s, list[pl.Series]]]
+        self, k: int, read: Callable[[int, Int64s], tuple[Int64s, list[pl.Series]]]
     ) -> tuple[_Answers | None, Failed | None]:
-        try:
-            slots, answers = read(k)
-        except Overflowed as overflow:
-            return None, self._overflowed(k, overflow)
-        if not slots.size:
-            return None, None
-        return _Answers(np.full(slots.size, k, np.int64), slots, answers), None
+        """Answers of an extent; groups whose sums are beyond 64 bits have none, and are told of."""
+        beyond = np.empty(0, np.int64)
+        while True:
+            try:
+                slots, answers = read(k, beyond)
+                break
+            except Overflowed as overflow:
+                beyond = np.concatenate([beyond, overflow.slots])
+        failed = self._overflowed(k, beyond) if beyond.size else None
+        return (_Answers(np.full(slots.size, k, np.int64), slots, answers) if slots.size else None), failed
 
-    def _overflowed(self, k: int, overflow: Overflowed) -> Failed:
-        frame = pl.DataFrame({WINDOW_END: [self._window.end(k)], "aggregate": [overflow.column]})
-        return Failed(frame, pl.Series([f"the sum is beyond BIGINT in {int(overflow.where.sum())} groups"]))
+    def _overflowed(self, k: int, slots: Int64s) -> Failed:
+        nothing = [
+            pl.Series(a.name, [None], dtype=a.dtype).new_from_index(0, slots.size) for a in self._config.aggregates
+        ]
+        frame = self._frame(_Answers(np.full(slots.size, k, np.int64), slots, nothing))
+        shown = frame.select(
+            *(name for name, _, _ in self._config.keys if name not in ("window_start", "window_end")),
+            pl.col(WINDOW_START).alias("window_start"),
+            pl.col(WINDOW_END).alias("window_end"),
+        )
+        return Failed(shown, pl.Series(["a sum is beyond BIGINT"] * slots.size))
 
     # -- answers -----------------------------------------------------------------------------------------------------
 

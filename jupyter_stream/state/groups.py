@@ -53,14 +53,12 @@ class Overflowed(Exception):
     """Some sums are beyond 64 bits.
 
     Attributes:
-        where: mask over the groups asked for.
-        column: the aggregate's output column.
+        slots: of which groups.
     """
 
-    def __init__(self, where: NDArray[np.bool_], column: str) -> None:
-        super().__init__(column)
-        self.where = where
-        self.column = column
+    def __init__(self, slots: Int64s) -> None:
+        super().__init__(f"{slots.size} sums are beyond BIGINT")
+        self.slots = slots
 
 
 class WindowGroups:
@@ -299,17 +297,19 @@ class WindowGroups:
 
     # -- answers out -------------------------------------------------------------------------------------------------
 
-    def read(self, k: int) -> tuple[Int64s, list[pl.Series]]:
-        """Groups alive in extent k, to which the window was moved, and their answers. Raises `Overflowed`."""
-        return self._answers(self.fold.current(self._window.first_pane(k)), k)
+    def read(self, k: int, without: Int64s) -> tuple[Int64s, list[pl.Series]]:
+        """Groups alive in extent k, to which the window was moved, some left out, and their answers. Raises `Overflowed`."""
+        return self._answers(self.fold.current(self._window.first_pane(k)), k, without)
 
-    def peek(self, k: int) -> tuple[Int64s, list[pl.Series]]:
+    def peek(self, k: int, without: Int64s) -> tuple[Int64s, list[pl.Series]]:
         """The same for an extent ahead, which is still open."""
         end = self._window.panes_per_slide * k
-        return self._answers(self.fold.provisional(self._window.first_pane(k), end), k)
+        return self._answers(self.fold.provisional(self._window.first_pane(k), end), k, without)
 
-    def _answers(self, arrays: list[Array], k: int) -> tuple[Int64s, list[pl.Series]]:
+    def _answers(self, arrays: list[Array], k: int, without: Int64s) -> tuple[Int64s, list[pl.Series]]:
         slots = np.flatnonzero(arrays[0])
+        if without.size:
+            slots = np.setdiff1d(slots, without, assume_unique=True)
         first, end = self._window.first_pane(k), self._window.panes_per_slide * k
         taken = [arrays[0 if self.panes.shared(i) else i][slots] for i in range(len(arrays))]
         return slots, self._finish(taken, slots, first, end)
@@ -342,7 +342,7 @@ class WindowGroups:
                 if self.panes.is_wide(index):
                     low = arrays[self.panes.low_limb(index)]
                     exact = aggregate.dtype.is_integer()
-                    values = _narrow(values, low, aggregate.name) if exact else values * float(1 << 32) + low
+                    values = _narrow(values, low, slots) if exact else values * float(1 << 32) + low
                 partials.append(values)
             columns.append(aggregate.function.finish(partials, aggregate.dtype).alias(aggregate.name))
         return columns
@@ -354,11 +354,11 @@ class WindowGroups:
             self.slots.check()
 
 
-def _narrow(high: Array, low: Array, name: str) -> Array:
+def _narrow(high: Array, low: Array, slots: Int64s) -> Array:
     high = high + (low >> 32)
     beyond = (high >= 1 << 31) | (high < -(1 << 31))
     if beyond.any():
-        raise Overflowed(beyond, name)
+        raise Overflowed(slots[beyond])
     narrowed: Array = (high << 32) | (low & 0xFFFFFFFF)
     return narrowed
 
