@@ -1,0 +1,351 @@
+"""Aggregation over windows of rows: `[ROWS n SLIDE m]`, the same inside partitions (window-queries thesis §5.1.3, §5.2).
+
+A row's number is a progressing attribute that comes in order by itself, so no row is late and an extent is final when its
+last row has come. Not for windows over time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.messages import (
+    TS,
+    WINDOW_END,
+    WINDOW_ID,
+    WINDOW_START,
+    Batch,
+    Failed,
+    Int64s,
+    Message,
+    Punctuation,
+    Tick,
+    ints,
+)
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.functions.expression import Expr
+from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.state.cells import SLOT, Cells
+from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.slots import KeySlots
+from jupyter_stream.windows import RowWindow, TimeWindow
+
+PANE = "pane"
+EXTENT = "extent"
+PARTITION = "$partition"
+_SPREAD = 20_000
+"""Copies of partial results, one for each extent they are in, up to which copying is cheaper than folding by doubling."""
+
+
+@dataclass(frozen=True)
+class RowWindowConfig:
+    """What an aggregate over a window of rows computes.
+
+    Attributes:
+        window: its rows and slide.
+        keys: (output name, expression, type) of the grouping columns, those of the partition among them.
+        partition: which of the keys rows are numbered within; empty for all rows together.
+        inputs: expressions of arguments and FILTER conditions.
+        aggregates: over those inputs, by index.
+        provisional: whether it answers ticks.
+    """
+
+    window: RowWindow
+    keys: tuple[tuple[str, Expr, pl.DataType], ...]
+    partition: tuple[int, ...]
+    inputs: tuple[Expr, ...]
+    aggregates: tuple[GroupAggregate, ...]
+    provisional: bool = False
+
+
+class RowWindowAggregate:
+    """Answers per partition, extent and group, given when the extent's last row has come.
+
+    An answer's time is the newest time of any row so far: so answers come in the order of their times.
+    """
+
+    def __init__(self, config: RowWindowConfig) -> None:
+        self.control = ControlTable(f"row window aggregate {config.window}")
+        self.synopses = [ControlTable("panes"), ControlTable("row numbers")]
+        assert config.window.slide is not None
+        self._config = config
+        self._axis = TimeWindow(config.window.rows, config.window.slide)  # on row numbers from 0
+        self._slide = config.window.slide
+        self._evaluator = Evaluator([e for _, e, _ in config.keys] + list(config.inputs))
+        self._rest = [i for i in range(len(config.keys)) if i not in config.partition]
+        types = [(name, dtype) for name, _, dtype in config.keys]
+        self._partitions = KeySlots([types[i] for i in config.partition]) if config.partition else None
+        own = [(PARTITION, pl.Int64()), *(types[i] for i in self._rest)]
+        self._groups = KeySlots(own) if self._rest else None
+        self._cells = Cells(config.aggregates, (SLOT, PANE))
+        self._count = np.zeros(1, np.int64)  # rows so far of each partition
+        self._newest = MIN_TIME
+        self._said = MIN_TIME
+        self._swept = 0
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+
+    def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
+        """Number the rows, fold them into their panes, give the extents they complete."""
+        if not batch.rows:
+            return
+        frame, columns, failed = self._evaluator.evaluate(batch.frame)
+        if failed is not None:
+            yield failed
+        if not frame.height:
+            return
+        ts = ints(frame.get_column(TS))
+        newest = np.maximum(np.maximum.accumulate(ts), self._newest)
+        self._newest = int(newest[-1])
+        slots = self._partition_slots([columns[i] for i in self._config.partition], frame.height)
+        before = self._count.copy()
+        numbers = self._number(slots)
+        keys = len(self._config.keys)
+        self._fold(frame, slots, numbers, [columns[i] for i in self._rest], columns[keys:])
+        ends = np.flatnonzero(numbers % self._slide == 0)
+        if ends.size:
+            closed = pl.DataFrame({PARTITION: slots[ends], EXTENT: numbers[ends] // self._slide, TS: newest[ends]})
+            yield from self._give(before // self._slide + 1, self._count // self._slide, closed)
+            self._sweep()
+
+    def _partition_slots(self, columns: list[pl.Series], rows: int) -> Int64s:
+        if self._partitions is None:
+            return np.zeros(rows, np.int64)
+        slots = self._partitions.encode(columns)
+        if self._partitions.capacity > self._count.size:
+            grown = np.zeros(max(1024, 2 * self._partitions.capacity), np.int64)
+            grown[: self._count.size] = self._count
+            self._count = grown
+        return slots
+
+    def _number(self, slots: Int64s) -> Int64s:
+        """Each row's number in its partition, from 1."""
+        if self._partitions is None:
+            first = int(self._count[0]) + 1
+            self._count[0] += slots.size
+            return np.arange(first, first + slots.size)
+        order = np.argsort(slots, kind="stable")
+        ordered = slots[order]
+        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        lengths = np.diff(np.append(starts, ordered.size))
+        numbers = np.empty(slots.size, np.int64)
+        numbers[order] = self._count[ordered] + np.arange(1, ordered.size + 1) - np.repeat(starts, lengths)
+        self._count[ordered[starts]] += lengths
+        return numbers
+
+    def _fold(
+        self, frame: pl.DataFrame, slots: Int64s, numbers: Int64s, rest: list[pl.Series], inputs: list[pl.Series]
+    ) -> None:
+        panes = self._axis.pane(numbers - 1)
+        groups = slots if self._groups is None else self._groups.encode([pl.Series(PARTITION, slots), *rest])
+        cells = pl.DataFrame({SLOT: groups, PANE: panes})
+        times = frame.get_column(TS)
+        first, last = self._extents_of(panes)
+        if (last < first).any():  # SLIDE is longer than ROWS: some rows are between extents
+            held = pl.Series(last >= first)
+            cells, times, inputs = cells.filter(held), times.filter(held), [c.filter(held) for c in inputs]
+        if cells.height:
+            self._cells.add(cells, times, inputs)
+
+    def _extents_of(self, panes: Int64s) -> tuple[Int64s, Int64s]:
+        """The first and the last extent that hold each pane."""
+        window = self._axis
+        first = panes // window.panes_per_slide + 1
+        last = panes + window.slides if window.panes_per_slide == 1 else (panes - 1) // 2 + window.slides
+        return first, last
+
+    # -- answers -----------------------------------------------------------------------------------------------------
+
+    def _partition_of(self, groups: Int64s) -> Int64s:
+        return groups if self._groups is None else ints(self._groups.gather(groups)[0])
+
+    def _give(
+        self, first: Int64s, last: Int64s, closed: pl.DataFrame | None, provisional: int | None = None
+    ) -> Iterator[Message]:
+        """Answers of the extents `first[p]` to `last[p]` of each partition p, in the order of `closed` if it is given."""
+        answers, beyond = self._cells.read(self._picks(first, last), (SLOT, EXTENT))
+        if beyond.height:
+            yield self._overflowed(beyond)
+        if not answers.height and provisional is None:
+            return
+        groups = ints(answers.get_column(SLOT))
+        answers = answers.with_columns(pl.Series(PARTITION, self._partition_of(groups)))
+        if closed is None:
+            answers = answers.with_columns(pl.lit(self._newest, pl.Int64()).alias(TS)).sort(
+                EXTENT, PARTITION, maintain_order=True
+            )
+        else:
+            answers = closed.join(answers, on=[PARTITION, EXTENT], how="inner", maintain_order="left_right")
+        yield Batch(self._frame(answers), provisional)
+
+    def _picks(
+        self, first: Int64s, last: Int64s
+    ) -> Callable[[pl.DataFrame, Callable[[pl.DataFrame], pl.DataFrame]], pl.DataFrame]:
+        """Partial results by slot and extent, of the extents `first[p]` to `last[p]` of each partition p."""
+
+        def pick(partials: pl.DataFrame, merge: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+            groups, panes = ints(partials.get_column(SLOT)), ints(partials.get_column(PANE))
+            partitions = self._partition_of(groups)
+            low, high = self._extents_of(panes)
+            low = np.maximum(low, first[partitions])
+            high = np.minimum(high, last[partitions])
+            copies = np.maximum(high - low + 1, 0)
+            used = copies > 0
+            total = int(copies.sum())
+            if total > max(_SPREAD, 4 * int(used.sum()) * self._width.bit_length()):
+                return self._doubled(partials.filter(pl.Series(used)), merge, first, last)
+            rows = np.repeat(np.arange(panes.size), copies)
+            extents = np.arange(total) - np.repeat(np.cumsum(copies) - copies, copies) + low[rows]
+            return partials[pl.Series(rows)].with_columns(pl.Series(EXTENT, extents))
+
+        return pick
+
+    @property
+    def _width(self) -> int:
+        """Panes in an extent."""
+        window = self._axis
+        return window.slides if window.panes_per_slide == 1 else 2 * window.slides - 1
+
+    def _doubled(
+        self,
+        partials: pl.DataFrame,
+        merge: Callable[[pl.DataFrame], pl.DataFrame],
+        first: Int64s,
+        last: Int64s,
+    ) -> pl.DataFrame:
+        """Extents by folding runs of 1, 2, 4, ... panes: a pane is touched log(panes) times rather than once per extent."""
+        per, width = self._axis.panes_per_slide, self._width
+
+        def moved(frame: pl.DataFrame, by: int) -> pl.DataFrame:
+            ends = ints(frame.get_column(PANE)) + by
+            within = ends < per * last[self._partition_of(ints(frame.get_column(SLOT)))]
+            return frame.with_columns(pl.Series(PANE, ends)).filter(pl.Series(within))
+
+        run, size = merge(partials), 1  # at pane p: the panes p - size < q <= p
+        whole: pl.DataFrame | None = None
+        covered = 0
+        while True:
+            if width & size:
+                earlier = moved(run, covered)
+                whole = earlier if whole is None else merge(pl.concat([earlier, whole]))
+                covered += size
+            if 2 * size > width:
+                break
+            run = merge(pl.concat([moved(run, size), run]))
+            size *= 2
+        assert whole is not None
+        panes = ints(whole.get_column(PANE)) + 1
+        partitions = self._partition_of(ints(whole.get_column(SLOT)))
+        wanted = (panes % per == 0) & (panes // per >= first[partitions]) & (panes // per <= last[partitions])
+        return whole.with_columns(pl.Series(EXTENT, panes // per)).filter(pl.Series(wanted))
+
+    def _frame(self, answers: pl.DataFrame) -> pl.DataFrame:
+        """The columns of answers from $partition, slot, extent, the aggregates and $ts."""
+        partitions = ints(answers.get_column(PARTITION))
+        extents = ints(answers.get_column(EXTENT))
+        ends = extents * self._slide
+        system = [
+            pl.Series(WINDOW_START, np.maximum(ends - self._config.window.rows + 1, 1)),
+            pl.Series(WINDOW_END, np.minimum(ends, self._count[partitions])),
+            pl.Series(WINDOW_ID, extents),
+            answers.get_column(TS),
+        ]
+        aggregates = [answers.get_column(a.name) for a in self._config.aggregates]
+        return pl.DataFrame([*self._key_columns(answers), *aggregates, *system])
+
+    def _key_columns(self, answers: pl.DataFrame) -> list[pl.Series]:
+        gathered: dict[int, pl.Series] = {}
+        if self._partitions is not None:
+            columns = self._partitions.gather(ints(answers.get_column(PARTITION)))
+            gathered.update(zip(self._config.partition, columns, strict=True))
+        if self._groups is not None:
+            columns = self._groups.gather(ints(answers.get_column(SLOT)))[1:]
+            gathered.update(zip(self._rest, columns, strict=True))
+        return [gathered[i].alias(name) for i, (name, _, _) in enumerate(self._config.keys)]
+
+    def _overflowed(self, bad: pl.DataFrame) -> Failed:
+        """Answers that can't be given, as their keys and extents."""
+        bad = bad.with_columns(pl.Series(PARTITION, self._partition_of(ints(bad.get_column(SLOT)))))
+        ends = ints(bad.get_column(EXTENT)) * self._slide
+        last = np.minimum(ends, self._count[ints(bad.get_column(PARTITION))])
+        bounds = {"window_start": np.maximum(ends - self._config.window.rows + 1, 1), "window_end": last}
+        keys = [c for c in self._key_columns(bad) if c.name not in bounds]
+        frame = pl.DataFrame([*keys, *(pl.Series(n, v) for n, v in bounds.items())])
+        return Failed(frame, pl.Series(["a sum is beyond BIGINT"] * frame.height, dtype=pl.String()))
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
+        """Nothing more is final before the end; but answers come in the order of their times."""
+        if punctuation.key is not None:
+            return
+        self._report()
+        if punctuation.value == MAX_TIME:
+            yield from self._give(*self._open(), None)
+            self._forget()
+        said = MAX_TIME if punctuation.value == MAX_TIME else self._newest
+        if said > self._said:
+            self._said = self.control.low_watermark = said
+            yield Punctuation(said)
+
+    def on_tick(self, tick: Tick) -> Iterator[Message]:
+        """Provisional answers of every extent that holds rows and waits for more, as one snapshot."""
+        if self._config.provisional:
+            yield from self._give(*self._open(), None, provisional=tick.at)
+        yield tick
+
+    def _open(self) -> tuple[Int64s, Int64s]:
+        """The first and the last extent of each partition that hold rows and wait for more."""
+        first = self._count // self._slide + 1
+        last = np.where(self._count > 0, (self._count + self._config.window.rows - 1) // self._slide, 0)
+        return first, last
+
+    # -- state -------------------------------------------------------------------------------------------------------
+
+    def _sweep(self) -> None:
+        """Free panes no open extent holds. Looks only when partial results have doubled since it last looked: amortised."""
+        if self._cells.rows < 2 * self._swept + 4_096:
+            return
+        final = self._count // self._slide
+
+        def needed(partials: pl.DataFrame) -> pl.DataFrame:
+            _, last = self._extents_of(ints(partials.get_column(PANE)))
+            return partials.filter(pl.Series(last > final[self._partition_of(ints(partials.get_column(SLOT)))]))
+
+        self._cells.change(needed)
+        self._swept = self._cells.rows
+        if self._groups is not None:
+            live = np.zeros(self._groups.capacity, np.bool_)
+            live[ints(self._cells.held().get_column(SLOT))] = True
+            self._groups.release(live)
+
+    def _forget(self) -> None:
+        self._cells.change(lambda partials: partials.clear())
+        self._count[:] = 0
+        for slots in (self._groups, self._partitions):
+            if slots is not None:
+                slots.release(np.zeros(slots.capacity, np.bool_))
+        self._report()
+
+    def _report(self) -> None:
+        cells = self._cells.bytes + (self._groups.bytes if self._groups is not None else 0)
+        numbers = self._count.nbytes + (self._partitions.bytes if self._partitions is not None else 0)
+        self.synopses[0].holds(cells)
+        self.synopses[1].holds(numbers)
+        self.control.holds(cells + numbers)
+        self.control.extra["partials"] = self._cells.rows
+        self.control.extra["partitions"] = self._partitions.live if self._partitions is not None else 1
+
+    def check(self) -> None:
+        """Raise AssertionError where an invariant is broken."""
+        for slots in (self._groups, self._partitions):
+            if slots is not None:
+                slots.check()
+        assert (self._count >= 0).all()
+
+
+__all__ = ["RowWindowAggregate", "RowWindowConfig"]
