@@ -25,6 +25,9 @@ Op: TypeAlias = Literal["count", "sum", "min", "max"]
 Algebra: TypeAlias = Literal["distributive", "algebraic", "holistic"]
 Differential: TypeAlias = Literal["fully", "pseudo", "not"]
 
+_GREATEST = 2**63 - 1
+_LEAST = -(2**63)
+
 SLOT = "slot"
 """Int64: the group, in frames of partials and of values."""
 VALUE = "v"
@@ -53,8 +56,7 @@ class Partial:
         if self.op in ("count", "sum"):
             return 0
         if self.kind == "int":
-            info = np.iinfo(np.int64)
-            return int(info.max if self.op == "min" else info.min)
+            return _GREATEST if self.op == "min" else _LEAST
         return float("nan") if self.op == "min" else float("-inf")
 
     @property

@@ -22,7 +22,7 @@ from jupyter_stream.sources.protocol import BATCH_ROWS, Request
 
 log = logging.getLogger(__name__)
 
-_QUEUED_ROWS = 4 * BATCH_ROWS
+_QUEUED_ROWS = 8 * BATCH_ROWS
 
 
 class Reader(Protocol):

@@ -15,6 +15,9 @@ from jupyter_stream.core.messages import BROKEN, LATE_ID, ROW, TS, Batch, Failed
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, Watermark
 
+_CHUNK = 16_384
+"""Rows judged at a time: few chunks meet an answer becoming final, and only those cost more than two passes."""
+
 Boundary = Callable[[int], int]
 """Given a punctuation, the time from which on rows miss no final answer of one reader."""
 
@@ -45,18 +48,29 @@ class DelayFrontier(Frontier):
         self._delay = delay
 
     def take(self, ts: Int64s, boundary: Boundary) -> Int64s | None:
-        before, reached = self.newest, self.value
-        low = int(ts.min())
-        self.newest = max(before, int(ts.max()))
-        self.value = max(self.value, self.newest - self._delay)
-        final = boundary(self.value)
-        if low >= final:
-            return None
-        if low >= boundary(final - 1) and (reached < final):
-            # one answer became final in this batch: only rows after the one that made it so can have missed it
-            passed = int(np.argmax(ts >= final + self._delay))
-            if passed + 1 == ts.size or int(ts[passed + 1 :].min()) >= final:
-                return None
+        broken: Int64s | None = None
+        for start in range(0, ts.size, _CHUNK):
+            chunk = ts[start : start + _CHUNK]
+            before, reached = self.newest, self.value
+            low = int(chunk.min())
+            self.newest = max(before, int(chunk.max()))
+            self.value = max(reached, self.newest - self._delay)
+            final = boundary(self.value)
+            if low >= final:
+                continue
+            if low >= boundary(final - 1) and reached < final:
+                # one answer became final in this chunk: only rows after the one that made it so can have missed it
+                passed = int(np.argmax(chunk >= final + self._delay))
+                if passed + 1 == chunk.size or int(chunk[passed + 1 :].min()) >= final:
+                    continue
+            judged = self._one_by_one(chunk, before)
+            if judged is not None:
+                if broken is None:
+                    broken = np.full(ts.size, MIN_TIME)
+                broken[start : start + chunk.size] = judged
+        return broken
+
+    def _one_by_one(self, ts: Int64s, before: int) -> Int64s | None:
         newest = np.maximum.accumulate(ts)
         if before != MIN_TIME:
             np.maximum(newest, before, out=newest)
@@ -64,7 +78,8 @@ class DelayFrontier(Frontier):
         promised[1:] = newest[:-1]
         promised[0] = ts[0] if before == MIN_TIME else before
         promised -= self._delay
-        return np.where(ts < promised, promised, MIN_TIME)
+        late = ts < promised
+        return np.where(late, promised, MIN_TIME) if late.any() else None
 
 
 class SlackFrontier(Frontier):

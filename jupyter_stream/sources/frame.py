@@ -40,7 +40,7 @@ class FrameSource:
         self.units = {}
 
     def read(self, request: Request) -> Iterator[Chunk]:
-        """The frame's rows as they are now, `BATCH_ROWS` at a time."""
+        """The frame's rows as they are now, `REPLAY_ROWS` at a time."""
         fields = wanted(self.schema, request)
         value = self._value()
         names = self._matched(raw_schema(value, self._uri), fields)

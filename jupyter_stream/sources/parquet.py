@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.conform import check_castable, conform, match_names
-from jupyter_stream.sources.protocol import BATCH_ROWS, Chunk, Request
+from jupyter_stream.sources.protocol import REPLAY_ROWS, Chunk, Request
 
 
 def parquet_schema(path: Path) -> Schema:
@@ -40,7 +40,7 @@ def parquet_names(path: Path, fields: Sequence[Field], tick: int | None) -> dict
 
 
 def read_parquet(path: Path, fields: Sequence[Field], tick: int | None, request: Request) -> Iterator[Chunk]:
-    """All rows of a file, in order, at most `BATCH_ROWS` at a time.
+    """All rows of a file, in order, about `REPLAY_ROWS` at a time.
 
     Args:
         path: the file.
@@ -52,7 +52,7 @@ def read_parquet(path: Path, fields: Sequence[Field], tick: int | None, request:
     scan = pl.scan_parquet(path, glob=False).select([pl.col(names[f.name]).alias(f.name) for f in fields])
     # Polars decodes on its own threads while the rows before are being worked on, and waits when they aren't taken.
     try:
-        for frame in scan.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True):
+        for frame in scan.collect_batches(chunk_size=REPLAY_ROWS, maintain_order=True):
             if request.stop.is_set():
                 return
             yield conform(frame, fields, tick)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.casting import stream_type
-from jupyter_stream.sources.protocol import BATCH_ROWS
+from jupyter_stream.sources.protocol import REPLAY_ROWS
 
 Slice: TypeAlias = Callable[[int, int], pl.Series]
 
@@ -66,7 +66,7 @@ def declared(raw: Schema) -> Schema:
     return Schema.of((f.name, stream_type(f.dtype)) for f in raw)
 
 
-def slices(value: Any, columns: Sequence[str], rows: int = BATCH_ROWS) -> Iterator[pl.DataFrame]:
+def slices(value: Any, columns: Sequence[str], rows: int = REPLAY_ROWS) -> Iterator[pl.DataFrame]:
     """The frame's rows, in order, at most `rows` at a time, in the types of `raw_schema`; only these columns."""
     if isinstance(value, pd.DataFrame):
         yield from _pandas_slices(value, columns, rows)

@@ -11,7 +11,8 @@ import pytest
 
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import SourceError
-from jupyter_stream.sources import BATCH_ROWS, Request, open_source
+from jupyter_stream.sources import Request, open_source
+from jupyter_stream.sources.protocol import REPLAY_ROWS
 
 
 def test_a_folder_is_read_in_name_order_and_marks_of_other_programs_are_left_out(tmp_path, read):
@@ -82,7 +83,7 @@ def test_large_text_files_come_in_batches_with_every_row_once(tmp_path, read):
     for name in ("x.csv", "x.jsonl"):
         result = read(open_source(f"file://{tmp_path}/{name}", None, {}, {}))
         assert result.frame.equals(frame)
-        assert max(result.sizes) <= BATCH_ROWS
+        assert max(result.sizes) <= REPLAY_ROWS
 
 
 def test_parquet_gives_the_columns_asked_for_in_their_declared_types(tmp_path, read):
@@ -112,7 +113,7 @@ def test_parquet_of_many_row_groups_is_whole_in_order_and_can_be_left_early(tmp_
     source = open_source(f"file://{tmp_path}/x.parquet", None, {}, {})
     result = read(source)
     assert result.frame.equals(frame)
-    assert max(result.sizes) <= BATCH_ROWS
+    assert max(result.sizes) <= REPLAY_ROWS
     request = Request()
     chunks = source.read(request)
     first = next(chunks)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import SourceError
-from jupyter_stream.sources import BATCH_ROWS, Request, open_source
+from jupyter_stream.sources import Request, open_source
+from jupyter_stream.sources.protocol import REPLAY_ROWS
 from jupyter_stream.sources.casting import cast
 from jupyter_stream.sources.tabular import declared, raw_schema, slices
 
@@ -92,11 +93,11 @@ def test_nan_is_null_from_pandas_and_nan_from_polars_and_arrow(read):
     ids=["polars", "lazy", "table", "batch", "pandas"],
 )
 def test_rows_come_in_order_in_batches_whatever_library_holds_them(make, read):
-    frame = pl.DataFrame({"i": range(150_000)}).with_columns(s=pl.col("i").cast(pl.String))
+    frame = pl.DataFrame({"i": range(600_000)}).with_columns(s=pl.col("i").cast(pl.String))
     source = open_source("frame://f", None, {}, {"f": make(frame)})
     found = read(source)
     assert found.frame.equals(frame)
-    assert found.sizes == [BATCH_ROWS, BATCH_ROWS, 150_000 - 2 * BATCH_ROWS]
+    assert found.sizes == [REPLAY_ROWS, REPLAY_ROWS, 600_000 - 2 * REPLAY_ROWS]
     assert source.replayable
     assert read(source).frame.equals(frame)
 
