@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources import Request, open_source
-from jupyter_stream.sources.protocol import REPLAY_ROWS
 from jupyter_stream.sources.casting import cast
+from jupyter_stream.sources.protocol import REPLAY_ROWS
 from jupyter_stream.sources.tabular import declared, raw_schema, slices
 
 
