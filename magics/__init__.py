@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import contextlib
+import importlib
+import threading
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from jupyter_stream.magics.stream import StreamMagics
+
+_SLOW: Final = ("jupyter_stream.session", "jupyter_stream.views.live", "jupyter_stream.views.thread")
+"""Imports that take two seconds of processor, most of it Bokeh, Polars and sqlglot."""
 
 _loaded: tuple[StreamMagics, Any] | None = None
 
@@ -30,6 +36,14 @@ def load_ipython_extension(shell: Any) -> None:
     shell.Completer.custom_matchers.append(match)
     shell.input_transformers_cleanup.append(_with_body)
     _loaded = (magics, match)
+    # meanwhile the user types the first cell; it waits only for what is not there yet
+    threading.Thread(target=_warm_up, name="jupyter-stream-imports", daemon=True).start()
+
+
+def _warm_up() -> None:
+    for name in _SLOW:
+        with contextlib.suppress(Exception):  # the cell that needs it says what is wrong with it
+            importlib.import_module(name)
 
 
 def unload_ipython_extension(shell: Any) -> None:
