@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -271,29 +271,24 @@ def _quotient(call: Call, a: pl.Expr, b: pl.Expr) -> Compiled:
 
 def _div(call: Call, a: pl.Expr, b: pl.Expr) -> Compiled:
     a, b = a.cast(BIGINT), b.cast(BIGINT)
-    made = a // b + ((a % b != 0) & ((a < 0) ^ (b < 0))).cast(BIGINT)  # Polars rounds down, SQL towards zero
+    made = elementwise(lambda x, y: (x - np.fmod(x, y)) // y, BIGINT, a, b)  # towards zero, as in SQL
     if _literal(call.args[1]) not in (None, -1):
         return Compiled(made)
     return Compiled(made, (Failure((a == RANGES[BIGINT][0]) & (b == -1), _overflow(call)),))
 
 
-def remainder(dtype: pl.DataType, a: pl.Expr, b: pl.Expr) -> pl.Expr:
-    """A % b with the sign of a, as in Java; NULL for integers where b is 0."""
-    if not is_integral(dtype):
-        return elementwise(np.fmod, dtype, a, b)  # exact, as Java's; Polars' a - b * floor(a / b) is not
-    made = a % b
-    return pl.when((made != 0) & ((made < 0) ^ (a < 0))).then(made - b).otherwise(made)
-
-
 def _remainder(call: Call, a: pl.Expr, b: pl.Expr) -> Compiled:
+    # With the sign of a, and exact, as Java's; Polars has the sign of b, and a - b * floor(a / b) of fractions.
     if call.function == "%":
-        return Compiled(remainder(call.dtype, a, b))
-    if call.dtype in (TINYINT, SMALLINT):
-        a, b = a.cast(INT), b.cast(INT)
-    wide = INT if call.dtype in (TINYINT, SMALLINT) else call.dtype
-    made = remainder(wide, a, b)
-    made = pl.when(made < 0).then(remainder(wide, made + b, b)).otherwise(made)
-    return Compiled(made.cast(call.dtype, strict=False))
+        return Compiled(elementwise(np.fmod, call.dtype, a, b))
+    if call.dtype in (TINYINT, SMALLINT):  # Java computes them as INT
+        return Compiled(elementwise(_pmod, INT, a.cast(INT), b.cast(INT)).cast(call.dtype, strict=False))
+    return Compiled(elementwise(_pmod, call.dtype, a, b))
+
+
+def _pmod(a: Any, b: Any) -> Any:
+    rest = np.fmod(a, b)
+    return np.where(rest < 0, np.fmod(rest + b, b), rest)
 
 
 def _sign(call: Call, a: pl.Expr) -> pl.Expr | Compiled:

@@ -12,8 +12,8 @@ from typing import Final
 import polars as pl
 
 from jupyter_stream.core.schema import INTERVAL, TIMESTAMP, type_name
-from jupyter_stream.functions import calendar, types
-from jupyter_stream.functions.elementwise import divided
+from jupyter_stream.functions import calendar, parsing, types
+from jupyter_stream.functions.elementwise import divided, stepwise
 from jupyter_stream.functions.expression import Call, Expr, Literal
 from jupyter_stream.functions.function import BadArguments, Compiled, Failure, Function, strict
 from jupyter_stream.functions.types import (
@@ -30,10 +30,6 @@ from jupyter_stream.functions.types import (
     is_numeric,
 )
 
-BLANKS: Final = "".join(map(chr, range(0x21))) + "\x7f"
-"""What Spark drops around a string that is to become a number or a time."""
-
-_NUMBER: Final = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?$"
 _TRUE: Final = ("t", "true", "y", "yes", "1")
 _FALSE: Final = ("f", "false", "n", "no", "0")
 
@@ -123,25 +119,12 @@ def saturated(value: pl.Expr) -> pl.Expr:
 
 
 def _from_string(text: pl.Expr, target: pl.DataType) -> pl.Expr:
-    trimmed = text.str.strip_chars(BLANKS)
     if target == BINARY:
         return text.cast(BINARY)
-    if target == DATE:
-        return calendar.parse_date(trimmed)
-    if target == TIMESTAMP:
-        return calendar.parse_timestamp(trimmed)
-    if is_integral(target):
-        return trimmed.cast(target, strict=False)
     if target == BOOLEAN:
-        lower = trimmed.str.to_lowercase()
-        return pl.when(lower.is_in(_TRUE)).then(True).when(lower.is_in(_FALSE)).then(False)
-    lower = trimmed.str.to_lowercase()
-    digits = trimmed.str.strip_suffix("d").str.strip_suffix("D").str.strip_suffix("f").str.strip_suffix("F")
-    number = pl.when(trimmed.str.contains(_NUMBER)).then(digits.cast(target, strict=False))
-    infinite = lower.str.strip_chars_start("+-").is_in(("inf", "infinity")) & ~lower.str.contains(r"^[+-]{2}")
-    sign = pl.when(lower.str.starts_with("-")).then(float("-inf")).otherwise(float("inf"))
-    special = pl.when(infinite).then(sign).when(lower == "nan").then(float("nan"))
-    return pl.coalesce(number, special.cast(target))
+        word = text.str.strip_chars(parsing.BLANKS).str.to_lowercase()
+        return pl.when(word.is_in(_TRUE)).then(True).when(word.is_in(_FALSE)).then(False)
+    return parsing.parsed(text, target)
 
 
 def _to_string(value: pl.Expr, source: pl.DataType) -> pl.Expr:
@@ -155,37 +138,39 @@ def _to_string(value: pl.Expr, source: pl.DataType) -> pl.Expr:
         return calendar.show_interval(value)
     if source == BINARY:
         return value.cast(STRING, strict=False)
-    return _show_fraction(value) if source in (FLOAT, DOUBLE) else value.cast(STRING)
+    return stepwise(_show_fraction, STRING, value) if source in (FLOAT, DOUBLE) else value.cast(STRING)
 
 
-def _show_fraction(value: pl.Expr) -> pl.Expr:
+def _show_fraction(value: pl.Series) -> pl.Series:
     """As Java shows it: `1.0E10`, `1.0E-5`, `Infinity`, and plain digits from 0.001 up to 10 million.
 
     The digits are the fewest that tell the number from its neighbours; Java before 19 sometimes has more.
     """
-    part = value.cast(STRING).str.extract_groups(r"^(-?)([0-9]+)(?:\.([0-9]+))?(?:e([+-]?[0-9]+))?$").struct
-    sign, whole, fraction = (part.field(str(i)).fill_null("") for i in (1, 2, 3))
-    exponent = part.field("4").cast(BIGINT, strict=False).fill_null(0)
-    digits = (whole + fraction).str.strip_chars_start("0")
+    c, size = pl.col, pl.col("value").abs()
+    part = value.cast(STRING).str.extract_groups(r"^(?<sign>-?)(?<whole>[0-9]+)(?:\.(?<rest>[0-9]+))?(?:e(?<e>.*))?$")
+    frame = part.struct.unnest().fill_null("").with_columns(value.alias("value"), digits=c("whole") + c("rest"))
+    frame = frame.with_columns(c("digits").str.strip_chars_start("0"))
+    exponent = c("e").cast(BIGINT, strict=False).fill_null(0)
     # The value is 0.digits times ten to this power.
-    power = exponent + digits.str.len_chars().cast(BIGINT) - fraction.str.len_chars().cast(BIGINT)
-    digits = digits.str.strip_chars_end("0")
-    point = power.clip(0, 7)
-    before = digits.str.head(point).str.pad_end(point, "0")
-    after = pl.concat_str([pl.lit("0").repeat_by((-power).clip(0, 2)).list.join(""), digits.str.slice(point)])
-    scientific = [digits.str.head(1), pl.lit("."), _or_zero(digits.str.slice(1)), pl.lit("E"), (power - 1).cast(STRING)]
-    size = value.abs()
-    return (
-        pl.when(value.is_null())
-        .then(None)
-        .when(value.is_nan())
-        .then(pl.lit("NaN"))
-        .when(value.is_infinite())
-        .then(pl.when(value > 0).then(pl.lit("Infinity")).otherwise(pl.lit("-Infinity")))
-        .when((value == 0) | ((size >= 1e-3) & (size < 1e7)))
-        .then(pl.concat_str([sign, _or_zero(before), pl.lit("."), _or_zero(after)]))
-        .otherwise(pl.concat_str([sign, *scientific]))
+    power = exponent + c("digits").str.len_chars().cast(BIGINT) - c("rest").str.len_chars().cast(BIGINT)
+    frame = frame.with_columns(c("digits").str.strip_chars_end("0"), power=power)
+    frame = frame.with_columns(point=c("power").clip(0, 7), zeros=pl.lit("00").str.head((-c("power")).clip(0, 2)))
+    frame = frame.with_columns(
+        before=c("digits").str.head(c("point")).str.pad_end(c("point"), "0"),
+        after=c("zeros") + c("digits").str.slice(c("point")),
     )
+    scientific = (c("digits").str.head(1), pl.lit("."), _or_zero(c("digits").str.slice(1)), pl.lit("E"), c("power") - 1)
+    return frame.select(
+        pl.when(c("value").is_null())
+        .then(None)
+        .when(c("value").is_nan())
+        .then(pl.lit("NaN"))
+        .when(c("value").is_infinite())
+        .then(pl.when(c("value") > 0).then(pl.lit("Infinity")).otherwise(pl.lit("-Infinity")))
+        .when((size == 0) | ((size >= 1e-3) & (size < 1e7)))
+        .then(pl.concat_str([c("sign"), _or_zero(c("before")), pl.lit("."), _or_zero(c("after"))]))
+        .otherwise(pl.concat_str([c("sign"), *scientific]))
+    ).to_series()
 
 
 def _or_zero(digits: pl.Expr) -> pl.Expr:

@@ -72,15 +72,17 @@ def _bind_most(name: str) -> Bind:
 
 
 def _most(call: Call, *values: pl.Expr) -> pl.Expr:
-    greatest = call.function == "greatest"
-    if call.dtype in (FLOAT, DOUBLE):
-        # The horizontal kernels leave NaN out; the comparisons know its place.
-        best = values[0]
-        for value in values[1:]:
-            better = value > best if greatest else value < best
-            best = pl.when(better.fill_null(best.is_null())).then(value).otherwise(best)
-        return best
-    return pl.max_horizontal(*values) if greatest else pl.min_horizontal(*values)
+    if call.function == "least":
+        return pl.min_horizontal(*values)
+    most = pl.max_horizontal(*values)
+    if call.dtype in (FLOAT, DOUBLE):  # the greatest is NaN, which this kernel leaves out
+        return (
+            pl.when(pl.any_horizontal(*(v.is_nan() for v in values)))
+            .then(float("nan"))
+            .otherwise(most)
+            .cast(call.dtype)
+        )
+    return most
 
 
 def _bind_null_test(name: str) -> Bind:

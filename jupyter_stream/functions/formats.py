@@ -7,7 +7,9 @@ from typing import Final
 
 import polars as pl
 
-from jupyter_stream.functions import calendar
+from jupyter_stream.core.schema import TIMESTAMP
+from jupyter_stream.functions import calendar, parsing
+from jupyter_stream.functions.elementwise import stepwise
 from jupyter_stream.functions.function import BadArguments
 from jupyter_stream.functions.types import BIGINT
 
@@ -58,6 +60,8 @@ def check_shown(pattern: str) -> None:
 def check_read(pattern: str) -> None:
     """Raise BadArguments unless the pattern can be read."""
     fields = [t[0] for t, is_field in _tokens(pattern, _READ) if is_field]
+    if not fields:
+        raise BadArguments(f"the pattern {pattern!r} has no field such as yyyy")
     if len(set(fields)) < len(fields):
         raise BadArguments(f"the pattern {pattern!r} has a field twice")
     if "h" in fields and "a" not in fields:
@@ -72,26 +76,31 @@ def show(timestamp: pl.Expr, pattern: str) -> pl.Expr:
 
 
 def read(text: pl.Expr, pattern: str) -> pl.Expr:
-    """The timestamp a string says by a pattern, NULL if it isn't written so. Missing parts are those of 1970-01-01 00:00:00."""
+    """The timestamp a string says by a pattern, NULL if it isn't written so; parts not given are those of 1970-01-01."""
+    return stepwise(lambda series: _read(series, pattern), TIMESTAMP, text)
+
+
+def _read(text: pl.Series, pattern: str) -> pl.Series:
     tokens = _tokens(pattern, _READ)
     form = "".join(_READ[t] if is_field else re.escape(t) for t, is_field in tokens)
-    part = text.str.extract_groups(f"^{form}$").struct
-    fields = {t[0]: part.field(str(i)) for i, t in enumerate((t for t, is_field in tokens if is_field), 1)}
-
-    def number(letter: str, default: int) -> pl.Expr:
-        return fields[letter].cast(BIGINT, strict=False) if letter in fields else pl.lit(default, dtype=BIGINT)
-
-    month = number("M", 1)
-    if ("MMM", True) in tokens:
-        month = fields["M"].replace_strict(_MONTHS, range(1, 13), default=None, return_dtype=BIGINT)
-    hour, minute, second = number("H", 0), number("m", 0), number("s", 0)
-    valid = (hour < 24) & (minute < 60) & (second < 60)
-    if "a" in fields:
-        twelve = number("h", 12)
-        hour = twelve % 12 + 12 * fields["a"].str.to_lowercase().eq("pm").cast(BIGINT)
-        valid = valid & twelve.is_between(1, 12)
-    fraction = number("S", 0) * (1000 if ("SSS", True) in tokens else 1)
-    offset = calendar.offset(fields["X"]) if "X" in fields else pl.lit(0, dtype=BIGINT)
-    days = calendar.days_from_civil(number("y", 1970), month, number("d", 1))
-    made = calendar.make_timestamp(days, hour * 3600 + minute * 60 + second - offset, fraction)
-    return pl.when(valid & text.is_not_null()).then(made)
+    part = text.str.extract_groups(f"^{form}$").struct.unnest()
+    part.columns = [t[0] for t, is_field in tokens if is_field]
+    missing = {"y": 1970, "M": 1, "d": 1, "H": 0, "m": 0, "s": 0, "S": 0, "h": 12}
+    # A text that doesn't match has NULL in all its fields; those a pattern leaves out are constant.
+    texts = {"a", "X", "M"} if ("MMM", True) in tokens else {"a", "X"}
+    made = part.with_columns(parsing.number(c, None) for c in part.columns if c not in texts)
+    made = made.with_columns(pl.lit(v, dtype=BIGINT).alias(c) for c, v in missing.items() if c not in part.columns)
+    if "M" in texts:
+        made = made.with_columns(pl.col("M").replace_strict(_MONTHS, range(1, 13), default=None, return_dtype=BIGINT))
+    hour, valid = pl.col("H"), (pl.col("H") < 24) & (pl.col("m") < 60) & (pl.col("s") < 60)
+    if "a" in part.columns:
+        hour = pl.col("h") % 12 + 12 * pl.col("a").str.to_lowercase().eq("pm").cast(BIGINT)
+        valid = valid & pl.col("h").is_between(1, 12)
+    zone = parsing.offset(pl.col("X")) if "X" in part.columns else pl.lit(0, dtype=BIGINT)
+    made = made.with_columns(
+        days=calendar.days(pl.col("y"), pl.col("M"), pl.col("d")),
+        seconds=hour * 3600 + pl.col("m") * 60 + pl.col("s") - zone,
+        fraction=pl.col("S") * (1000 if ("SSS", True) in tokens else 1),
+    )
+    whole = calendar.timestamp(pl.col("days"), pl.col("seconds"), pl.col("fraction"))
+    return made.select(pl.when(valid).then(whole)).to_series().alias(text.name)

@@ -14,7 +14,7 @@ import polars as pl
 
 from jupyter_stream.core.schema import type_name
 from jupyter_stream.functions.binding import admit, constant, count, numeric, takes, together
-from jupyter_stream.functions.casts import cast, outside, saturated
+from jupyter_stream.functions.casts import cast
 from jupyter_stream.functions.elementwise import divided, elementwise
 from jupyter_stream.functions.expression import Call, Expr, Literal
 from jupyter_stream.functions.function import BadArguments, Bind, Compiled, Failure, Function, Kernel, strict
@@ -65,9 +65,11 @@ def _whole(call: Call, value: pl.Expr) -> pl.Expr | Compiled:
     if call.args[0].dtype == BIGINT:
         return value
     made = value.ceil() if call.function == "ceil" else value.floor()
-    return Compiled(
-        saturated(made), (Failure(outside(made) | (made == 2.0**63), f"BIGINT overflow in {call.function}"),)
-    )
+    outside = made.is_not_nan() & ((made >= 2.0**63) | (made < -(2.0**63)))
+    whole = (
+        pl.when(made.is_nan()).then(pl.lit(0, dtype=BIGINT)).otherwise(made.cast(BIGINT, strict=False))
+    )  # as in Java
+    return Compiled(whole, (Failure(outside, f"BIGINT overflow in {call.function}"),))
 
 
 def _bind_round(name: str) -> Bind:

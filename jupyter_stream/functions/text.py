@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 from jupyter_stream.functions.binding import admit, argument, constant, count, takes
+from jupyter_stream.functions.elementwise import elementwise
 from jupyter_stream.functions.expression import Call, Expr, Literal
 from jupyter_stream.functions.function import Bind, Compiled, Failure, Function, Kernel, Spark, eager, strict
 from jupyter_stream.functions.types import BIGINT, BINARY, BOOLEAN, INT, STRING
@@ -203,20 +205,18 @@ def _translate(call: Call, text: pl.Expr, *_: pl.Expr) -> pl.Expr:
 
 
 def _ascii(call: Call, text: pl.Expr) -> pl.Expr:
-    """The code point of the first character, from its one to four bytes of UTF-8."""
-    code = text.str.head(1).str.encode("hex").str.to_integer(base=16, strict=False).cast(BIGINT)
-    a, b, c, d = ((code // 256**i) % 256 for i in range(4))
-    low = [x % 64 for x in (a, b, c)]
-    made = (
-        pl.when(code < 0x80)
-        .then(code)
-        .when(code < 0x10000)
-        .then(b % 32 * 64 + low[0])
-        .when(code < 0x1000000)
-        .then(c % 16 * 4096 + low[1] * 64 + low[0])
-        .otherwise(d % 8 * 262144 + low[2] * 4096 + low[1] * 64 + low[0])
-    )
-    return pl.when(text == "").then(0).otherwise(made).cast(INT)
+    first = text.str.head(1)
+    code = first.str.encode("hex").str.to_integer(base=16, strict=False).cast(BIGINT)
+    return pl.when(text == "").then(0).otherwise(elementwise(_code_point, INT, code)).cast(INT)
+
+
+def _code_point(utf8: Any) -> Any:
+    """The code points of characters whose one to four bytes are the digits of a number."""
+    a, b, c, d = ((utf8 >> shift) & 0xFF for shift in (0, 8, 16, 24))
+    low, middle, high = a & 0x3F, (b & 0x3F) << 6, (c & 0x3F) << 12
+    short = np.where(utf8 < 0x80, utf8, (b & 0x1F) << 6 | low)
+    long = np.where(utf8 < 0x1000000, (c & 0xF) << 12 | middle | low, (d & 0x7) << 18 | high | middle | low)
+    return np.where(utf8 < 0x10000, short, long).astype(np.int32)
 
 
 _LATIN: Final = tuple(map(chr, range(256)))

@@ -6,15 +6,16 @@ Nothing here reads a clock: `current_date` and its like would make a replay diff
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 from jupyter_stream.core.schema import TIMESTAMP, type_name
 from jupyter_stream.functions import calendar, formats
 from jupyter_stream.functions.binding import admit, argument, constant, count, takes
 from jupyter_stream.functions.casts import cast, saturated
-from jupyter_stream.functions.elementwise import divided
+from jupyter_stream.functions.elementwise import divided, elementwise
 from jupyter_stream.functions.expression import Call, Expr, Literal
 from jupyter_stream.functions.function import (
     BadArguments,
@@ -135,18 +136,19 @@ def _civil(date: pl.Expr) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
 
 
 def _add_months(call: Call, date: pl.Expr, months: pl.Expr) -> pl.Expr:
-    year, month, day = _civil(date)
-    total = year * 12 + month - 1 + months.cast(BIGINT)
-    year, month = total // 12, total % 12 + 1
-    day = pl.min_horizontal(day, calendar.month_length(year, month))
-    return pl.when(date.is_not_null() & months.is_not_null()).then(
-        calendar.date_or_null(calendar.days_from_civil(year, month, day))
-    )
+    def compute(year: Any, month: Any, day: Any, more: Any) -> Any:
+        total = year * 12 + month - 1 + more
+        year, month = total // 12, total % 12 + 1
+        return calendar.days_from_civil(year, month, np.minimum(day, calendar.month_length(year, month)))
+
+    return calendar.date_or_null(elementwise(compute, BIGINT, *_civil(date), months.cast(BIGINT)))
 
 
 def _last_day(call: Call, date: pl.Expr) -> pl.Expr:
-    year, month, _ = _civil(date)
-    return calendar.date_or_null(calendar.days_from_civil(year, month, calendar.month_length(year, month)))
+    def compute(year: Any, month: Any) -> Any:
+        return calendar.days_from_civil(year, month, calendar.month_length(year, month))
+
+    return calendar.date_or_null(elementwise(compute, BIGINT, *_civil(date)[:2]))
 
 
 def _bind_next_day(args: tuple[Expr, ...]) -> Expr:
@@ -169,7 +171,7 @@ def _next_day(call: Call, date: pl.Expr, _: pl.Expr) -> pl.Expr:
 
 
 def _make_date(call: Call, year: pl.Expr, month: pl.Expr, day: pl.Expr) -> Compiled:
-    made = calendar.date_or_null(calendar.days_from_civil(year, month, day))
+    made = calendar.date_or_null(calendar.days(year, month, day))
     given = year.is_not_null() & month.is_not_null() & day.is_not_null()
     return Compiled(made, (Failure(made.is_null() & given, "there is no such date"),))
 
@@ -180,8 +182,8 @@ def _make_timestamp(call: Call, *parts: pl.Expr) -> Compiled:
     micros = (second * 1e6).round(0, mode="half_away_from_zero").cast(BIGINT, strict=False)
     clock = hour.is_between(0, 23) & minute.is_between(0, 59) & micros.is_between(0, 60 * calendar.SECOND)
     seconds = hour.cast(BIGINT) * 3600 + minute.cast(BIGINT) * 60 + micros // calendar.SECOND
-    days = calendar.days_from_civil(year, month, day)
-    made = pl.when(clock).then(calendar.make_timestamp(days, seconds, micros % calendar.SECOND))
+    days = calendar.days(year, month, day)
+    made = pl.when(clock).then(calendar.timestamp(days, seconds, micros % calendar.SECOND))
     given = pl.all_horizontal(p.is_not_null() for p in (*parts[:5], second))
     return Compiled(made, (Failure(made.is_null() & given, "there is no such time"),))
 
@@ -257,8 +259,10 @@ def _first_day(date: pl.Expr, unit: str) -> pl.Expr:
         return (days - date.dt.day().cast(INT) + 1).cast(DATE)
     if unit == "YEAR":
         return (days - date.dt.ordinal_day().cast(INT) + 1).cast(DATE)
-    year, month, _ = _civil(date)
-    return calendar.date_or_null(calendar.days_from_civil(year, (month - 1) // 3 * 3 + 1, month * 0 + 1))
+    first = elementwise(
+        lambda year, month: calendar.days_from_civil(year, (month - 1) // 3 * 3 + 1, 1), BIGINT, *_civil(date)[:2]
+    )
+    return calendar.date_or_null(first)
 
 
 def _bind_trunc(args: tuple[Expr, ...]) -> Expr:
