@@ -1,4 +1,4 @@
-"""What all tests share: Hypothesis without a clock, since other things run on the machine too, and a moderate number of examples."""
+"""What all tests share: Hypothesis without a clock, since other things run on the machine too, and fewer examples."""
 
 from hypothesis import settings
 
