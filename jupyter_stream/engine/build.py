@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -20,13 +20,14 @@ from jupyter_stream.operators.project import Project as ProjectOperator
 from jupyter_stream.operators.protocol import Operator
 from jupyter_stream.operators.relation_aggregate import RelationAggregate, RelationAggregateConfig, progressing
 from jupyter_stream.operators.retime import Retime
+from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig, in_time_order
 from jupyter_stream.operators.ticker import Ticker
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
 from jupyter_stream.operators.witness import Witness
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Query, Scan, Union
 from jupyter_stream.state.groups import GroupAggregate
-from jupyter_stream.windows import LifetimeWindow, TimeWindow
+from jupyter_stream.windows import LifetimeWindow, TimeWindow, TupleWindow
 
 
 @dataclass(eq=False)
@@ -149,16 +150,23 @@ class _Builder:
             case _:
                 raise UnsupportedError(f"{type(plan).__name__} can't be run in the kernel yet")
 
+    def _ticker(self, interval: int) -> AtBase:
+        return lambda target: self._step(Ticker(interval), target)
+
     def _aggregate(self, plan: Aggregate, target: Target | None) -> None:
         ticks, self._ticks = self._ticks, None
-        operator: WindowAggregate | RelationAggregate
+        operator: WindowAggregate | RelationAggregate | SlideByTuple
         at_base: AtBase | None = None
         if isinstance(plan.window, TimeWindow):
             operator = _window_aggregate(plan, plan.window, ticks is not None)
             boundary: Boundary = operator.boundary
             if ticks is not None:
-                interval = ticks
-                at_base = lambda t: self._step(Ticker(interval), t)  # noqa: E731  # a def here would read no better
+                at_base = self._ticker(ticks)
+        elif isinstance(plan.window, TupleWindow):
+            operator = _slide_by_tuple(plan, plan.window, ticks is not None)
+            boundary = everything_is_final
+            if ticks is not None:
+                at_base = self._ticker(ticks)
         elif isinstance(plan.window, LifetimeWindow):
             operator = _relation_aggregate(plan, plan.window)
             boundary = everything_is_final
@@ -182,6 +190,12 @@ def _relation_aggregate(plan: Aggregate, window: LifetimeWindow) -> RelationAggr
     inputs, calls = _inputs(plan)
     time = frozenset({window.on}) if window.on is not None else progressing(plan.input)
     return RelationAggregate(RelationAggregateConfig(window, _keys(plan), inputs, calls, time))
+
+
+def _slide_by_tuple(plan: Aggregate, window: TupleWindow, provisional: bool) -> SlideByTuple:
+    inputs, calls = _inputs(plan)
+    window = replace(window, by_rank=window.by_rank or in_time_order(plan.input))
+    return SlideByTuple(SlideByTupleConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional))
 
 
 def _keys(plan: Aggregate) -> tuple[tuple[str, Expr, pl.DataType], ...]:

@@ -16,7 +16,7 @@ from jupyter_stream.language.nodes import CastTo, Constant, Node
 from jupyter_stream.language.scope import CURRENT_TIME, ROW_NUM, WINDOW_TIME, Scope
 from jupyter_stream.language.source_text import Name, SourceText
 from jupyter_stream.language.syntax import WindowClause
-from jupyter_stream.windows import LifetimeWindow, TimeWindow, Window
+from jupyter_stream.windows import LifetimeWindow, TimeWindow, TupleWindow, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def _not_yet(context: WindowContext) -> Window | None:
     elif clause.range is not None and clause.range.kind == "rows":
         what = "a window of ROWS"
     elif clause.slide is not None and clause.slide.kind == "rows":
-        what = "SLIDE by rows"
+        what = "RANGE ALL with SLIDE by rows"
     elif clause.slide_on is not None and (clause.on is None or clause.slide_on.text.lower() != clause.on.text.lower()):
         what = "SATTR with another attribute than the window's"
     if what is None:
@@ -80,6 +80,22 @@ def _time(context: WindowContext) -> Window | None:
     return TimeWindow(length, clause.slide.value, origin, on, clause.starts)
 
 
+def _tuples(context: WindowContext) -> Window | None:
+    """`[RANGE d SLIDE 1 ROW]`, `[RANGE d SLIDE n ROWS]`, `[RANGE d SLIDE n ROWS BY RANK]`."""
+    clause = context.clause
+    if clause.over or clause.slide is None or clause.slide.kind != "rows":
+        return None
+    if clause.range is None or clause.range.kind != "time":
+        return None
+    if clause.slide_on is not None:
+        raise context.source.error(
+            f"SLIDE counts rows, and {clause.slide_on.text} doesn't number them",
+            clause.slide_on.span,
+            f"Write SATTR row_num for the order of arrival, SATTR rank({clause.slide_on.text}) for that of its values.",
+        )
+    return TupleWindow(clause.range.value, clause.slide.value, clause.by_rank, _attribute(context, clause.on))
+
+
 def _lifetime(context: WindowContext) -> Window | None:
     """`[RANGE d]`, `[RANGE UNBOUNDED]`, `[NOW]`."""
     clause = context.clause
@@ -89,7 +105,7 @@ def _lifetime(context: WindowContext) -> Window | None:
     return LifetimeWindow(clause.range.value if clause.range is not None else None, on)
 
 
-BINDERS: tuple[Callable[[WindowContext], Window | None], ...] = (_not_yet, _time, _lifetime)
+BINDERS: tuple[Callable[[WindowContext], Window | None], ...] = (_tuples, _not_yet, _time, _lifetime)
 """All kinds of windows. A new kind goes before `_time`, and its lines out of `_not_yet`."""
 
 

@@ -23,10 +23,18 @@ import polars as pl  # noqa: E402
 import ratio  # noqa: E402
 import sliding  # noqa: E402
 import tumbling  # noqa: E402
+import tuples  # noqa: E402
 from polars.testing import assert_frame_equal  # noqa: E402
 from race import CONTENDERS, Race, main  # noqa: E402
 
-RACES: tuple[Race, ...] = (*tumbling.RACES, *sliding.RACES, *distinct.RACES, *nexmark.RACES, *ratio.RACES)
+RACES: tuple[Race, ...] = (
+    *tumbling.RACES,
+    *sliding.RACES,
+    *distinct.RACES,
+    *nexmark.RACES,
+    *ratio.RACES,
+    *tuples.RACES,
+)
 MEASUREMENTS = ("startup", "memory", "latency")
 """Scripts beside this file that measure something else than rows per second, and print their own lines."""
 TIMES = 3

@@ -33,6 +33,14 @@ RUNNING = {
         "SELECT srcIP, count(*) [RANGE ALL, SLIDE 1 minute, WA ts]\n\nFROM Main1\nGROUP BY srcIP",
         f"Project({W}, srcIP, count(*)=$agg0) <- Aggregate(srcIP | count() | [RANGE ALL SLIDE 1 MINUTE]) <- Main1",
     ),
+    "Q5-5": (
+        "SELECT max(length)\n      [RANGE 5 minutes, RATTR ts, SLIDE 1 row, SATTR row-num]\nFROM Main",
+        f"Project({W}, max(length)=$agg0) <- Aggregate( | max(length) | [RANGE 5 MINUTES SLIDE 1 ROW]) <- Main",
+    ),
+    "Q5-6": (
+        "SELECT count(*)  \n      [RANGE 5 minutes, RATTR ts, SLIDE 5 rows, SATTR rank(ts)]  \nFROM Main",
+        f"Project({W}, count(*)=$agg0) <- Aggregate( | count() | [RANGE 5 MINUTES SLIDE 5 ROWS BY RANK]) <- Main",
+    ),
     "Q6-1": (
         "Select srcIP, count(*) [RANGE 10 minutes, SLIDE 1 minute, WA ts]\nFrom Main\nGroup By srcIP",
         f"Project({W}, srcIP, count(*)=$agg0) <- Aggregate(srcIP | count() | [RANGE 10 MINUTES SLIDE 1 MINUTE]) <- Main",
@@ -90,8 +98,6 @@ READ = {
     "Q3-1": ("SELECT *  \nFROM Main1 [WA ts, RANGE 3 min],  \n      Main2 [WA ts, RANGE 2 min]  \nWHERE Main1.srcIP = Main2.destIP;", "list of streams"),
     "Q5-2": ("SELECT srcIP, max(length)\n      [RANGE 1000 rows, SLIDE 10 rows, WA row-num, PA srcIP]\nFROM   Main", "PARTITION BY"),
     "Q5-3": ("SELECT srcIP, max(length)\n      [RANGE 1000 rows, SLIDE 10 rows, WA row-num]\nFROM   Main\nGROUP-BY srcIP", "a window of ROWS"),
-    "Q5-5": ("SELECT max(length)\n      [RANGE 5 minutes, RATTR ts, SLIDE 1 row, SATTR row-num]\nFROM Main", "SLIDE by rows"),
-    "Q5-6": ("SELECT count(*)  \n      [RANGE 5 minutes, RATTR ts, SLIDE 5 rows, SATTR rank(ts)]  \nFROM Main", "SLIDE by rows"),
     "Q5-7": ("SELECT Main1.srcIP, Main2.ts\nFROM Main1, Main2\n    [RANGE TUMBLING 5 minutes, WA ts],\nWHERE Main1.srcIP = Main2.destIP", "list of streams"),
     "CQL, second query": (
         "Select Count(*)\nFrom M S\n[Partition By S.srcIP\nRows 10 Preceding\nWhere S.destIP = ‘stanford.edu’]\nWhere S.srcIP Like ‘http://cs.stanford.edu/%’",

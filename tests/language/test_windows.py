@@ -12,7 +12,7 @@ from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.language import Select, parse
 from jupyter_stream.language.syntax import SelectBody, StreamRef, WindowClause
 from jupyter_stream.plan.logical import Aggregate, Query, walk
-from jupyter_stream.windows import LifetimeWindow, TimeWindow
+from jupyter_stream.windows import LifetimeWindow, TimeWindow, TupleWindow
 
 SECOND, MINUTE, HOUR = 1_000_000, 60_000_000, 3_600_000_000
 
@@ -54,6 +54,11 @@ TUMBLING = TimeWindow(5 * MINUTE, 5 * MINUTE)
         ("[RANGE 1 DAY TUMBLING ORIGIN DATE '1970-01-02']", TimeWindow(24 * HOUR, 24 * HOUR, 24 * HOUR)),
         ("[RANGE ALL SLIDE 1 MINUTE]", TimeWindow(None, MINUTE)),
         ("[RANGE ALL, SLIDE 1 minute, WA ts]", TimeWindow(None, MINUTE)),
+        ("[RANGE 5 MINUTES SLIDE 1 ROW]", TupleWindow(5 * MINUTE)),
+        ("[RANGE 5 minutes, RATTR ts, SLIDE 1 row, SATTR row-num]", TupleWindow(5 * MINUTE)),
+        ("[RANGE 5 MINUTES SLIDE 5, SATTR row_num]", TupleWindow(5 * MINUTE, 5)),
+        ("[RANGE 5 minutes, RATTR ts, SLIDE 5 rows, SATTR rank(ts)]", TupleWindow(5 * MINUTE, 5, True)),
+        ("[RANGE 5 MINUTES SLIDE 5 ROWS BY RANK]", TupleWindow(5 * MINUTE, 5, True)),
         ("[RANGE 5 MINUTES]", LifetimeWindow(5 * MINUTE)),
         ("[RANGE 1 DAY PRECEDING]", LifetimeWindow(24 * HOUR)),
         ("[RANGE UNBOUNDED]", LifetimeWindow(None)),
@@ -136,11 +141,7 @@ def amount(a: object) -> tuple[str, int] | None:
         ("[RANGE 1000, SLIDE 10, WA row-num]", {"range": ("rows", 1000), "slide": ("rows", 10)}),
         ("[RANGE 1000 rows, SLIDE 10 rows, WA row-num, PA srcIP]", {"range": ("rows", 1000), "slide": ("rows", 10), "partition": ["srcIP"]}),
         ("[PARTITION BY S.a, b ROWS 10 PRECEDING WHERE x = ‘y’]", {"range": ("rows", 10), "partition": ["a", "b"], "where": True}),
-        ("[RANGE 5 MINUTES SLIDE 1 ROW]", {"range": ("time", 5 * MINUTE), "slide": ("rows", 1)}),
-        ("[RANGE 5 minutes, RATTR ts, SLIDE 1 row, SATTR row-num]", {"range": ("time", 5 * MINUTE), "slide": ("rows", 1), "on": "ts"}),
-        ("[RANGE 5 MINUTES SLIDE 5, SATTR row_num]", {"range": ("time", 5 * MINUTE), "slide": ("rows", 5)}),
-        ("[RANGE 5 minutes, RATTR ts, SLIDE 5 rows, SATTR rank(ts)]", {"range": ("time", 5 * MINUTE), "slide": ("rows", 5), "by_rank": True, "on": "ts"}),
-        ("[RANGE 5 MINUTES SLIDE 5 ROWS BY RANK]", {"range": ("time", 5 * MINUTE), "slide": ("rows", 5), "by_rank": True}),
+        ("[RANGE ALL SLIDE 3 ROWS]", {"slide": ("rows", 3)}),
         ("[SESSION 30 MINUTES]", {"session": ("time", 30 * MINUTE)}),
         ("[SESSION 30 MINUTES PARTITION BY a]", {"session": ("time", 30 * MINUTE), "partition": ["a"]}),
     ],
@@ -218,6 +219,7 @@ def test_over_is_read_and_refused_by_name(mistake: Callable[..., QueryError], ov
         ("[RANGE 10 MINUTES WHERE len > 1]", "WHERE", "WHERE in a window goes with PARTITION BY", "the query's WHERE"),
         ("[PARTITION BY srcIP RANGE 10 MINUTES]", "PARTITION", "PARTITION BY goes with ROWS or SESSION", "GROUP BY"),
         ("[RANGE 10 MINUTES SLIDE 1 MINUTE BY RANK]", "[RANGE", "BY RANK goes with SLIDE n ROWS", None),
+        ("[RANGE 10 MINUTES SLIDE 5 ROWS SATTR len]", "len", "SLIDE counts rows, and len doesn't number them", "rank(len)"),
         ("[10 MINUTES]", None, None, None),
         ("[RANGE]", "]", "a length of time or a number of rows is missing here", "RANGE 10 MINUTES"),
         ("[RANGE 99999999999999 WEEKS]", "99999999999999 WEEKS", "this is too long", None),

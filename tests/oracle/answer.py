@@ -10,11 +10,14 @@ from __future__ import annotations
 from tests.oracle.extents import windowed
 from tests.oracle.query import Answer, Query
 from tests.oracle.relation import relation
-from tests.oracle.windows import TimeExtents
+from tests.oracle.tuple_extents import tuple_extents
+from tests.oracle.windows import TimeExtents, TupleExtents
 
 
 def answer(query: Query) -> Answer:
     """What the query should give, from all its stream's rows."""
     if isinstance(query.window, TimeExtents):
         return windowed(query, query.window)
+    if isinstance(query.window, TupleExtents):
+        return tuple_extents(query, query.window)
     return relation(query, query.window)

@@ -9,7 +9,7 @@ from tests.oracle.aggregates import Aggregate
 from tests.oracle.predicates import Predicate
 from tests.oracle.progress import Arrived, InOrder, Progress, PunctuationColumn, Slack, Watermark, judge
 from tests.oracle.values import Row
-from tests.oracle.windows import Lifetime, TimeExtents, Window
+from tests.oracle.windows import Lifetime, TimeExtents, TupleExtents, Window
 
 EPOCH = dt.datetime(1970, 1, 1)
 
@@ -89,7 +89,7 @@ class Query:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the result's columns, in order."""
-        bounds = ("window_start", "window_end") if isinstance(self.window, TimeExtents) else ()
+        bounds = ("window_start", "window_end") if not isinstance(self.window, Lifetime) else ()
         return (*bounds, *self.keys, *(f"a{i}" for i in range(len(self.aggregates))))
 
     def passes(self, row: Row) -> bool:
@@ -104,6 +104,9 @@ class Query:
         after_last = ""
         if isinstance(window, Lifetime):
             source += f" {window.clause}" if window.clause else ""
+        elif isinstance(window, TupleExtents):
+            clause = f" [{window.clause(duration(window.range), self.stream.time)}]"
+            source, after_last = (source, clause) if window.paper else (source + clause, "")
         elif window.spelling == "table function":
             assert window.range is not None
             ts = window.on or self.stream.time

@@ -2,7 +2,8 @@
 
 from tests.oracle.windows.lifetime import Lifetime
 from tests.oracle.windows.time import TimeExtents
+from tests.oracle.windows.tuples import TupleExtents
 
-__all__ = ["Lifetime", "TimeExtents", "Window"]
+__all__ = ["Lifetime", "TimeExtents", "TupleExtents", "Window"]
 
-Window = TimeExtents | Lifetime
+Window = TimeExtents | TupleExtents | Lifetime
