@@ -37,8 +37,9 @@ from jupyter_stream.windows import RowWindow, TimeWindow
 PANE = "pane"
 EXTENT = "extent"
 PARTITION = "$partition"
-_SPREAD = 20_000
-"""Copies of partial results, one for each extent they are in, up to which copying is cheaper than folding by doubling."""
+SPREAD = 20_000
+SPREAD_PER_PARTIAL = 4
+"""Partial results are copied to each extent they are in up to so many copies, or up to so many for each and doubling."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ class RowWindowAggregate:
             copies = np.maximum(high - low + 1, 0)
             used = copies > 0
             total = int(copies.sum())
-            if total > max(_SPREAD, 4 * int(used.sum()) * self._width.bit_length()):
+            if total > max(SPREAD, SPREAD_PER_PARTIAL * int(used.sum()) * self._width.bit_length()):
                 return self._doubled(partials.filter(pl.Series(used)), merge, first, last)
             rows = np.repeat(np.arange(panes.size), copies)
             extents = np.arange(total) - np.repeat(np.cumsum(copies) - copies, copies) + low[rows]
