@@ -16,6 +16,8 @@ from tests.oracle.running import Ran, assert_right
 from tests.oracle.values import Row, Value
 from tests.oracle.windows import TimeExtents
 
+pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
+
 SECOND = 1_000_000
 COUNT = Aggregate("count")
 YEAR = 365 * 86_400 * SECOND

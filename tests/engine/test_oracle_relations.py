@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,8 @@ from tests.oracle.answer import answer
 from tests.oracle.compare import assert_same_bag
 from tests.oracle.running import Ran, assert_right, show
 from tests.oracle.search import searching
+
+pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
 
 @searching

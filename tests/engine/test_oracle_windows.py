@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from tests.oracle.compare import assert_same_bag, in_columns
 from tests.oracle.running import Ran, assert_right, show
 from tests.oracle.search import searching
 from tests.oracle.strategies import Shape
+
+pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
 
 @searching

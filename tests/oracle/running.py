@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+import traceback
 from collections.abc import Sequence
 from unittest.mock import patch
 
@@ -22,7 +25,7 @@ TYPES: dict[str, pl.DataType] = {
     "BOOLEAN": pl.Boolean(),
     "TIMESTAMP": pl.Datetime("us"),
 }
-PATIENCE = 60.0
+PATIENCE = 240.0
 """Seconds to wait for an answer; a query that takes longer hangs."""
 
 
@@ -76,7 +79,7 @@ class Ran:
                 if not others:
                     session.execute(query.stream.sql(uri))
                 (handle,) = session.execute(query.sql())
-                assert handle.wait(PATIENCE), f"still {handle.status} after {PATIENCE} seconds"
+                assert handle.wait(PATIENCE), f"still {handle.status} after {PATIENCE} seconds\n{stacks()}"
                 assert handle.status == "finished", handle.status
                 result, late, history = handle.to_polars(), handle.late, handle.changes()
             finally:
@@ -91,6 +94,13 @@ class Ran:
             self.changes = plain_rows(history.select("op", "at", *query.columns))
         elif query.emit_every is not None:
             self.provisional = plain_rows(history.filter(~history["is_final"]).select(query.columns))
+
+
+def stacks() -> str:
+    """Where every thread is, for a query that hangs."""
+    names = {t.ident: t.name for t in threading.enumerate()}
+    parts = [f"{names.get(i)}:\n{''.join(traceback.format_stack(f))}" for i, f in sys._current_frames().items()]
+    return "\n".join(parts)
 
 
 def show(query: Query, sizes: list[int] | None) -> str:
