@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -20,6 +20,8 @@ from jupyter_stream.operators.project import Project as ProjectOperator
 from jupyter_stream.operators.protocol import Operator
 from jupyter_stream.operators.relation_aggregate import RelationAggregate, RelationAggregateConfig, progressing
 from jupyter_stream.operators.retime import Retime
+from jupyter_stream.operators.row_window import RowWindowAggregate, RowWindowConfig
+from jupyter_stream.operators.session_aggregate import SessionAggregate, SessionAggregateConfig
 from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig, in_time_order
 from jupyter_stream.operators.ticker import Ticker
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
@@ -27,7 +29,7 @@ from jupyter_stream.operators.witness import Witness
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Query, Scan, Union
 from jupyter_stream.state.groups import GroupAggregate
-from jupyter_stream.windows import LifetimeWindow, TimeWindow, TupleWindow
+from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
 
 
 @dataclass(eq=False)
@@ -155,7 +157,7 @@ class _Builder:
 
     def _aggregate(self, plan: Aggregate, target: Target | None) -> None:
         ticks, self._ticks = self._ticks, None
-        operator: WindowAggregate | RelationAggregate | SlideByTuple
+        operator: WindowAggregate | RelationAggregate | SlideByTuple | RowWindowAggregate | SessionAggregate
         at_base: AtBase | None = None
         if isinstance(plan.window, TimeWindow):
             operator = _window_aggregate(plan, plan.window, ticks is not None)
@@ -164,6 +166,16 @@ class _Builder:
                 at_base = self._ticker(ticks)
         elif isinstance(plan.window, TupleWindow):
             operator = _slide_by_tuple(plan, plan.window, ticks is not None)
+            boundary = everything_is_final
+            if ticks is not None:
+                at_base = self._ticker(ticks)
+        elif isinstance(plan.window, RowWindow) and plan.window.slide is not None:
+            operator = _row_window_aggregate(plan, plan.window, ticks is not None)
+            boundary = nothing_is_final  # no row is late for a row number
+            if ticks is not None:
+                at_base = self._ticker(ticks)
+        elif isinstance(plan.window, SessionWindow):
+            operator = _session_aggregate(plan, plan.window, ticks is not None)
             boundary = everything_is_final
             if ticks is not None:
                 at_base = self._ticker(ticks)
@@ -184,6 +196,24 @@ class _Builder:
 def _window_aggregate(plan: Aggregate, window: TimeWindow, provisional: bool) -> WindowAggregate:
     inputs, calls = _inputs(plan)
     return WindowAggregate(WindowAggregateConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional))
+
+
+def _row_window_aggregate(plan: Aggregate, window: RowWindow, provisional: bool) -> RowWindowAggregate:
+    inputs, calls = _inputs(plan)
+    partition = _partition(plan, window.partition)
+    return RowWindowAggregate(RowWindowConfig(window, _keys(plan), partition, inputs, calls, provisional))
+
+
+def _session_aggregate(plan: Aggregate, window: SessionWindow, provisional: bool) -> SessionAggregate:
+    inputs, calls = _inputs(plan)
+    partition, integer = _partition(plan, window.partition), integer_time(plan)
+    return SessionAggregate(SessionAggregateConfig(window, _keys(plan), partition, inputs, calls, integer, provisional))
+
+
+def _partition(plan: Aggregate, columns: Sequence[tuple[str, Expr]]) -> tuple[int, ...]:
+    """Which of the grouping columns are a window's PARTITION BY."""
+    wanted = {expr for _, expr in columns}
+    return tuple(i for i, (_, expr) in enumerate(plan.keys) if expr in wanted)
 
 
 def _relation_aggregate(plan: Aggregate, window: LifetimeWindow) -> RelationAggregate:

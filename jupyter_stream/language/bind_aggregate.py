@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
+from dataclasses import replace
 
 import polars as pl
 
@@ -12,14 +13,15 @@ from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START
 from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.functions import Call, Column, Expr, Literal
+from jupyter_stream.functions.expression import show
 from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.bind_window import bind_window
 from jupyter_stream.language.nodes import ColumnRef, FunctionCall, Node, Star, walk
 from jupyter_stream.language.scope import WINDOW_TIME, Scope, slides
 from jupyter_stream.language.source_text import Name, SourceText, Span
 from jupyter_stream.language.syntax import WindowClause
-from jupyter_stream.plan.logical import AggregateCall
-from jupyter_stream.windows import LifetimeWindow, Window
+from jupyter_stream.plan.logical import AggregateCall, Filter
+from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, Window
 
 _UNBOUNDED = LifetimeWindow(None, written=False)
 
@@ -77,6 +79,21 @@ class InputNames:
         return None
 
 
+def windowed(clause: WindowClause, scope: Scope, source: SourceText) -> Scope:
+    """A FROM item under a window. The WHERE of a partitioned window stands below it: rows are numbered after it.
+
+    Raises:
+        QueryError: a mistake in the window.
+        UnsupportedError: a kind of window that isn't available yet.
+    """
+    window = bind_window(clause, scope, source)
+    plan = scope.plan
+    if clause.where is not None:
+        names = InputNames(Scope(plan, scope.qualifiers), source, "WHERE")
+        plan = Filter(plan, ExpressionBinder(source, names).condition(clause.where, "WHERE"), plan.schema)
+    return Scope(plan, scope.qualifiers, window)
+
+
 def check_qualifier(scope: Scope, qualifier: Name | None, source: SourceText) -> None:
     """Raise if a column is qualified with the name of something that isn't in FROM (and is no STRUCT column either)."""
     if qualifier is None or qualifier.text.lower() in scope.qualifiers or scope.schema.find(qualifier.text) is not None:
@@ -126,8 +143,20 @@ class Grouping:
             raise self.source.error(
                 "this query has two windows", first.span, "Write it in FROM or behind the aggregate, not both."
             )
-        self.window = bind_window(first, self.scope, self.source)
-        self.scope = Scope(self.scope.plan, self.scope.qualifiers, self.window)
+        self.scope = windowed(first, self.scope, self.source)
+        assert self.scope.window is not None
+        self.window = self.scope.window
+
+    def take_partition(self) -> None:
+        """Extents of partitions: their columns are grouping columns; sessions without PARTITION BY are each group's own."""
+        window = self.window
+        if isinstance(window, SessionWindow) and not window.partition:
+            named = tuple((show(key).removeprefix("$"), key) for _, key in self.keys)
+            self.window = window = replace(window, partition=named)
+        if isinstance(window, RowWindow | SessionWindow):
+            for _, column in window.partition:
+                if all(column != key for _, key in self.keys):
+                    self.keys.append((f"$key{len(self.keys)}", column))
 
     @property
     def slides(self) -> bool:
@@ -137,6 +166,12 @@ class Grouping:
     @property
     def window_dtype(self) -> pl.DataType:
         """The type of window_start and window_end."""
+        if isinstance(self.window, RowWindow):
+            return pl.Int64()  # they are row numbers
+        return self._time_dtype
+
+    @property
+    def _time_dtype(self) -> pl.DataType:
         if self.window.on is not None:
             field = self.scope.schema.find(self.window.on)
             if field is not None:
@@ -146,7 +181,9 @@ class Grouping:
     def window_column(self, name: str) -> Column:
         """window_start, window_end, window_id or window_time as a column above the aggregate."""
         lower = name.lower()
-        return Column(WINDOW_COLUMNS[lower], pl.Int64() if lower == "window_id" else self.window_dtype)
+        if lower == "window_id":
+            return Column(WINDOW_ID, pl.Int64())
+        return Column(WINDOW_COLUMNS[lower], self._time_dtype if lower == WINDOW_TIME else self.window_dtype)
 
     # -- names
 

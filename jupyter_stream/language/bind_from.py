@@ -8,7 +8,7 @@ from typing import TypeAlias
 from jupyter_stream import functions
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.functions import Column, Expr
-from jupyter_stream.language.bind_window import bind_window
+from jupyter_stream.language.bind_aggregate import windowed
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.scope import Scope, time_of
 from jupyter_stream.language.source_text import SourceText, Span
@@ -45,7 +45,7 @@ def bind_from(item: FromItem, catalog: Catalog, source: SourceText, bind_body: B
     scope = Scope(plan, qualifiers, window)
     if item.window is None:
         return scope
-    return Scope(plan, qualifiers, bind_window(item.window, scope, source))
+    return windowed(item.window, scope, source)
 
 
 def _stream(item: StreamRef, catalog: Catalog, source: SourceText) -> Plan:

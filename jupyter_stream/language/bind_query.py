@@ -238,6 +238,7 @@ class _Binder:
         grouping.take_window(nodes + ([body.having] if body.having is not None else []), window_clauses)
         self._check_lifetimes(grouping, body)
         self._keys(body, grouping, group_nodes)
+        grouping.take_partition()
         items = _Items(self.source)
         named: set[str] = set()
         for item in body.items:

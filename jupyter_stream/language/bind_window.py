@@ -11,12 +11,13 @@ import polars as pl
 from jupyter_stream.core.schema import TIMESTAMP, type_name
 from jupyter_stream.core.time import from_datetime
 from jupyter_stream.errors import UnsupportedError
+from jupyter_stream.functions import Expr
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.nodes import CastTo, Constant, Node
 from jupyter_stream.language.scope import CURRENT_TIME, ROW_NUM, WINDOW_TIME, Scope
 from jupyter_stream.language.source_text import Name, SourceText
 from jupyter_stream.language.syntax import WindowClause
-from jupyter_stream.windows import LifetimeWindow, TimeWindow, TupleWindow, Window
+from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +44,52 @@ def bind_window(clause: WindowClause, scope: Scope, source: SourceText) -> Windo
     raise source.error("this isn't a window", clause.span)
 
 
+def _rows(context: WindowContext) -> Window | None:
+    """`[ROWS n SLIDE m]`, `[PARTITION BY a, b ROWS n SLIDE m]`. Its WHERE stands below it (`bind_aggregate.windowed`)."""
+    clause = context.clause
+    if clause.over or clause.by_rank or clause.range is None or clause.range.kind != "rows" or clause.slide is None:
+        return None
+    if clause.on is not None:
+        raise context.source.error(
+            "a window of rows counts them in the order they arrive",
+            clause.on.span,
+            f"Take {clause.on.text} away, or write a length of time: [RANGE 10 MINUTES SLIDE 1 MINUTE ON column].",
+        )
+    return RowWindow(clause.range.value, clause.slide.value, _partition(context))
+
+
+def _session(context: WindowContext) -> Window | None:
+    """`[SESSION gap]`, `[SESSION gap PARTITION BY a]`, SESSION(...), `session_window(...)`."""
+    clause = context.clause
+    if clause.over or clause.session is None:
+        return None
+    return SessionWindow(clause.session.value, _partition(context), _attribute(context, clause.on))
+
+
+def _partition(context: WindowContext) -> tuple[tuple[str, Expr], ...]:
+    """The columns of PARTITION BY, each once."""
+    scope, source = context.scope, context.source
+    found: dict[Expr, str] = {}
+    for column in context.clause.partition:
+        qualifier = column.qualifier.text.lower() if column.qualifier is not None else None
+        expr = scope.find(column.name.text)
+        if expr is None or (qualifier is not None and qualifier not in scope.qualifiers):
+            shown = source.slice(column.span)
+            hint = did_you_mean(column.name.text, scope.schema.names, "columns")
+            raise source.error(f"there is no column called {shown} to partition by", column.span, hint)
+        found.setdefault(expr, column.name.text)
+    return tuple((name, expr) for expr, name in found.items())
+
+
 def _not_yet(context: WindowContext) -> Window | None:
     """The kinds that are understood and can't be run yet."""
     clause = context.clause
     what: str | None = None
     if clause.over:
         what = "OVER (...)"
-    elif clause.session is not None:
-        what = "SESSION"
-    elif clause.partition or clause.where is not None:
-        what = "PARTITION BY in a window"
     elif clause.range is not None and clause.range.kind == "rows":
-        what = "a window of ROWS"
-    elif clause.slide is not None and clause.slide.kind == "rows":
+        what = "a window of ROWS by rank" if clause.by_rank else "a window of ROWS without SLIDE"
+    elif clause.slide is not None and clause.slide.kind == "rows" and clause.range is None:
         what = "RANGE ALL with SLIDE by rows"
     elif clause.slide_on is not None and (clause.on is None or clause.slide_on.text.lower() != clause.on.text.lower()):
         what = "SATTR with another attribute than the window's"
@@ -105,7 +139,14 @@ def _lifetime(context: WindowContext) -> Window | None:
     return LifetimeWindow(clause.range.value if clause.range is not None else None, on)
 
 
-BINDERS: tuple[Callable[[WindowContext], Window | None], ...] = (_tuples, _not_yet, _time, _lifetime)
+BINDERS: tuple[Callable[[WindowContext], Window | None], ...] = (
+    _rows,
+    _session,
+    _tuples,
+    _not_yet,
+    _time,
+    _lifetime,
+)
 """All kinds of windows. A new kind goes before `_time`, and its lines out of `_not_yet`."""
 
 

@@ -29,6 +29,14 @@ RUNNING = {
         "Select srcIP, count(*) [RANGE 10 minutes, SLIDE 1 minute, WATTR ts]\nFrom Main\nGroup By srcIP",
         f"Project({W}, srcIP, count(*)=$agg0) <- Aggregate(srcIP | count() | [RANGE 10 MINUTES SLIDE 1 MINUTE]) <- Main",
     ),
+    "Q5-2": (
+        "SELECT srcIP, max(length)\n      [RANGE 1000 rows, SLIDE 10 rows, WA row-num, PA srcIP]\nFROM   Main",
+        f"Project({W}, srcIP, max(length)=$agg0) <- Aggregate(srcIP | max(length) | [PARTITION BY srcIP ROWS 1000 SLIDE 10]) <- Main",
+    ),
+    "Q5-3": (
+        "SELECT srcIP, max(length)\n      [RANGE 1000 rows, SLIDE 10 rows, WA row-num]\nFROM   Main\nGROUP-BY srcIP",
+        f"Project({W}, srcIP, max(length)=$agg0) <- Aggregate(srcIP | max(length) | [ROWS 1000 SLIDE 10]) <- Main",
+    ),
     "Q5-4": (
         "SELECT srcIP, count(*) [RANGE ALL, SLIDE 1 minute, WA ts]\n\nFROM Main1\nGROUP BY srcIP",
         f"Project({W}, srcIP, count(*)=$agg0) <- Aggregate(srcIP | count() | [RANGE ALL SLIDE 1 MINUTE]) <- Main1",
@@ -96,12 +104,10 @@ def test_a_printed_query_has_this_plan(plan: Callable[..., str], name: str) -> N
 
 READ = {
     "Q3-1": ("SELECT *  \nFROM Main1 [WA ts, RANGE 3 min],  \n      Main2 [WA ts, RANGE 2 min]  \nWHERE Main1.srcIP = Main2.destIP;", "list of streams"),
-    "Q5-2": ("SELECT srcIP, max(length)\n      [RANGE 1000 rows, SLIDE 10 rows, WA row-num, PA srcIP]\nFROM   Main", "PARTITION BY"),
-    "Q5-3": ("SELECT srcIP, max(length)\n      [RANGE 1000 rows, SLIDE 10 rows, WA row-num]\nFROM   Main\nGROUP-BY srcIP", "a window of ROWS"),
     "Q5-7": ("SELECT Main1.srcIP, Main2.ts\nFROM Main1, Main2\n    [RANGE TUMBLING 5 minutes, WA ts],\nWHERE Main1.srcIP = Main2.destIP", "list of streams"),
     "CQL, second query": (
         "Select Count(*)\nFrom M S\n[Partition By S.srcIP\nRows 10 Preceding\nWhere S.destIP = ‘stanford.edu’]\nWhere S.srcIP Like ‘http://cs.stanford.edu/%’",
-        "PARTITION BY",
+        "a window of ROWS without SLIDE",
     ),
     "CQL, third query": ("Select T.srcIP\nFrom\n(Select srcIP\nFrom M\nWhere srcIP = ’commerce’) T Sample(10)\nWhere T.srcIP Between 1 And 1000", "SAMPLE"),
     "ESL, example 5": ("SELECT srcIP, len, min(len) OVER (PARTITION BY\nsrcIP RANGE UNBOUNDED PRECEDING)\nAS Price FROM M", "OVER"),

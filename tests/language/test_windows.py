@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import polars as pl
 import pytest
 
 from jupyter_stream.core.schema import TIMESTAMP
@@ -146,9 +147,7 @@ def amount(a: object) -> tuple[str, int] | None:
         ("[SESSION 30 MINUTES PARTITION BY a]", {"session": ("time", 30 * MINUTE), "partition": ["a"]}),
     ],
 )  # fmt: skip
-def test_windows_that_are_read_and_not_yet_run(
-    mistake: Callable[..., QueryError], text: str, expected: dict[str, object]
-) -> None:
+def test_parts_of_a_window_are_read(text: str, expected: dict[str, object]) -> None:
     clause = clause_of(text)
     got: dict[str, object] = {
         name: amount(getattr(clause, name)) for name in ("range", "slide", "session") if getattr(clause, name)
@@ -163,7 +162,69 @@ def test_windows_that_are_read_and_not_yet_run(
         got["by_rank"] = True
     assert got == expected
     assert clause.slide_on is None
+
+
+@pytest.mark.parametrize("text", ["[ROWS 10]", "[PARTITION BY srcIP ROWS 10]", "[RANGE ALL SLIDE 3 ROWS]"])
+def test_windows_that_are_read_and_not_yet_run(mistake: Callable[..., QueryError], text: str) -> None:
     assert isinstance(mistake(f"SELECT count(*) FROM M {text}"), UnsupportedError)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("count(*) FROM M [ROWS 100 SLIDE 10]", " | count() | [ROWS 100 SLIDE 10]) <- M"),
+        ("count(*) FROM M [ROWS 100 TUMBLING]", " | count() | [ROWS 100 SLIDE 100]) <- M"),
+        ("count(*) [RANGE 9, SLIDE 3, WA row-num] FROM M", " | count() | [ROWS 9 SLIDE 3]) <- M"),
+        (
+            "max(len) FROM M [PARTITION BY M.srcIP, destIP ROWS 9 SLIDE 3 WHERE len > 5]",
+            "srcIP, destIP | max(len) | [PARTITION BY srcIP, destIP ROWS 9 SLIDE 3]) <- Filter((len > 5)) <- M",
+        ),
+        (
+            "max(len) [PARTITION BY srcIP ROWS 9 SLIDE 3] FROM M GROUP BY destIP",
+            "destIP, srcIP | max(len) | [PARTITION BY srcIP ROWS 9 SLIDE 3]) <- M",
+        ),
+        ("count(*) FROM M [SESSION 30 MINUTES]", " | count() | [SESSION 30 MINUTES]) <- M"),
+        (
+            "count(*) FROM M [SESSION 30 MINUTES] GROUP BY srcIP",
+            "srcIP | count() | [SESSION 30 MINUTES PARTITION BY srcIP]) <- M",
+        ),
+        (
+            "count(*) FROM M [SESSION 30 MINUTES PARTITION BY srcIP] GROUP BY destIP",
+            "destIP, srcIP | count() | [SESSION 30 MINUTES PARTITION BY srcIP]) <- M",
+        ),
+        ("count(*) FROM SESSION(M, ts, INTERVAL '5' MINUTE)", " | count() | [SESSION 5 MINUTES]) <- M"),
+        (
+            "count(*) FROM M GROUP BY session_window(ts, '5 minutes'), srcIP",
+            "srcIP | count() | [SESSION 5 MINUTES PARTITION BY srcIP]) <- M",
+        ),
+        ("count(*) FROM bids [SESSION 5 MINUTES ON other]", " | count() | [SESSION 5 MINUTES ON other]) <- bids"),
+    ],
+)
+def test_windows_of_rows_and_sessions(plan: Callable[..., str], text: str, expected: str) -> None:
+    assert plan(f"SELECT {text}").split("Aggregate(")[1] == expected
+
+
+def test_bounds_of_windows_of_rows_are_numbers_and_their_time_is_a_time(query: Callable[..., Query]) -> None:
+    schema = query("SELECT window_start, window_end, window_time, count(*) FROM M [ROWS 9 SLIDE 3]").plan.schema
+    assert [f.dtype for f in schema] == [pl.Int64(), pl.Int64(), TIMESTAMP, pl.Int64()]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[PARTITION BY srcIpp ROWS 9 SLIDE 3]", "there is no column called srcIpp to partition by"),
+        ("[PARTITION BY x.srcIP ROWS 9 SLIDE 3]", "there is no column called x.srcIP to partition by"),
+        ("[SESSION 5 MINUTES PARTITION BY nobody]", "there is no column called nobody to partition by"),
+        ("[ROWS 9 SLIDE 3 ON ts]", "a window of rows counts them in the order they arrive"),
+        ("[SESSION 5 MINUTES ON srcIP]", "srcIP is STRING, and a window needs a time"),
+        ("[SESSION 5 MINUTES ON nothing]", "there is no column called nothing to window on"),
+        ("[PARTITION BY srcIP ROWS 9 SLIDE 3 WHERE count(*) > 3]", "an aggregate can't stand in WHERE"),
+    ],
+)
+def test_mistakes_in_windows_of_rows_and_sessions(mistake: Callable[..., QueryError], text: str, message: str) -> None:
+    error = mistake(f"SELECT count(*) FROM M {text}")
+    assert not isinstance(error, UnsupportedError)
+    assert message in error.message
 
 
 @pytest.mark.parametrize(
@@ -253,7 +314,7 @@ def test_a_wrong_window_says_what_to_write(
         ("SELECT count(*) FROM TUMBEL(M, ts, INTERVAL '1' MINUTE)", "there is no function called TUMBEL in FROM"),
         ("SELECT count(*) FROM M GROUP BY window('5 minutes')", "window takes the time column first"),
         ("SELECT count(*) FROM M GROUP BY window(ts, 5)", "this is no length of time"),
-        ("SELECT count(*) FROM M GROUP BY session_window(ts, '5 minutes')", "SESSION isn't available in this version"),
+        ("SELECT count(*) FROM M GROUP BY session_window(ts, 'soon')", "this is no length of time"),
         (
             "SELECT count(*) FROM M [RANGE 1 HOUR] UNION M1 [RANGE 2 HOURS]",
             "the parts of a union have different windows",

@@ -10,8 +10,10 @@ from __future__ import annotations
 from tests.oracle.extents import windowed
 from tests.oracle.query import Answer, Query
 from tests.oracle.relation import relation
+from tests.oracle.rows import row_windowed
+from tests.oracle.sessions import sessioned
 from tests.oracle.tuple_extents import tuple_extents
-from tests.oracle.windows import TimeExtents, TupleExtents
+from tests.oracle.windows import RowExtents, Sessions, TimeExtents, TupleExtents
 
 
 def answer(query: Query) -> Answer:
@@ -20,4 +22,8 @@ def answer(query: Query) -> Answer:
         return windowed(query, query.window)
     if isinstance(query.window, TupleExtents):
         return tuple_extents(query, query.window)
+    if isinstance(query.window, RowExtents):
+        return row_windowed(query, query.window)
+    if isinstance(query.window, Sessions):
+        return sessioned(query, query.window)
     return relation(query, query.window)

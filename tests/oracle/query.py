@@ -9,7 +9,7 @@ from tests.oracle.aggregates import Aggregate
 from tests.oracle.predicates import Predicate
 from tests.oracle.progress import Arrived, InOrder, Progress, PunctuationColumn, Slack, Watermark, judge
 from tests.oracle.values import Row
-from tests.oracle.windows import Lifetime, TimeExtents, TupleExtents, Window
+from tests.oracle.windows import Lifetime, RowExtents, Sessions, TimeExtents, TupleExtents, Window
 
 EPOCH = dt.datetime(1970, 1, 1)
 
@@ -70,7 +70,7 @@ class Query:
 
     Attributes:
         stream: what it reads.
-        window: `TimeExtents`, or a `Lifetime` for a relation.
+        window: what chooses the instants, or a `Lifetime` for a relation.
         aggregates: what it computes; their columns are called a0, a1, ...
         keys: grouping columns.
         where: WHERE.
@@ -104,6 +104,23 @@ class Query:
         after_last = ""
         if isinstance(window, Lifetime):
             source += f" {window.clause}" if window.clause else ""
+        elif isinstance(window, RowExtents):
+            if window.paper:
+                after_last = f" {window.clause}"
+            else:
+                source += f" {window.clause}"
+            if window.partition and set(group) <= set(window.partition):
+                group = []  # partition columns may be selected without grouping
+        elif isinstance(window, Sessions):
+            ts = window.on or self.stream.time
+            if window.spelling == "table function":
+                source = f"SESSION({source}, {ts}, INTERVAL {window.written})"
+            elif window.spelling == "group by":
+                group.append(f"session_window({ts}, '{window.written}')")
+            else:
+                source += f" {window.clause}"
+            if window.partition and set(self.keys) <= set(window.partition):
+                group = []
         elif isinstance(window, TupleExtents):
             clause = f" [{window.clause(duration(window.range), self.stream.time)}]"
             source, after_last = (source, clause) if window.paper else (source + clause, "")

@@ -1,9 +1,11 @@
 """One window per file: which extents it has, or which lifetime it gives a row."""
 
 from tests.oracle.windows.lifetime import Lifetime
+from tests.oracle.windows.rows import RowExtents
+from tests.oracle.windows.session import Sessions
 from tests.oracle.windows.time import TimeExtents
 from tests.oracle.windows.tuples import TupleExtents
 
-__all__ = ["Lifetime", "TimeExtents", "TupleExtents", "Window"]
+__all__ = ["Lifetime", "RowExtents", "Sessions", "TimeExtents", "TupleExtents", "Window"]
 
-Window = TimeExtents | TupleExtents | Lifetime
+Window = TimeExtents | TupleExtents | Lifetime | RowExtents | Sessions
