@@ -84,20 +84,21 @@ def _there_are(session: Session) -> str:
     return f"There are: {', '.join(session.queries)}." if session.queries else "None has been started yet."
 
 
-def _chosen(session: Session, verb: str, names: tuple[str, ...], states: tuple[str, ...]) -> list[Query]:
-    """The queries named, or all in one of the states, or the only one there is."""
-    fit = [q for q in session.queries.values() if q.snapshot(1).state in states]
+def _chosen(session: Session, verb: str, names: tuple[str, ...]) -> list[Query]:
+    """The queries named, or all that have not ended, or the only one that hasn't."""
+    # not by their state: a pause asked for a moment ago may not have come about
+    going = [q for q in session.queries.values() if q.snapshot(1).state not in ENDED]
     if [n.lower() for n in names] == ["all"]:
-        return fit
+        return going
     if names:
         return [find(session, name) for name in names]
-    if len(fit) == 1:
-        return fit
+    if len(going) == 1:
+        return going
     raise QueryError(f"say which one: %stream {verb} NAME, or %stream {verb} all", hint=_there_are(session))
 
 
-def _do(session: Session, verb: str, done: str, names: tuple[str, ...], states: tuple[str, ...]) -> None:
-    queries = _chosen(session, verb, names, states)
+def _do(session: Session, verb: str, done: str, names: tuple[str, ...]) -> None:
+    queries = _chosen(session, verb, names)
     for query in queries:
         getattr(query, verb)()
     output.say(f"{done}: {', '.join(q.name for q in queries)}" if queries else f"nothing to {verb}")
@@ -142,15 +143,15 @@ def _facts(s: Snapshot) -> dict[str, str]:
 
 
 def _stop(session: Session, names: tuple[str, ...]) -> None:
-    _do(session, "stop", "stopped", names, ("waiting", "running", "paused"))
+    _do(session, "stop", "stopped", names)
 
 
 def _pause(session: Session, names: tuple[str, ...]) -> None:
-    _do(session, "pause", "paused", names, ("waiting", "running"))
+    _do(session, "pause", "paused", names)
 
 
 def _resume(session: Session, names: tuple[str, ...]) -> None:
-    _do(session, "resume", "resumed", names, ("paused",))
+    _do(session, "resume", "resumed", names)
 
 
 def _explain(session: Session, names: tuple[str, ...]) -> None:

@@ -91,9 +91,13 @@ class Notebook:
         self.page, self.lab, self.name = page, lab, name
         self.errors = []
         page.on("pageerror", lambda e: self.errors.append(str(e)))
-        page.goto(f"{lab.url}/lab/tree/{name}?token=t&reset", wait_until="domcontentloaded")
-        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
-        page.wait_for_function(
+        self.open()
+
+    def open(self):
+        """Open it in the page, again if it was open."""
+        self.page.goto(f"{self.lab.url}/lab/tree/{self.name}?token=t&reset", wait_until="domcontentloaded")
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+        self.page.wait_for_function(
             "() => document.querySelector('#jp-main-statusbar')?.textContent.includes('| Idle')", timeout=90_000
         )
 

@@ -75,62 +75,49 @@ def test_a_chart_draws_changes_and_stops_while_a_cell_sleeps(open_notebook):
     assert book.errors == []
 
 
-def test_pointing_at_a_row_shows_it_as_text(open_notebook):
-    book = open_notebook(
-        "hover.ipynb",
-        [DEMO + "views.display(Demo(keys=['<b>k</b>'], shape='keys').advance(3), ViewOptions(chart='bar'));"],
-    )
-    book.run_all()
-    view = book.live(0)
-    view.wait_for(timeout=60_000)
-    wait_drawn(book.page, view)
-    box = view.locator(".js-plot").bounding_box()
-    book.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    book.page.mouse.move(box["x"] + box["width"] / 2 + 5, box["y"] + box["height"] / 2 + 5)
-    tip = view.locator(".js-tip")
-    tip.wait_for(state="visible", timeout=5_000)
-    assert "<b>k</b>" in tip.inner_text() and "6" in tip.inner_text()
-    assert tip.locator("b").count() == 0
+STATE = """el => {
+  const s = globalThis.__jupyterStreamPage.stores.get(el.dataset.key);
+  const plain = v => ArrayBuffer.isView(v) ? Array.from(v) : Array.isArray(v) ? v.map(plain) : v;
+  return JSON.stringify([s.head, Object.fromEntries(Object.keys(s.columns).sort().map(k => [k, plain(s.columns[k])]))]);
+}"""
 
 
-def test_two_views_agree_and_a_late_one_is_current(open_notebook):
+def test_late_views_and_reloaded_pages_are_current_and_agree(open_notebook):
     book = open_notebook(
         "two.ipynb",
         [DEMO + "query = Demo(keys=[f'k{i}' for i in range(12)]).run(0.1)\nviews.display(query);",
-         "views.display(query);", "query.stop()"],
+         "views.display(query);",
+         "query.stop()\nviews.display(Demo(keys=['<b>k</b>'], shape='keys').advance(3), ViewOptions(chart='bar'));"],
     )  # fmt: skip
     book.run(0)
     book.live(0).wait_for(timeout=60_000)
     book.page.wait_for_function(f"() => +document.querySelector('{LIVE}').dataset.rows > 40")
     book.run(1)
     book.live(1).wait_for(timeout=30_000)
+    book.save()
+    book.open()
+    for i in (0, 1):
+        book.live(i).wait_for(timeout=60_000)
+        wait_drawn(book.page, book.live(i))
+    before = book.live(0).evaluate(SHOWN)[1]
+    book.page.wait_for_timeout(1_000)
+    assert book.live(0).evaluate(SHOWN)[1] != before
     book.run(2)
     book.page.wait_for_function(f"() => document.querySelectorAll('{LIVE}[data-state=stopped]').length === 2")
     assert rows(book.live(0)) == rows(book.live(1)) > 40
-    states = [
-        book.live(i).evaluate(
-            """el => {
-          const s = globalThis.__jupyterStreamPage.stores.get(el.dataset.key);
-          const plain = v => ArrayBuffer.isView(v) ? Array.from(v) : Array.isArray(v) ? v.map(plain) : v;
-          return JSON.stringify([s.head, Object.fromEntries(Object.keys(s.columns).sort().map(k => [k, plain(s.columns[k])]))]);
-        }"""
-        )
-        for i in (0, 1)
-    ]
-    assert json.loads(states[0]) == json.loads(states[1])
-
-
-def test_a_reloaded_page_finds_its_views_live(open_notebook):
-    book = open_notebook("reload.ipynb", [DEMO + "query = Demo().run()\nviews.display(query);", "query.stop()"])
-    book.run(0)
-    book.live(0).wait_for(timeout=60_000)
-    book.page.wait_for_function(f"() => +document.querySelector('{LIVE}').dataset.rows > 4")
-    book.save()
-    book.page.goto(f"{book.lab.url}/lab/tree/reload.ipynb?token=t", wait_until="domcontentloaded")
-    book.live(0).wait_for(timeout=60_000)
-    wait_drawn(book.page, book.live(0))
-    before = rows(book.live(0))
-    book.page.wait_for_function(f"n => +document.querySelector('{LIVE}').dataset.rows > n", arg=before)
+    assert json.loads(book.live(0).evaluate(STATE)) == json.loads(book.live(1).evaluate(STATE))
+    # pointing at a bar shows its row, as text
+    view = book.live(2)
+    view.wait_for(timeout=30_000)
+    wait_drawn(book.page, view)
+    view.scroll_into_view_if_needed()
+    box = view.locator(".js-plot").bounding_box()
+    book.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    book.page.mouse.move(box["x"] + box["width"] / 2 + 5, box["y"] + box["height"] / 2 + 5)
+    tip = view.locator(".js-tip")
+    tip.wait_for(state="visible", timeout=10_000)
+    assert "<b>k</b>" in tip.inner_text() and "6" in tip.inner_text()
+    assert tip.locator("b").count() == 0
 
 
 def test_a_saved_notebook_shows_its_picture_without_a_kernel(open_notebook, chromium):
