@@ -183,8 +183,9 @@ class SlidingFold:
             values = values >> 32
         partial = self._panes.partials[index]
         what = 1 if values is None else values
-        if self.front is not None and pane <= self.front:
-            for older in self._panes.rows.irange(None, pane, inclusive=(True, False)):
-                partial.fold.at(self._panes.row(index, self._panes.rows[older]), slots, what)
-        else:
-            partial.fold.at(self._back[index], slots, what)
+        with np.errstate(invalid="ignore"):  # a late NaN is meant to be found again
+            if self.front is not None and pane <= self.front:
+                for older in self._panes.rows.irange(None, pane, inclusive=(True, False)):
+                    partial.fold.at(self._panes.row(index, self._panes.rows[older]), slots, what)
+            else:
+                partial.fold.at(self._back[index], slots, what)
