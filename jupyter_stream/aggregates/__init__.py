@@ -1,13 +1,32 @@
 """Aggregates: one family per file, each update, merge, subtract and finish over arrays. `AGGREGATES` is all there is."""
 
+from jupyter_stream.aggregates.approx_count_distinct import ApproxCountDistinct
+from jupyter_stream.aggregates.approx_top_k import ApproxTopK
+from jupyter_stream.aggregates.arg_extremes import ArgMax, ArgMin
 from jupyter_stream.aggregates.count import Count
 from jupyter_stream.aggregates.ends import First, Last
 from jupyter_stream.aggregates.extremes import Max, Min
+from jupyter_stream.aggregates.heavy_hitters import HeavyHitters
+from jupyter_stream.aggregates.lists import CollectList, StringAgg
+from jupyter_stream.aggregates.mode import Mode
 from jupyter_stream.aggregates.protocol import AggregateFunction, BadArguments, Dense, FrameForm, Partial
+from jupyter_stream.aggregates.quantiles import Median, Quantile
 from jupyter_stream.aggregates.spread import StddevPop, StddevSamp, VarPop, VarSamp
 from jupyter_stream.aggregates.sums import Avg, Sum
+from jupyter_stream.aggregates.truth import KEPT_AS, BoolAnd, BoolOr, CountIf
 
-__all__ = ["AGGREGATES", "AggregateFunction", "BadArguments", "Dense", "FrameForm", "Partial", "find", "names"]
+__all__ = [
+    "AGGREGATES",
+    "KEPT_AS",
+    "ZERO_OF_NOTHING",
+    "AggregateFunction",
+    "BadArguments",
+    "Dense",
+    "FrameForm",
+    "Partial",
+    "find",
+    "names",
+]
 
 AGGREGATES: tuple[AggregateFunction, ...] = (
     Count(),
@@ -21,6 +40,19 @@ AGGREGATES: tuple[AggregateFunction, ...] = (
     StddevPop(),
     First(),
     Last(),
+    ArgMin(),
+    ArgMax(),
+    BoolAnd(),
+    BoolOr(),
+    CountIf(),
+    Median(),
+    Quantile(),
+    Mode(),
+    HeavyHitters(),
+    ApproxTopK(),
+    ApproxCountDistinct(),
+    CollectList(),
+    StringAgg(),
 )
 
 _ALIASES = {
@@ -30,7 +62,19 @@ _ALIASES = {
     "std": "stddev_samp",
     "first_value": "first",
     "last_value": "last",
+    "min_by": "arg_min",
+    "max_by": "arg_max",
+    "every": "bool_and",
+    "any": "bool_or",
+    "some": "bool_or",
+    "percentile": "quantile",
+    "quantile_cont": "quantile",
+    "array_agg": "collect_list",
+    "listagg": "string_agg",
 }
+ZERO_OF_NOTHING = frozenset({"approx_count_distinct"})
+"""Counts that are kept as something else: 0, not NULL, where no value came."""
+
 _BY_NAME = {a.name: a for a in AGGREGATES}
 
 

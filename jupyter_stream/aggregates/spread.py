@@ -82,7 +82,9 @@ class _Spread:
         """The moments, or the distinct values."""
         if distinct:
             value = pl.col(VALUE)
-            return DistinctValues(value.std(self.ddof) if self.root else value.var(self.ddof))
+            spread = value.std(self.ddof) if self.root else value.var(self.ddof)
+            # the variance of one value is 0 in Polars (2.1), even of a NaN; that of NaN is NaN
+            return DistinctValues(spread + (value - value).sum())
         return Moments(self.ddof, self.root)
 
     def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:

@@ -261,6 +261,14 @@ class Grouping:
             rest = list(zip(arguments, args, strict=True))[function.constant_from :]
             parameters = tuple(self._parameter(function.name, a, e) for a, e in rest)
             args = args[: function.constant_from]
+        try:
+            function.form(types, call.distinct, parameters)
+        except aggregates.BadArguments as bad:
+            at = call if function.constant_from is None else arguments[function.constant_from]
+            raise self._error(str(bad), at, f"For example {function.example}.") from None
+        if function.name == "count_if":
+            args, where = [], args[0] if where is None else functions.resolve("and", [where, args[0]])
+        name = aggregates.KEPT_AS.get(function.name, function.name)
         if (
             function.name == "count"
             and not call.distinct
@@ -271,18 +279,16 @@ class Grouping:
             args = []  # count(1) counts rows
         for known in self.calls:
             if (known.function, known.args, known.distinct, known.where, known.parameters) == (
-                function.name,
+                name,
                 tuple(args),
                 call.distinct,
                 where,
                 parameters,
             ):
-                return Column(known.name, known.dtype)
-        made = AggregateCall(
-            function.name, tuple(args), f"$agg{len(self.calls)}", dtype, call.distinct, where, parameters
-        )
+                return _answer(function, known)
+        made = AggregateCall(name, tuple(args), f"$agg{len(self.calls)}", dtype, call.distinct, where, parameters)
         self.calls.append(made)
-        return Column(made.name, made.dtype)
+        return _answer(function, made)
 
     def _parameter(self, function: str, node: Node, bound: Expr) -> object:
         value = constant_value(bound)
@@ -341,6 +347,13 @@ class Grouping:
         self, message: str, node: Node, hint: str | None = None, kind: type[QueryError] = QueryError
     ) -> QueryError:
         return self.source.error(message, node.span, hint, kind)
+
+
+def _answer(function: aggregates.AggregateFunction, call: AggregateCall) -> Expr:
+    answer = Column(call.name, call.dtype)
+    if function.name in aggregates.ZERO_OF_NOTHING:
+        return functions.resolve("coalesce", [answer, Literal(0, call.dtype)])
+    return answer
 
 
 class _Unknown:

@@ -27,15 +27,19 @@ from jupyter_stream.windows import TimeWindow
 V = Column("v", pl.Int64())
 
 
-def aggregate(name: str, index: int) -> GroupAggregate:
-    function = aggregates.find(name)
-    assert function is not None
-    types, dtype = function.resolve([pl.Int64()], False)
-    return GroupAggregate(function, function.form(types, False, ()), (0,), None, dtype, f"a{index}")
+def calls_of(function: aggregates.AggregateFunction, index: int) -> Iterable[GroupAggregate]:
+    """A call over numbers, if it takes any."""
+    for inputs in ((0,), (0, 0)):
+        try:
+            types, dtype = function.resolve([pl.Int64()] * len(inputs), False)
+        except aggregates.BadArguments:
+            continue
+        yield GroupAggregate(function, function.form(types, False, ()), inputs, None, dtype, f"a{index}")
 
 
 def windowed(window: TimeWindow) -> Callable[[], Operator]:
-    calls = tuple(aggregate(a.name, i) for i, a in enumerate(aggregates.AGGREGATES) if a.constant_from is None)
+    functions = [a for a in aggregates.AGGREGATES if a.constant_from is None]
+    calls = tuple(call for i, a in enumerate(functions) for call in calls_of(a, i))
     keys = (("k", Column("k", pl.Int64()), pl.Int64()),)
     return lambda: WindowAggregate(WindowAggregateConfig(window, keys, (V,), calls, provisional=True))
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cmp_to_key
 
 from tests.oracle.predicates import Predicate
 from tests.oracle.progress import Arrived
@@ -20,19 +21,28 @@ class Aggregate:
     """One aggregate of a select list.
 
     Attributes:
-        function: count, sum, avg, min, max, var_samp, var_pop, stddev_samp, stddev_pop, first, last.
+        function: any exact aggregate of the language.
         column: its argument; None for count(*).
         distinct: count(DISTINCT column).
         where: FILTER (WHERE ...).
+        by: the second column of arg_min and arg_max.
+        constant: the second argument of quantile, heavy_hitters and string_agg.
     """
 
     function: str
     column: str | None = None
     distinct: bool = False
     where: Predicate | None = None
+    by: str | None = None
+    constant: float | str | None = None
 
     def sql(self) -> str:
         argument = "*" if self.column is None else f"DISTINCT {self.column}" if self.distinct else self.column
+        if self.by is not None:
+            argument += f", {self.by}"
+        if self.constant is not None:
+            quoted = str(self.constant).replace("'", "''")
+            argument += f", '{quoted}'" if isinstance(self.constant, str) else f", {self.constant}"
         filtered = f" FILTER (WHERE {self.where.sql()})" if self.where else ""
         return f"{self.function}({argument}){filtered}"
 
@@ -41,14 +51,22 @@ class Aggregate:
         kept = [r for r in rows if self.where is None or self.where.truth(r.row) is True]
         if self.column is None:
             return len(kept)
+        ordered = sorted(kept, key=lambda r: (r.ts, r.number))
         if self.function in ("first", "last"):
-            ordered = sorted(kept, key=lambda r: (r.ts, r.number))
             return None if not ordered else ordered[0 if self.function == "first" else -1].row[self.column]
-        values = [r.row[self.column] for r in kept]
+        if self.by is not None:
+            return extreme_row(self.function, self.column, self.by, ordered)
+        values = [r.row[self.column] for r in ordered]
         present = [v for v in values if v is not None]
         if self.function == "count":
             return len({same_key(v) for v in present}) if self.distinct else len(present)
-        return BY_NAME[self.function](present) if present else None
+        if self.function == "count_if":
+            return sum(v is True for v in present)
+        if not present:
+            return None
+        if self.function in WITH_CONSTANT:
+            return WITH_CONSTANT[self.function](present, self.constant)
+        return BY_NAME[self.function](present)
 
 
 def is_special(values: list[Value]) -> bool:
@@ -116,6 +134,58 @@ def deviation(values: list[Value], fewer: int) -> Value:
     return Near(math.sqrt(found), high - low)
 
 
+def extreme_row(function: str, column: str, by: str, ordered: list[Arrived]) -> Value:
+    """`column` in the first row whose `by`, which isn't NULL, is least or greatest."""
+    found: Arrived | None = None
+    for row in ordered:
+        value = row.row[by]
+        if value is None:
+            continue
+        best = None if found is None else found.row[by]
+        if found is None or (less(value, best) if function == "arg_min" else less(best, value)):
+            found = row
+    return None if found is None else found.row[column]
+
+
+def in_order(values: list[Value]) -> list[Value]:
+    return sorted(values, key=cmp_to_key(lambda a, b: -1 if less(a, b) else 1 if less(b, a) else 0))
+
+
+def quantile(values: list[Value], q: float) -> Value:
+    """Linear between the two values around position q (n - 1)."""
+    ordered = in_order(values)
+    position = (len(ordered) - 1) * q
+    low, high = ordered[math.floor(position)], ordered[math.ceil(position)]
+    share = position - math.floor(position)
+    if share == 0 or low == high or (is_nan(low) and is_nan(high)):
+        return float(low)  # type: ignore[arg-type]
+    if is_special([low, high]):
+        return special_sum([v for v in (low, high) if is_special([v])])
+    exact = Fraction(low) * (1 - Fraction(share)) + Fraction(high) * Fraction(share)  # type: ignore[arg-type]
+    return Near(float(exact), CAREFUL * float(max(abs(Fraction(low)), abs(Fraction(high)))))  # type: ignore[arg-type]
+
+
+def counted(values: list[Value]) -> list[tuple[Value, int]]:
+    """Each value and how often it occurs, the most frequent first, then the least."""
+    counts: dict[object, int] = {}
+    for value in values:
+        counts[same_key(value)] = counts.get(same_key(value), 0) + 1
+    distinct = in_order(list({same_key(v): v for v in values}.values()))
+    return sorted(((v, counts[same_key(v)]) for v in distinct), key=lambda pair: -pair[1])
+
+
+def heavy_hitters(values: list[Value], fraction: float) -> Value:
+    least_count = Fraction(str(fraction)) * len(values)
+    return tuple(pair for pair in counted(values) if pair[1] >= least_count)
+
+
+WITH_CONSTANT: dict[str, Callable[[list[Value], object], Value]] = {
+    "quantile": quantile,  # type: ignore[dict-item]
+    "heavy_hitters": heavy_hitters,  # type: ignore[dict-item]
+    "string_agg": lambda values, separator: str(separator).join(values),  # type: ignore[arg-type]
+}
+"""Aggregates of the values that are not NULL, at least one, in time order, and a constant."""
+
 BY_NAME: dict[str, Callable[[list[Value]], Value]] = {
     "sum": total,
     "avg": mean,
@@ -125,5 +195,10 @@ BY_NAME: dict[str, Callable[[list[Value]], Value]] = {
     "var_pop": lambda values: variance(values, 0),
     "stddev_samp": lambda values: deviation(values, 1),
     "stddev_pop": lambda values: deviation(values, 0),
+    "median": lambda values: quantile(values, 0.5),
+    "mode": lambda values: counted(values)[0][0],
+    "collect_list": tuple,
+    "bool_and": all,
+    "bool_or": any,
 }
-"""Aggregates of the values that are not NULL, at least one."""
+"""Aggregates of the values that are not NULL, at least one, in time order."""

@@ -23,6 +23,8 @@ def plain_rows(frame: pl.DataFrame) -> list[tuple[Value, ...]]:
 def plain(value: object) -> Value:
     if isinstance(value, dt.datetime):
         return (value - EPOCH) // dt.timedelta(microseconds=1)
+    if isinstance(value, list | dict):
+        return tuple(plain(v) for v in (value.values() if isinstance(value, dict) else value))
     assert value is None or isinstance(value, (bool, int, float, str)), f"no plain value: {value!r}"
     return value
 
@@ -36,11 +38,15 @@ def same(actual: Value, expected: Value) -> bool:
             return actual == expected
         slack = expected.slack if isinstance(expected, Near) else 0.0
         return abs(actual - expected) <= max(slack, RELATIVE * abs(expected))
+    if isinstance(expected, tuple) and isinstance(actual, tuple):
+        return len(actual) == len(expected) and all(map(same, actual, expected))
     return type(actual) is type(expected) and actual == expected
 
 
 def exact_part(row: Sequence[Value]) -> tuple[object, ...]:
-    return tuple("float" if isinstance(v, float) else same_key(v) for v in row)
+    return tuple(
+        "float" if isinstance(v, float) else exact_part(v) if isinstance(v, tuple) else same_key(v) for v in row
+    )
 
 
 def difference(

@@ -274,15 +274,29 @@ def aggregates(draw: st.DrawFn, columns: tuple[tuple[str, str], ...], *, order_f
     where = draw(st.none() | conditions(columns)) if draw(st.integers(0, 2)) == 0 else None
     name, kind = draw(st.sampled_from(columns))
     names = ["count(*)", "count", "count distinct"]
-    names += [] if order_free else ["first", "last"]
+    names += [] if order_free else ["first", "last", "collect_list", "arg_min", "arg_max"]
+    names += ["mode", "heavy_hitters"]
     names += ["min", "max"] if kind != "BOOLEAN" else []
     names += ["sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop"] if kind in NUMERIC else []
+    names += ["median", "quantile"] if kind in NUMERIC else []
+    names += ["bool_and", "bool_or", "count_if"] if kind == "BOOLEAN" else []
+    names += ["string_agg"] if kind == "STRING" and not order_free else []
     function = draw(st.sampled_from(names))
     if function == "count(*)":
         return Aggregate("count", where=where)
     if function == "count distinct":
         return Aggregate("count", name, distinct=True, where=where)
-    return Aggregate(function, name, where=where)
+    by = draw(st.sampled_from(columns))[0] if function in ("arg_min", "arg_max") else None
+    constant = draw(CONSTANTS[function]) if function in CONSTANTS else None
+    return Aggregate(function, name, where=where, by=by, constant=constant)
+
+
+CONSTANTS: dict[str, st.SearchStrategy[float | str]] = {
+    "quantile": st.sampled_from((0, 0.1, 0.25, 0.5, 0.9, 1)),
+    "heavy_hitters": st.sampled_from((0.01, 0.07, 0.2, 0.34, 0.5, 1)),
+    "string_agg": st.sampled_from(("", ", ", "it's")),
+}
+"""Second arguments."""
 
 
 def data_columns(stream: Stream) -> tuple[tuple[str, str], ...]:

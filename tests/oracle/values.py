@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 
-Value = int | float | str | bool | None
+Value = int | float | str | bool | tuple["Value", ...] | None
+"""Lists and structs are tuples."""
 Row = dict[str, Value]
 
 
@@ -40,6 +41,8 @@ def same_key(value: Value) -> tuple[str, object]:
         return ("nan", None)
     if isinstance(value, bool):
         return ("bool", value)
+    if isinstance(value, tuple):
+        return ("list", tuple(same_key(v) for v in value))
     if isinstance(value, float):
         return ("number", value + 0.0)  # -0.0 + 0.0 is 0.0
     return ("number" if isinstance(value, int) else "string", value)
