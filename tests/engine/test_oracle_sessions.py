@@ -130,7 +130,7 @@ def test_a_late_row_near_none_starts_its_own_session_if_that_would_still_be_open
     query = Query(rows, gap(2 * SECOND), (COUNT,))
     expected = answer(query)
     assert [r["window_start"] for r in expected.rows] == [0, 20_000_000, 17_000_000]
-    assert [row["ts"] for row, _, _ in expected.late] == [14_000_000]  # its session would be over at 16, and 18 was said
+    assert [row["ts"] for row, _, _ in expected.late] == [14_000_000]  # its own would be over at 16; 18 was said
     check(query)
 
 
