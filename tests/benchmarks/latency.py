@@ -48,10 +48,10 @@ def show(title: str, seconds: list[float]) -> None:
         print(f"  {title}: no window was answered")
         return
     warm = 3000 // WINDOW_MS
-    for title, some in ((title, seconds), ("  without the first 3 s, while modules load", seconds[warm:])):
+    for what, some in ((title, seconds), ("  without the first 3 s, while modules load", seconds[warm:])):
         middle, high, worst = np.quantile(np.array(some) * 1e3, [0.5, 0.99, 1.0])
         print(
-            f"  {title}: {len(some)} windows, median {middle:.2f} ms (target 10), "
+            f"  {what}: {len(some)} windows, median {middle:.2f} ms (target 10), "
             f"99 % {high:.2f} ms (target 50), worst {worst:.1f} ms"
         )
 
