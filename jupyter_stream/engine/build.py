@@ -99,6 +99,11 @@ AtBase = Callable[["Target | None"], "Target | None"]
 
 def build(query: Query) -> Graph:
     """Operators for a query. Raises `UnsupportedError` for what can't be run in the kernel."""
+    if query.emit.mode == "changes" and not query.relation:
+        raise UnsupportedError(
+            "EMIT CHANGES isn't available for windows with SLIDE in this version",
+            hint="Write EMIT EVERY 1 SECOND, or leave SLIDE out: such an aggregate is a relation, and changes() has all changes.",
+        )
     graph = Graph()
     builder = _Builder(graph, query.emit.interval if query.emit.mode == "every" else None)
     builder.visit(query.plan, None, nothing_is_final, None)

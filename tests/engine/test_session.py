@@ -329,3 +329,10 @@ def test_a_union_of_streams_counts_rows_though_no_column_is_read(session: Sessio
     (query,) = session.execute("SELECT count(*) AS n FROM (rows UNION ALL rows) [RANGE ALL SLIDE 1 SECOND]")
     assert query.wait(20)
     assert query.to_polars()["n"].to_list() == [10_000]
+
+
+def test_emit_changes_on_a_window_is_refused_with_what_to_write(session: Session) -> None:
+    with pytest.raises(QueryError, match="EMIT CHANGES") as refused:
+        session.execute(f"{COUNT} EMIT CHANGES")
+    assert "EMIT EVERY" in (refused.value.hint or "")
+    assert not session.queries
