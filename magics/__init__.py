@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib
-import threading
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -36,14 +36,20 @@ def load_ipython_extension(shell: Any) -> None:
     shell.Completer.custom_matchers.append(match)
     shell.input_transformers_cleanup.append(_with_body)
     _loaded = (magics, match)
-    # meanwhile the user types the first cell; it waits only for what is not there yet
-    threading.Thread(target=_warm_up, name="jupyter-stream-imports", daemon=True).start()
+    with contextlib.suppress(RuntimeError):  # a terminal has no loop between its inputs: there the first cell imports
+        _import_when_idle(asyncio.get_running_loop(), _SLOW)
 
 
-def _warm_up() -> None:
-    for name in _SLOW:
-        with contextlib.suppress(Exception):  # the cell that needs it says what is wrong with it
-            importlib.import_module(name)
+def _import_when_idle(loop: asyncio.AbstractEventLoop, names: tuple[str, ...]) -> None:
+    """Import between cells, on the thread that runs them: another one could meet an import of the user's halfway."""
+
+    def first() -> None:
+        with contextlib.suppress(Exception, KeyboardInterrupt):  # the cell that needs it says what is wrong with it
+            importlib.import_module(names[0])
+        _import_when_idle(loop, names[1:])
+
+    if names:
+        loop.call_later(0.01, first)
 
 
 def unload_ipython_extension(shell: Any) -> None:
