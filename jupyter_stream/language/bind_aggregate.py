@@ -23,6 +23,7 @@ from jupyter_stream.language.syntax import WindowClause
 from jupyter_stream.plan.logical import AggregateCall, Filter
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, Window
 
+_ENDS = "[RANGE 10 MINUTES SLIDE 1 MINUTE]"
 _UNBOUNDED = LifetimeWindow(None, written=False)
 
 WINDOW_COLUMNS = {"window_start": WINDOW_START, "window_end": WINDOW_END, "window_id": WINDOW_ID, WINDOW_TIME: TS}
@@ -266,6 +267,12 @@ class Grouping:
         except aggregates.BadArguments as bad:
             at = call if function.constant_from is None else arguments[function.constant_from]
             raise self._error(str(bad), at, f"For example {function.example}.") from None
+        if function.algebra == "holistic" and function.differential == "not" and _unbounded(self.window):
+            raise self._error(
+                f"{function.name} keeps every row of its window, and this one never lets a row go",
+                call,
+                f"Write a window with an end: FROM stream {_ENDS}.",
+            )
         if function.name == "count_if":
             args, where = [], args[0] if where is None else functions.resolve("and", [where, args[0]])
         name = aggregates.KEPT_AS.get(function.name, function.name)
@@ -347,6 +354,11 @@ class Grouping:
         self, message: str, node: Node, hint: str | None = None, kind: type[QueryError] = QueryError
     ) -> QueryError:
         return self.source.error(message, node.span, hint, kind)
+
+
+def _unbounded(window: Window) -> bool:
+    """Whether rows stay in it for ever."""
+    return isinstance(window, LifetimeWindow) and window.range is None
 
 
 def _answer(function: aggregates.AggregateFunction, call: AggregateCall) -> Expr:

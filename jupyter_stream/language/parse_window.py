@@ -27,6 +27,7 @@ _PART_WORDS = (
     "PRECEDING", "WA", "WATTR", "RATTR", "SATTR", "PA",
 )  # fmt: skip
 _ROW_NUM = ("row_num", "rownum", "row-num")
+_FOR_ALL = "For all rows so far, write RANGE ALL SLIDE 1 MINUTE, or RANGE UNBOUNDED."
 _EXAMPLE = "Write [RANGE 10 MINUTES SLIDE 1 MINUTE], [RANGE 5 MINUTES TUMBLING] or [ROWS 100 SLIDE 10]."
 
 
@@ -102,9 +103,9 @@ def amount(p: ExpressionParser, example: str) -> Amount:
         "AND",
     }:
         raise p.bad_unit(number, p.since(start))
-    if float(number) <= 0 or negative:
-        p.fail("this must be more than zero", p.since(start))
-    return Amount("bare", _whole(p, number, p.since(start)) if _is_whole(number) else 0, p.since(start))
+    if not _is_whole(number):
+        return Amount("bare", 0, p.since(start))
+    return _positive(p, _whole(p, number, p.since(start)), "bare", p.since(start), negative)
 
 
 def unit_follows(p: ExpressionParser) -> bool:
@@ -137,9 +138,12 @@ def _from_text(p: ExpressionParser, text: str, span: Span, negative: bool) -> Am
 
 def _positive(p: ExpressionParser, value: int | None, kind: Any, span: Span, negative: bool) -> Amount:
     if value is None or value >= LONGEST:
-        p.fail("this is too long", span)
+        if kind == "time":
+            p.fail("this is too long", span, _FOR_ALL)
+        p.fail("these are too many rows", span, _FOR_ALL)
     if negative or value <= 0:
-        p.fail("this must be more than zero", span)
+        hint = {"time": "Write a length of time such as 1 MINUTE.", "rows": "Write a number of rows such as 100."}
+        p.fail("this must be more than zero", span, hint.get(kind, "Write a number such as 100."))
     return Amount(kind, value, span)
 
 
@@ -162,7 +166,7 @@ def _is_whole(text: str) -> bool:
 
 def _whole(p: ExpressionParser, text: str, span: Span) -> int:
     if not _is_whole(text):
-        p.fail(f"{text} is no whole number of rows", span)
+        p.fail(f"{text} is no whole number of rows", span, "Write a number of rows such as 100.")
     return int(float(text))
 
 
@@ -217,7 +221,7 @@ class _Parts:
 
     def _set(self, name: str, value: object, at: Span, word: str) -> None:
         if name in self.got:
-            self.p.fail(f"{word} stands twice in this window", at)
+            self.p.fail(f"{word} stands twice in this window", at, "Take one of them away.")
         self.got[name] = value
         self.seen[name] = self.p.since(at)
 
@@ -263,7 +267,7 @@ class _Parts:
             shown = show_duration(taken.value).upper()
             self.p.fail("ROWS counts rows, and this is a length of time", taken.span, f"Did you mean RANGE {shown}?")
         if taken.value <= 0:
-            self.p.fail("this is no whole number of rows", taken.span)
+            self.p.fail("this is no whole number of rows", taken.span, "Write ROWS 100.")
         return Amount("rows", taken.value, taken.span)
 
     def _read_rows(self, at: Span) -> None:
@@ -283,7 +287,7 @@ class _Parts:
     def _tumbling(self, at: Span) -> None:
         p = self.p
         if self.tumbling is not None:
-            p.fail("TUMBLING stands twice in this window", at)
+            p.fail("TUMBLING stands twice in this window", at, "Take one of them away.")
         self.tumbling = at
         if "range" not in self.got and not p.comes(self.close, TokenType.COMMA):
             p.fail("RANGE is missing before TUMBLING", at, "Write [RANGE 5 MINUTES TUMBLING].")
@@ -351,7 +355,7 @@ class _Parts:
         if len(shapes) > 1:
             if "session" in shapes:
                 p.fail("a session has a gap and nothing else", self.seen[shapes[0]], "Write [SESSION 30 MINUTES].")
-            p.fail("a window has one range", self.seen[shapes[1]])
+            p.fail("a window has one range", self.seen[shapes[1]], "Take one of them away.")
         if not shapes and not (self.over and (self.got.get("partition") or not got)):
             missing = "RANGE" if "slide" in got or self.tumbling else "RANGE or ROWS"
             p.fail(f"{missing} is missing in this window", self.span, _EXAMPLE)
@@ -391,7 +395,7 @@ class _Parts:
                 "Use GROUP BY: windows over time are the same for all groups.",
             )
         if "origin" in got and (got.get("slide") is None or got["slide"].kind != "time"):
-            p.fail("ORIGIN goes with a SLIDE over time", self.seen["origin"])
+            p.fail("ORIGIN goes with a SLIDE over time", self.seen["origin"], "Take it away: rows are counted from 1.")
         if "active_expiration" in got and not self.over:
             p.fail(
                 "ACTIVE EXPIRATION goes with OVER",
@@ -419,11 +423,11 @@ class _Parts:
                     f"Write SLIDE {shown} SECONDS or SLIDE {shown} ROWS.",
                 )
             if slide.value <= 0:
-                p.fail("this is no whole number of rows", slide.span)
+                p.fail("this is no whole number of rows", slide.span, "Write SLIDE 10 ROWS.")
             slide = got["slide"] = Amount("rows", slide.value, slide.span)
         if slide is not None:
             if "now" in got:
-                p.fail("NOW has no SLIDE", self.seen["slide"])
+                p.fail("NOW has no SLIDE", self.seen["slide"], f"Write [NOW] alone, or {_EXAMPLE[6:]}")
             if "unbounded" in got and not self.over:
                 p.fail(
                     "an unbounded window with a SLIDE is a landmark",
@@ -433,9 +437,9 @@ class _Parts:
             if span is not None and span.kind == "rows" and slide.kind == "time" and not self.over:
                 p.fail("a window of rows slides by rows", slide.span, "Write SLIDE 10 ROWS.")
         if counts_rows and slide is not None and slide.kind == "time":
-            p.fail("SATTR names rows, and SLIDE is a length of time", slide.span)
+            p.fail("SATTR names rows, and SLIDE is a length of time", slide.span, "Write SLIDE 10 ROWS.")
         if got.get("by_rank") and (slide is None or slide.kind != "rows"):
-            p.fail("BY RANK goes with SLIDE n ROWS", self.span)
+            p.fail("BY RANK goes with SLIDE n ROWS", self.span, "Write [RANGE 10 MINUTES SLIDE 10 ROWS BY RANK].")
         if counts_rows:
             got.pop("slide_on")
 

@@ -251,6 +251,10 @@ def test_over_is_read_and_refused_by_name(mistake: Callable[..., QueryError], ov
         ("[RANGE 10 MINUTES SLIDE -1 MINUTE]", "-1 MINUTE", "this must be more than zero", None),
         ("[RANGE '-10 minutes' SLIDE 1 MINUTE]", "'-10 minutes'", "this must be more than zero", None),
         ("[ROWS 0]", "0", "this must be more than zero", None),
+        ("[ROWS 10 SLIDE 0]", "0]", "this must be more than zero", None),
+        ("[ROWS 99999999999999999999 SLIDE 1]", "99999999999999999999", "these are too many rows", "RANGE ALL"),
+        ("[ROWS 10 SLIDE 2 ORIGIN '2024-01-01']", "ORIGIN", "ORIGIN goes with a SLIDE over time", None),
+        ("[RANGE 1 MINUTE SLIDE 1.5 ROWS]", "1.5 ROWS", "1.5 is no whole number of rows", None),
         ("[RANGE 10 SLIDE 1]", "10", "RANGE 10 of what? The unit is missing", "Write RANGE 10 MINUTES for a length of time, ROWS 10"),
         ("[RANGE 10 MINUTES SLIDE 1]", "1]", "SLIDE 1 of what? The unit is missing", "SLIDE 1 SECONDS"),
         ("[RANGE 10 MINUTS SLIDE 1 MINUTE]", "MINUTS", "MINUTS is no unit of time", "Did you mean minutes?"),
@@ -298,7 +302,8 @@ def test_a_wrong_window_says_what_to_write(
     assert error.line == 2
     if at is not None:
         assert error.column == 8 + clause.index(at)
-    assert (hint or "") in (error.hint or "")
+    assert error.hint is not None
+    assert (hint or "") in error.hint
 
 
 @pytest.mark.parametrize(
@@ -324,6 +329,17 @@ def test_a_wrong_window_says_what_to_write(
 )
 def test_windows_in_wrong_places(mistake: Callable[..., QueryError], text: str, message: str) -> None:
     assert message in mistake(text).message
+
+
+@pytest.mark.parametrize("aggregate", ["collect_list(len)", "string_agg(srcIP, ',')"])
+@pytest.mark.parametrize("window", ["", " [RANGE UNBOUNDED]"])
+def test_an_aggregate_that_keeps_every_row_needs_a_window_that_lets_them_go(
+    mistake: Callable[..., QueryError], aggregate: str, window: str
+) -> None:
+    error = mistake(f"SELECT {aggregate} FROM M{window}")
+    assert error.column == 8
+    assert "keeps every row" in error.message
+    assert "[RANGE 10 MINUTES SLIDE 1 MINUTE]" in (error.hint or "")
 
 
 def test_the_same_window_behind_several_aggregates_is_one(query: Callable[..., Query]) -> None:
