@@ -332,6 +332,13 @@ class Session:
         """Stop everything, threads too, within a second."""
         self.engine.close()
 
+    def __enter__(self) -> Session:
+        """`with Session() as session:` closes it in the end."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
 
 class _Catalog(Catalog):
     """Declared names, and the side streams of each."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator
+from typing import Final, cast
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,9 @@ from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, Wat
 
 _CHUNK = 16_384
 """Rows judged at a time: few chunks meet an answer becoming final, and only those cost more than two passes."""
+
+FAR: Final = 2**62
+"""Times beyond this are no times: with them, the ends of windows would be beyond 64 bits."""
 
 Boundary = Callable[[int], int]
 """Given a punctuation, the time from which on rows miss no final answer of one reader."""
@@ -207,7 +211,8 @@ class Ingest:
         column = self.stream.time.column
         assert column is not None
         times = frame.get_column(column).cast(pl.Int64)
-        if not times.null_count():
+        near = _near(times)
+        if near and not times.null_count():
             return frame.hstack([times.alias(TS)]), None  # not with_columns: that goes through a planner, 50 µs a call
         said = self._punctuations(frame)
         missing = times.is_null() if said is None else times.is_null() & said.is_null()
@@ -215,12 +220,16 @@ class Ingest:
             frame = frame.with_columns(
                 pl.int_range(self.rows - frame.height + 1, self.rows + 1, dtype=pl.Int64).alias(ROW)
             )
+        far = pl.repeat(False, frame.height, eager=True)
+        if not near:
+            far = ~times.is_between(-FAR, FAR).fill_null(True)
+        wrong = missing | far
         frame = frame.with_columns(times.fill_null(0).alias(TS))
-        if not missing.any():
+        if not wrong.any():
             return frame, None
-        bad = frame.filter(missing)
-        reasons = pl.Series([f"{column} is NULL, and rows need a time"] * bad.height)
-        return frame.filter(~missing), Failed(bad, reasons)
+        why = pl.when(missing).then(pl.lit(f"{column} is NULL, and rows need a time"))
+        why = why.otherwise(pl.lit(f"{column} is too far from 1970: times reach from -2^62 to 2^62 microseconds"))
+        return frame.filter(~wrong), Failed(frame.filter(wrong), pl.select(why.alias("why")).to_series().filter(wrong))
 
     def _judge(self, frame: pl.DataFrame) -> Iterator[Message]:
         said = self._punctuations(frame)
@@ -295,6 +304,13 @@ class Ingest:
         if value > self._said:
             self._said = value
             yield Punctuation(value)
+
+
+def _near(times: pl.Series) -> bool:
+    """Whether all times are within `FAR`."""
+    if times.null_count() == times.len():
+        return True
+    return cast("int", times.min()) >= -FAR and cast("int", times.max()) <= FAR
 
 
 def late_rows(batch: Batch) -> pl.DataFrame | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
+from jupyter_stream import Session
 from tests.oracle.aggregates import Aggregate
 from tests.oracle.answer import answer
 from tests.oracle.predicates import Compares, IsNull
@@ -148,6 +150,36 @@ def test_no_row_at_all_gives_no_answer() -> None:
 def test_where_that_drops_everything_gives_no_answer() -> None:
     rows = stream([("a", 1), ("b", 2)], "k STRING, ts TIMESTAMP")
     check(Query(rows, seconds(10, 10), (COUNT,), where=Compares("k", "=", "z")))
+
+
+@pytest.mark.parametrize("window", [seconds(10_000, 1), seconds(10_000.5, 1), seconds(None, 1)])
+def test_ten_thousand_extents_open_at_once(window: TimeExtents) -> None:
+    """All rows come before the first punctuation that closes anything: every extent stays open until the end."""
+    times = [i * 197 % 10_007 for i in range(300)]
+    rows = stream([("ab"[i % 2], i, t) for i, t in enumerate(times)], "k STRING, n INT, ts TIMESTAMP", Watermark(YEAR))
+    made = (COUNT, Aggregate("max", "n"), Aggregate("sum", "n"))
+    query = Query(rows, window, made, keys=("k",))
+    assert_right(query, answer(query), Ran(query, [7] * 42 + [6]), None)
+
+
+@pytest.mark.parametrize("end", [1, -1])
+@pytest.mark.parametrize(
+    "window", ["[RANGE 1 SECOND TUMBLING]", "[RANGE 5 SECONDS SLIDE 2 SECONDS]", "[RANGE ALL SLIDE 1 SECOND]",
+               "[SESSION 1 SECOND]", "[RANGE 1 SECOND SLIDE 1 ROW]", "[RANGE 1 SECOND]"]
+)  # fmt: skip
+def test_times_as_far_as_they_go_and_those_beyond_which_are_errors(window: str, end: int) -> None:
+    far = 2**62 * end
+    times = [far - 4 * end, far - end, far, far + end, (2**63 - 1) * end]
+    frame = pl.DataFrame({"ts": sorted(times)})
+    with Session({"frame": frame}) as session:
+        session.execute("CREATE STREAM s (ts BIGINT) ORDER BY ts SOURCE 'frame://frame'")
+        (query,) = session.execute(f"SELECT max(ts) AS newest FROM s {window}")
+        query.wait(20)
+        assert query.to_polars()["newest"].max() == max(times[:3])
+        assert (
+            query.errors["reason"].to_list()
+            == ["ts is too far from 1970: times reach from -2^62 to 2^62 microseconds"] * 2
+        )
 
 
 def test_rows_without_a_time_are_not_answered_and_stop_nothing() -> None:
