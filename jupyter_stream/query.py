@@ -12,6 +12,7 @@ from jupyter_stream.core.snapshot import Snapshot, State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show
 from jupyter_stream.engine.explain import Text, explain
 from jupyter_stream.engine.pipeline import Pipeline
+from jupyter_stream.engine.refused import ERRORS_SCHEMA
 from jupyter_stream.errors import QueryError
 from jupyter_stream.plan.catalog import Watermark
 from jupyter_stream.plan.logical import Aggregate, Project, streams, walk
@@ -72,9 +73,9 @@ class Query:
 
     @property
     def errors(self) -> pl.DataFrame:
-        """Records of this query's streams that could not be used: `raw` and `reason`."""
-        names = [s.name for s in streams(self._pipeline.query.plan)]
-        return pl.concat([self._session.side("errors", n).frame() for n in names])
+        """Records this query could not use: `raw` and `reason`. Those of other queries are in `errors(name)` too."""
+        frames = list(self._pipeline.error_frames)
+        return pl.concat(frames) if frames else ERRORS_SCHEMA.empty()
 
     def on_result(self, callback: Callable[[pl.DataFrame], None]) -> Query:
         """Call back with each frame of new answers, in a thread of its own. Returns the query."""

@@ -12,9 +12,10 @@ import polars as pl
 from jupyter_stream import functions, language
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.engine.build import build
-from jupyter_stream.engine.engine import ERRORS_SCHEMA, Engine
+from jupyter_stream.engine.engine import Engine
 from jupyter_stream.engine.explain import explain, progress
 from jupyter_stream.engine.pipeline import Pipeline
+from jupyter_stream.engine.refused import ERRORS_SCHEMA
 from jupyter_stream.engine.side import SideStream
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.plan.catalog import (

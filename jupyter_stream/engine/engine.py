@@ -13,11 +13,12 @@ from typing import TypeVar
 import polars as pl
 
 from jupyter_stream.core.messages import LATE_ID, TS, Batch, Failed, Message, Missed
-from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.engine.build import integer_time
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.progress import late_rows
+from jupyter_stream.engine.refused import ERRORS_SCHEMA, as_errors
 from jupyter_stream.engine.side import SideStream
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import streams
@@ -31,8 +32,6 @@ T = TypeVar("T")
 
 _CLOCK_LOOK = 0.05
 """Seconds between looks for enabling time stamps while nothing arrives."""
-
-ERRORS_SCHEMA = Schema.of((("raw", pl.String()), ("reason", pl.String())))
 
 
 class Engine:
@@ -146,7 +145,7 @@ class Engine:
     def _serve(self, feed: Feed) -> None:
         frame, refused, last = feed.take()
         if refused is not None:
-            self._side("errors", feed.stream.name).add(refused.select(ERRORS_SCHEMA.names))
+            self._refuse(feed.stream.name, refused.select(ERRORS_SCHEMA.names), feed.readers)
         if frame is not None:
             self._broadcast(feed, feed.ingest.take(frame))
         if last:
@@ -160,7 +159,7 @@ class Engine:
     def _broadcast(self, feed: Feed, messages: Iterable[Message]) -> None:
         for message in messages:
             if isinstance(message, Failed):
-                self._failed(feed.stream.name, message)
+                self._refuse(feed.stream.name, as_errors(message), feed.readers)
                 continue
             if isinstance(message, Batch):
                 self._stash = late_rows(message)
@@ -237,17 +236,14 @@ class Engine:
         rows = source.pick(stash.get_column(LATE_ID).to_numpy() - 1)
         return rows.with_columns(stash.get_column(LATE_ID), stash.get_column("$broken"), stash.get_column(TS))
 
-    def failed(self, stream: str, message: Failed) -> None:
-        """Rows an expression failed on."""
-        self._failed(stream, message)
+    def failed(self, stream: str, pipeline: Pipeline, message: Failed) -> None:
+        """Rows an expression of that query failed on."""
+        self._refuse(stream, as_errors(message, integer_time(pipeline.query.plan)), [pipeline])
 
-    def _failed(self, stream: str, message: Failed) -> None:
-        columns = [c for c in message.frame.columns if not c.startswith("$")]
-        if columns:
-            raw = message.frame.select(pl.struct(columns).struct.json_encode().alias("raw")).get_column("raw")
-        else:
-            raw = pl.Series("raw", [""] * message.frame.height)
-        self._side("errors", stream).add(pl.DataFrame([raw, message.reasons.cast(pl.String).alias("reason")]))
+    def _refuse(self, stream: str, errors: pl.DataFrame, pipelines: Iterable[Pipeline]) -> None:
+        self._side("errors", stream).add(errors)
+        for pipeline in pipelines:
+            pipeline.error_frames.append(errors)
 
 
 def _columns(stream: StreamDef, pipelines: list[Pipeline]) -> tuple[str, ...] | None:

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 _BACKLOG_ROWS = 2_000_000
 
 OnMissed = Callable[[Feed, "Pipeline", Missed], None]
-OnFailed = Callable[[str, Failed], None]
+OnFailed = Callable[[str, "Pipeline", Failed], None]
 
 
 class Pipeline:
@@ -72,6 +72,7 @@ class Pipeline:
         self.failed_rows = 0
         self.ticks = 0
         self.late_frames: deque[pl.DataFrame] = deque(maxlen=10_000)
+        self.error_frames: deque[pl.DataFrame] = deque(maxlen=10_000)
         self._on_missed = on_missed
         self._on_failed = on_failed
         self._backlog: deque[tuple[Feed, Message]] = deque()
@@ -174,7 +175,7 @@ class Pipeline:
         if isinstance(message, Failed):
             self.failed_rows += message.frame.height
             assert self._feed is not None
-            self._on_failed(self._feed.stream.name, message)
+            self._on_failed(self._feed.stream.name, self, message)
             return
         if target is None:
             self._answer(message)

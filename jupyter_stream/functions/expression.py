@@ -12,6 +12,8 @@ from typing import TypeAlias
 
 import polars as pl
 
+from jupyter_stream.core.schema import type_name
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -77,6 +79,8 @@ def show(expr: Expr) -> str:
         return expr.name
     if isinstance(expr, Literal):
         return f"'{expr.value}'" if isinstance(expr.value, str) else "NULL" if expr.value is None else str(expr.value)
+    if expr.function == "cast":
+        return f"cast({show(expr.args[0])} AS {type_name(expr.dtype)})"
     if not expr.function[0].isalpha() and len(expr.args) == 2:
         return f"({show(expr.args[0])} {expr.function} {show(expr.args[1])})"
     if expr.function in ("and", "or"):

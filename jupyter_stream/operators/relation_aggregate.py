@@ -120,7 +120,7 @@ class RelationAggregate:
     def _overflowed(self, beyond: Beyond) -> Failed:
         keys = [c.alias(n) for c, (n, _, _) in zip(beyond.keys, self._config.keys, strict=True)]
         frame = pl.DataFrame([*keys, pl.Series(TS, beyond.at)])
-        return Failed(frame, pl.Series([f"the sum {beyond.column} is beyond BIGINT"] * frame.height))
+        return Failed(frame, pl.Series(["a sum is beyond BIGINT"] * frame.height))
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""

@@ -336,3 +336,18 @@ def test_emit_changes_on_a_window_is_refused_with_what_to_write(session: Session
         session.execute(f"{COUNT} EMIT CHANGES")
     assert "EMIT EVERY" in (refused.value.hint or "")
     assert not session.queries
+
+
+def test_errors_of_a_query_are_its_own_and_show_the_answer_or_the_time_they_are_about(session: Session) -> None:
+    failing = session.execute("SELECT 1 / (v - v) AS x FROM rows WHERE k = 1")[0]
+    answers = session.execute("SELECT 1 / (count(*) - count(*)) AS x FROM rows [RANGE 1 SECOND TUMBLING]")[0]
+    sums = session.execute("SELECT sum(v + 9223372036854770000) AS x FROM rows")[0]
+    fine = session.execute("SELECT count(*) AS n FROM rows [RANGE 1 SECOND TUMBLING]")[0]
+    for query in (failing, answers, sums, fine):
+        assert query.wait(20)
+    assert fine.errors.shape == (0, 2)
+    assert all('"k":1' in raw for raw in failing.errors["raw"])
+    assert failing.errors["reason"].unique().to_list() == ["division by zero"]
+    assert answers.errors["raw"].to_list() == ['{"window_start":0,"window_end":1000000}']
+    assert sums.errors["raw"][0] == '{"at":1}'
+    assert sums.errors["reason"].unique().to_list() == ["a sum is beyond BIGINT"]
