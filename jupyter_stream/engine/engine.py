@@ -15,7 +15,7 @@ import polars as pl
 from jupyter_stream.core.messages import LATE_ID, TS, Batch, Failed, Message, Missed
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.engine.build import integer_time
-from jupyter_stream.engine.feed import Feed
+from jupyter_stream.engine.feed import Feed, Reader
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.progress import late_rows
 from jupyter_stream.engine.refused import ERRORS_SCHEMA, as_errors
@@ -78,7 +78,7 @@ class Engine:
             self._wake.notify()
         return future
 
-    def launch(self, pipelines: Iterable[Pipeline]) -> None:
+    def launch(self, readers: Iterable[Reader]) -> None:
         """Start queries together: those on one replayable stream read it once, live streams are shared with all."""
         self.submit(lambda: self._launch(list(pipelines))).result()
 
@@ -240,10 +240,10 @@ class Engine:
         """Rows an expression of that query failed on."""
         self._refuse(stream, as_errors(message, integer_time(pipeline.query.plan)), [pipeline])
 
-    def _refuse(self, stream: str, errors: pl.DataFrame, pipelines: Iterable[Pipeline]) -> None:
+    def _refuse(self, stream: str, errors: pl.DataFrame, readers: Iterable[Reader]) -> None:
         self._side("errors", stream).add(errors)
-        for pipeline in pipelines:
-            pipeline.error_frames.append(errors)
+        for reader in readers:
+            reader.error_frames.append(errors)
 
 
 def _columns(stream: StreamDef, pipelines: list[Pipeline]) -> tuple[str, ...] | None:

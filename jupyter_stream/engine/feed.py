@@ -29,6 +29,8 @@ class Reader(Protocol):
     """What takes rows from a feed: a running query."""
 
     paused: bool
+    error_frames: deque[pl.DataFrame]
+    """What it could not use, as rows of `errors(name)`."""
 
     @property
     def full(self) -> bool:

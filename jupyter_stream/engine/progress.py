@@ -227,9 +227,10 @@ class Ingest:
         frame = frame.with_columns(times.fill_null(0).alias(TS))
         if not wrong.any():
             return frame, None
-        why = pl.when(missing).then(pl.lit(f"{column} is NULL, and rows need a time"))
-        why = why.otherwise(pl.lit(f"{column} is too far from 1970: times reach from -2^62 to 2^62 microseconds"))
-        return frame.filter(~wrong), Failed(frame.filter(wrong), pl.select(why.alias("why")).to_series().filter(wrong))
+        no_time = f"{column} is NULL, and rows need a time"
+        too_far = f"{column} is too far from 1970: times reach from -2^62 to 2^62 microseconds"
+        reasons = pl.Series([too_far if is_far else no_time for is_far in far.filter(wrong)])
+        return frame.filter(~wrong), Failed(frame.filter(wrong), reasons)
 
     def _judge(self, frame: pl.DataFrame) -> Iterator[Message]:
         said = self._punctuations(frame)

@@ -46,7 +46,7 @@ W = "window_start=$window_start, window_end=$window_end"
         ("SELECT x.len FROM M UNION ALL M1 AS x", "Project(len) <- Union(M; M1)"),
         ("SELECT len FROM (M ∪ (M1 ∪ Main)) x", "Project(len) <- Union(M; M1; Main)"),
         ("SELECT len FROM M UNION ALL SELECT srcPort FROM M1", "Union(Project(len) <- M; Project(len=srcPort) <- M1)"),
-        ("SELECT len, 1.5 AS x FROM M UNION ALL SELECT 2.5, len FROM M1", "Union(Project(len=cast(len), x=1.5) <- M; Project(len=2.5, x=cast(len)) <- M1)"),
+        ("SELECT len, 1.5 AS x FROM M UNION ALL SELECT 2.5, len FROM M1", "Union(Project(len=cast(len AS DOUBLE), x=1.5) <- M; Project(len=2.5, x=cast(len)) <- M1)"),
         ("(SELECT len FROM M) UNION ALL (SELECT len FROM M1)", "Union(Project(len) <- M; Project(len) <- M1)"),
         ("SELECT * FROM (SELECT len FROM M UNION ALL SELECT len FROM M1) WHERE len > 1", "Filter((len > 1)) <- Union(Project(len) <- M; Project(len) <- M1)"),
         # aggregates over windows
