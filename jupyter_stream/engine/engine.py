@@ -78,7 +78,7 @@ class Engine:
             self._wake.notify()
         return future
 
-    def launch(self, readers: Iterable[Reader]) -> None:
+    def launch(self, pipelines: Iterable[Pipeline]) -> None:
         """Start queries together: those on one replayable stream read it once, live streams are shared with all."""
         self.submit(lambda: self._launch(list(pipelines))).result()
 
