@@ -16,6 +16,8 @@ from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.filter import Filter as FilterOperator
 from jupyter_stream.operators.meld import Meld
 from jupyter_stream.operators.named import Named
+from jupyter_stream.operators.over_window import Over as OverOperator
+from jupyter_stream.operators.over_window import OverConfig
 from jupyter_stream.operators.project import Project as ProjectOperator
 from jupyter_stream.operators.protocol import Operator
 from jupyter_stream.operators.relation_aggregate import RelationAggregate, RelationAggregateConfig, progressing
@@ -27,7 +29,7 @@ from jupyter_stream.operators.ticker import Ticker
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
 from jupyter_stream.operators.witness import Witness
 from jupyter_stream.plan.catalog import StreamDef
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Query, Scan, Union
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Over, Plan, Project, Query, Scan, Union
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
 
@@ -152,6 +154,9 @@ class _Builder:
                 self._graph.entries.append(entry)
                 if at is not None:
                     at.step.inputs.append(entry)
+            case Over():
+                above = at_base(target) if at_base else target
+                self.visit(plan.input, self._step(_over(plan), above), everything_is_final, None)
             case Aggregate():
                 self._aggregate(plan, at_base(target) if at_base else target)
             case _:
@@ -233,11 +238,16 @@ def _slide_by_tuple(plan: Aggregate, window: TupleWindow, provisional: bool) -> 
     return SlideByTuple(SlideByTupleConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional))
 
 
+def _over(plan: Over) -> OverOperator:
+    inputs, calls = _inputs(plan)
+    return OverOperator(OverConfig(plan.window, inputs, calls))
+
+
 def _keys(plan: Aggregate) -> tuple[tuple[str, Expr, pl.DataType], ...]:
     return tuple((name, expr, expr.dtype) for name, expr in plan.keys)
 
 
-def _inputs(plan: Aggregate) -> tuple[tuple[Expr, ...], tuple[GroupAggregate, ...]]:
+def _inputs(plan: Aggregate | Over) -> tuple[tuple[Expr, ...], tuple[GroupAggregate, ...]]:
     """Each distinct argument and FILTER condition once, and the aggregates over them."""
     inputs: dict[Expr, int] = {}
     calls = []

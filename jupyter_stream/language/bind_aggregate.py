@@ -21,9 +21,10 @@ from jupyter_stream.language.scope import WINDOW_TIME, Scope, slides
 from jupyter_stream.language.source_text import Name, SourceText, Span
 from jupyter_stream.language.syntax import WindowClause
 from jupyter_stream.plan.logical import AggregateCall, Filter
-from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, Window
+from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, SessionWindow, Window
 
-_ENDS = "[RANGE 10 MINUTES SLIDE 1 MINUTE]"
+_ENDS = "Write a window with an end: FROM stream [RANGE 10 MINUTES SLIDE 1 MINUTE]."
+_ENDS_OVER = "Write a window with an end: OVER (RANGE 10 MINUTES PRECEDING)."
 _UNBOUNDED = LifetimeWindow(None, written=False)
 
 WINDOW_COLUMNS = {"window_start": WINDOW_START, "window_end": WINDOW_END, "window_id": WINDOW_ID, WINDOW_TIME: TS}
@@ -110,11 +111,13 @@ class Grouping:
     Args:
         scope: what FROM gives.
         source: the cell.
+        prefix: what the aggregates' columns are called, a number behind it.
     """
 
-    def __init__(self, scope: Scope, source: SourceText) -> None:
+    def __init__(self, scope: Scope, source: SourceText, prefix: str = "$agg") -> None:
         self.scope = scope
         self.source = source
+        self._prefix = prefix
         self.keys: list[tuple[str, Expr]] = []
         self.calls: list[AggregateCall] = []
         self.aliases: dict[str, Expr] = {}
@@ -128,7 +131,8 @@ class Grouping:
         """Find the one window that is written behind aggregates or in GROUP BY, if any is."""
         clauses = list(extra)
         for node in nodes:
-            clauses += [p.window for p in walk(node) if isinstance(p, FunctionCall) and p.window is not None]
+            calls = [p for p in walk(node) if isinstance(p, FunctionCall)]
+            clauses += [c.window for c in calls if c.window is not None and not c.window.over]
         if not clauses:
             return
         first = clauses[0]
@@ -227,6 +231,13 @@ class Grouping:
 
     def aggregate(self, call: FunctionCall) -> Expr:
         """The column of an aggregate's answer; equal calls share one."""
+        if call.window is not None and call.window.over:
+            raise self.source.error(
+                "OVER can't stand in a query with GROUP BY or plain aggregates",
+                call.window.span,
+                "Put one of them into a subquery: SELECT ... FROM (SELECT ...).",
+                UnsupportedError,
+            )
         name = call.name.text.lower()
         function = aggregates.find(name)
         if function is None:
@@ -271,7 +282,7 @@ class Grouping:
             raise self._error(
                 f"{function.name} keeps every row of its window, and this one never lets a row go",
                 call,
-                f"Write a window with an end: FROM stream {_ENDS}.",
+                _ENDS_OVER if isinstance(self.window, OverWindow) else _ENDS,
             )
         if function.name == "count_if":
             args, where = [], args[0] if where is None else functions.resolve("and", [where, args[0]])
@@ -293,7 +304,9 @@ class Grouping:
                 parameters,
             ):
                 return _answer(function, known)
-        made = AggregateCall(name, tuple(args), f"$agg{len(self.calls)}", dtype, call.distinct, where, parameters)
+        made = AggregateCall(
+            name, tuple(args), f"{self._prefix}{len(self.calls)}", dtype, call.distinct, where, parameters
+        )
         self.calls.append(made)
         return _answer(function, made)
 
@@ -358,6 +371,8 @@ class Grouping:
 
 def _unbounded(window: Window) -> bool:
     """Whether rows stay in it for ever."""
+    if isinstance(window, OverWindow):
+        return window.rows is None and window.range is None
     return isinstance(window, LifetimeWindow) and window.range is None
 
 

@@ -219,5 +219,9 @@ def is_aggregate_call(node: Node) -> bool:
 
 
 def holds_aggregate(node: Node) -> bool:
-    """Whether an aggregate is called anywhere in it."""
-    return any(is_aggregate_call(part) for part in walk(node))
+    """Whether an aggregate is called anywhere in it, other than with OVER behind it."""
+    return any(is_aggregate_call(part) and not _is_over(part) for part in walk(node))
+
+
+def _is_over(node: Node) -> bool:
+    return isinstance(node, FunctionCall) and node.window is not None and node.window.over

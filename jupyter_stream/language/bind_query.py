@@ -17,6 +17,7 @@ from jupyter_stream.functions.expression import substitute, walk
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_from import bind_from, union_of
+from jupyter_stream.language.bind_over import OverNames
 from jupyter_stream.language.durations import parse_duration
 from jupyter_stream.language.nodes import ColumnRef, Constant, FieldOf, FunctionCall, Node, Star
 from jupyter_stream.language.scope import Scope, is_relation, slides, time_of
@@ -32,7 +33,7 @@ from jupyter_stream.language.syntax import (
     WindowClause,
 )
 from jupyter_stream.plan.catalog import Catalog, DerivedStream
-from jupyter_stream.plan.logical import Aggregate, Derived, Emit, Filter, Plan, Project, Query
+from jupyter_stream.plan.logical import Aggregate, Derived, Emit, Filter, Over, Plan, Project, Query
 from jupyter_stream.windows import LifetimeWindow
 
 _AUTOMATIC = ("window_start", "window_end")
@@ -128,6 +129,12 @@ def _key_columns(plan: Plan) -> tuple[str, ...]:
         return _key_columns(plan.input)
     if isinstance(plan, Aggregate):
         return tuple(name for name, _ in plan.keys)
+    if isinstance(plan, Over):
+        return tuple(
+            dict.fromkeys(
+                [*_key_columns(plan.input), *(e.name for e in plan.window.partition if isinstance(e, Column))]
+            )
+        )
     if isinstance(plan, Project):
         below = set(_key_columns(plan.input))
         return tuple(name for name, expr in plan.items if isinstance(expr, Column) and expr.name in below)
@@ -203,7 +210,8 @@ class _Binder:
 
     def _project(self, body: SelectBody, scope: Scope) -> Plan:
         aliases: dict[str, Expr] = {}
-        binder = ExpressionBinder(self.source, InputNames(scope, self.source, "the select list", aliases))
+        names = OverNames(scope, self.source, "the select list", aliases)
+        binder = ExpressionBinder(self.source, names)
         items = _Items(self.source)
         for item in body.items:
             if _is_star(item.expression):
@@ -218,7 +226,7 @@ class _Binder:
         made = items.made()
         if [(f.name, Column(f.name, f.dtype)) for f in scope.schema] == list(made):
             return scope.plan
-        return Project(scope.plan, made, _schema(made))
+        return Project(names.plan(scope.plan), made, _schema(made))
 
     def _check_star(self, item: SelectItem, scope: Scope) -> None:
         node = item.expression

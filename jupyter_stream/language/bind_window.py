@@ -47,7 +47,7 @@ def bind_window(clause: WindowClause, scope: Scope, source: SourceText) -> Windo
 def _rows(context: WindowContext) -> Window | None:
     """`[ROWS n SLIDE m]`, `[PARTITION BY a, b ROWS n SLIDE m]`. Its WHERE stands below it (`bind_aggregate.windowed`)."""
     clause = context.clause
-    if clause.over or clause.by_rank or clause.range is None or clause.range.kind != "rows" or clause.slide is None:
+    if clause.by_rank or clause.range is None or clause.range.kind != "rows" or clause.slide is None:
         return None
     if clause.on is not None:
         raise context.source.error(
@@ -55,18 +55,18 @@ def _rows(context: WindowContext) -> Window | None:
             clause.on.span,
             f"Take {clause.on.text} away, or write a length of time: [RANGE 10 MINUTES SLIDE 1 MINUTE ON column].",
         )
-    return RowWindow(clause.range.value, clause.slide.value, _partition(context))
+    return RowWindow(clause.range.value, clause.slide.value, bind_partition(context))
 
 
 def _session(context: WindowContext) -> Window | None:
     """`[SESSION gap]`, `[SESSION gap PARTITION BY a]`, SESSION(...), `session_window(...)`."""
     clause = context.clause
-    if clause.over or clause.session is None:
+    if clause.session is None:
         return None
-    return SessionWindow(clause.session.value, _partition(context), _attribute(context, clause.on))
+    return SessionWindow(clause.session.value, bind_partition(context), _attribute(context, clause.on))
 
 
-def _partition(context: WindowContext) -> tuple[tuple[str, Expr], ...]:
+def bind_partition(context: WindowContext) -> tuple[tuple[str, Expr], ...]:
     """The columns of PARTITION BY, each once."""
     scope, source = context.scope, context.source
     found: dict[Expr, str] = {}
@@ -85,9 +85,7 @@ def _not_yet(context: WindowContext) -> Window | None:
     """The kinds that are understood and can't be run yet."""
     clause = context.clause
     what: str | None = None
-    if clause.over:
-        what = "OVER (...)"
-    elif clause.range is not None and clause.range.kind == "rows":
+    if clause.range is not None and clause.range.kind == "rows":
         what = "a window of ROWS by rank" if clause.by_rank else "a window of ROWS without SLIDE"
     elif clause.slide is not None and clause.slide.kind == "rows" and clause.range is None:
         what = "RANGE ALL with SLIDE by rows"
@@ -117,7 +115,7 @@ def _time(context: WindowContext) -> Window | None:
 def _tuples(context: WindowContext) -> Window | None:
     """`[RANGE d SLIDE 1 ROW]`, `[RANGE d SLIDE n ROWS]`, `[RANGE d SLIDE n ROWS BY RANK]`."""
     clause = context.clause
-    if clause.over or clause.slide is None or clause.slide.kind != "rows":
+    if clause.slide is None or clause.slide.kind != "rows":
         return None
     if clause.range is None or clause.range.kind != "time":
         return None

@@ -211,7 +211,10 @@ class _Parts:
         if p.comes(TokenType.ORDER_BY):
             p.advance()
             p.expect("BY")
-            p.expression("a column")
+            column = p.expression("a column")
+            if not isinstance(column, ColumnRef):
+                p.fail("rows are ordered by their time", column.span, "Write ORDER BY and the time column.")
+            self._set("on", Name(column.name.text, column.span), at, "ORDER BY")
             p.word("ASC")
             return
         token = p.curr

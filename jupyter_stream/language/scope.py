@@ -9,7 +9,7 @@ import polars as pl
 from jupyter_stream.core.messages import ROW, TS
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.functions import Column, Expr
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Scan, Union
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Over, Plan, Project, Scan, Union
 from jupyter_stream.windows import LifetimeWindow, Window
 
 CURRENT_TIME = "current_time"
@@ -45,7 +45,9 @@ def time_of(plan: Plan) -> Time:
         shown = plan.schema.find(spec.column)
         column = shown.name if shown else None
         return Time(column, pl.Int64() if integer else TIMESTAMP, None, frozenset({spec.column.lower()}))
-    if isinstance(plan, Filter | Derived):
+    if isinstance(plan, Over) and plan.window.on_expiry:
+        return Time(None, time_of(plan.input).dtype, None)  # answers come when rows leave, and no column says when
+    if isinstance(plan, Filter | Derived | Over):
         return time_of(plan.input)
     if isinstance(plan, Project):
         below = time_of(plan.input)

@@ -33,7 +33,7 @@ from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
-from jupyter_stream.plan.logical import Aggregate, Derived, Plan, walk
+from jupyter_stream.plan.logical import Aggregate, Derived, Over, Plan, walk
 from jupyter_stream.state.bins import Bins, Found
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.tuple_extents import Ends, TupleExtents
@@ -214,7 +214,7 @@ def _repeated(extents: Int64s, ends: Ends) -> tuple[Int64s, Int64s]:
 
 def in_time_order(plan: Plan) -> bool:
     """Whether a plan's rows are numbered in the order of their times, as those of derived streams are."""
-    return any(isinstance(node, Derived | Aggregate) for node in walk(plan))
+    return any(isinstance(node, Derived | Aggregate | Over) for node in walk(plan))
 
 
 __all__ = ["SlideByTuple", "SlideByTupleConfig", "in_time_order"]

@@ -16,7 +16,7 @@ import polars as pl
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.plan.catalog import StreamDef
-from jupyter_stream.windows import Window
+from jupyter_stream.windows import OverWindow, Window
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,28 @@ class Aggregate:
         return (self.input,)
 
 
-Plan: TypeAlias = Scan | Derived | Filter | Project | Union | Aggregate
+@dataclass(frozen=True)
+class Over:
+    """Each row with aggregates over the rows of its partition up to it.
+
+    Attributes:
+        window: which rows those are, and which rows are given.
+        aggregates: what to compute.
+        schema: the input's columns, then the aggregates'.
+    """
+
+    input: Plan
+    window: OverWindow
+    aggregates: tuple[AggregateCall, ...]
+    schema: Schema
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plan below."""
+        return (self.input,)
+
+
+Plan: TypeAlias = Scan | Derived | Filter | Project | Union | Aggregate | Over
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import polars as pl
+
 from jupyter_stream.core.messages import ROW
-from jupyter_stream.functions.expression import Expr, columns
+from jupyter_stream.functions.expression import Column, Expr, columns
 from jupyter_stream.plan.catalog import PunctuationColumn
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Scan, Union, walk
+from jupyter_stream.plan.logical import (
+    Aggregate,
+    AggregateCall,
+    Derived,
+    Filter,
+    Over,
+    Plan,
+    Project,
+    Scan,
+    Union,
+    walk,
+)
 
 
 def needed_columns(plan: Plan) -> dict[str, frozenset[str]]:
@@ -33,11 +48,15 @@ def _visit(plan: Plan, wanted: set[str], found: dict[str, set[str]]) -> None:
             needed: set[str] = set()
             for _, expr in keys:
                 needed |= columns(expr)
-            for call in aggregates:
-                for expr in (*call.args, *([call.where] if call.where is not None else [])):
-                    needed |= columns(expr)
+            for expr in call_inputs(aggregates):
+                needed |= columns(expr)
             if window.on is not None:
                 needed.add(window.on)
+            _visit(plan.input, needed, found)
+        case Over(window=over, aggregates=aggregates):
+            needed = wanted & set(plan.input.schema.names)
+            for expr in (*over.partition, *call_inputs(aggregates)):
+                needed |= columns(expr)
             _visit(plan.input, needed, found)
         case Derived():
             _visit(plan.input, wanted, found)
@@ -47,8 +66,13 @@ def _visit(plan: Plan, wanted: set[str], found: dict[str, set[str]]) -> None:
                 _visit(part, {part.schema.names[i] for i in at}, found)
 
 
+def call_inputs(calls: Iterable[AggregateCall]) -> list[Expr]:
+    """Arguments and FILTER conditions of aggregates."""
+    return [e for call in calls for e in (*call.args, *([call.where] if call.where is not None else []))]
+
+
 def reads_row_numbers(plan: Plan) -> bool:
-    """Whether any expression names `row_num`."""
+    """Whether any expression names `row_num`, or rows of equal time are told apart by it."""
 
     def exprs(node: Plan) -> list[Expr]:
         match node:
@@ -57,10 +81,9 @@ def reads_row_numbers(plan: Plan) -> bool:
             case Project(items=items):
                 return [e for _, e in items]
             case Aggregate(keys=keys, aggregates=aggregates):
-                own = [e for _, e in keys]
-                for call in aggregates:
-                    own += [*call.args, *([call.where] if call.where is not None else [])]
-                return own
+                return [*(e for _, e in keys), *call_inputs(aggregates)]
+            case Over(window=over, aggregates=aggregates):
+                return [Column(ROW, pl.Int64()), *over.partition, *call_inputs(aggregates)]
         return []
 
     return any(ROW in columns(e) for node in walk(plan) for e in exprs(node))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jupyter_stream.core.time import show_duration
-from jupyter_stream.functions.expression import Expr
+from jupyter_stream.functions.expression import Expr, show
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,13 @@ class OverWindow:
     slot: int | None = None
     on_expiry: bool = False
 
+    @property
+    def on(self) -> str | None:
+        """The rows' own time, always."""
+        return None
+
     def __str__(self) -> str:
-        by = f"PARTITION BY {len(self.partition)} columns " if self.partition else ""
+        by = f"PARTITION BY {', '.join(show(e) for e in self.partition)} " if self.partition else ""
         if self.rows is not None:
             length = f"ROWS {self.rows} PRECEDING"
         elif self.range is not None:

@@ -13,7 +13,7 @@ from jupyter_stream.errors import QueryError
 from jupyter_stream.functions.expression import show
 from jupyter_stream.language import CreateStream, CreateStreamAs, Select, bind_derived, bind_query, bind_stream, parse
 from jupyter_stream.plan.catalog import Catalog, StreamDef, TimeSpec, Watermark
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Query, Scan, Union
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Over, Plan, Project, Query, Scan, Union
 
 
 @dataclass
@@ -57,13 +57,15 @@ def shown(plan: Plan) -> str:
         return f"Project({items}) <- {shown(plan.input)}"
     if isinstance(plan, Union):
         return f"Union({'; '.join(shown(p) for p in plan.parts)})"
-    assert isinstance(plan, Aggregate)
-    keys = ", ".join(n if show(e) == n else f"{n}={show(e)}" for n, e in plan.keys)
+    assert isinstance(plan, Aggregate | Over)
     calls = []
     for call in plan.aggregates:
         args = ", ".join([*(show(a) for a in call.args), *(repr(p) for p in call.parameters)])
         where = f" where {show(call.where)}" if call.where is not None else ""
         calls.append(f"{call.function}({'distinct ' if call.distinct else ''}{args}){where}")
+    if isinstance(plan, Over):
+        return f"Over({', '.join(calls)} | {plan.window}) <- {shown(plan.input)}"
+    keys = ", ".join(n if show(e) == n else f"{n}={show(e)}" for n, e in plan.keys)
     return f"Aggregate({keys} | {', '.join(calls)} | {plan.window}) <- {shown(plan.input)}"
 
 

@@ -89,6 +89,18 @@ RUNNING = {
         "Select Count(*)\nFrom M S [Range 1 Day Preceding]\nWhere S.srcIP = ‘stanford.edu’",
         "Project(Count(*)=$agg0) <- Aggregate( | count() | [RANGE 1 DAY]) <- Filter((srcIP = 'stanford.edu')) <- M",
     ),
+    "ESL, example 5": (
+        "SELECT srcIP, len, min(len) OVER (PARTITION BY\nsrcIP RANGE UNBOUNDED PRECEDING)\nAS Price FROM M",
+        "Project(srcIP, len, Price=$over0_0) <- Over(min(len) | OVER (PARTITION BY srcIP RANGE UNBOUNDED PRECEDING)) <- M",
+    ),
+    "ESL, example 14": (
+        "SELECT srcIP, sum(M.len)\nOVER(PARTITION BY srcIP\nROWS 49 PRECEDING SLIDE 10)\nFROM M",
+        "Project(srcIP, sum(M.len)=$over0_0) <- Over(sum(len) | OVER (PARTITION BY srcIP ROWS 49 PRECEDING SLIDE 10)) <- M",
+    ),
+    "ESL, example 18": (
+        "SELECT srcIP, max(len) OVER\n(RANGE 5 SECONDS PRECEDING ACTIVE EXPIRATION)\nFROM M",
+        "Project(srcIP, max(len)=$over0_0) <- Over(max(len) | OVER (RANGE 5 SECONDS PRECEDING ACTIVE EXPIRATION)) <- M",
+    ),
     "ESL, example 2": (
         "SELECT item, bid_time\n    FROM bids WHERE item > 1000",
         "Project(item, bid_time) <- Filter((item > 1000)) <- bids",
@@ -110,9 +122,6 @@ READ = {
         "a window of ROWS without SLIDE",
     ),
     "CQL, third query": ("Select T.srcIP\nFrom\n(Select srcIP\nFrom M\nWhere srcIP = ’commerce’) T Sample(10)\nWhere T.srcIP Between 1 And 1000", "SAMPLE"),
-    "ESL, example 5": ("SELECT srcIP, len, min(len) OVER (PARTITION BY\nsrcIP RANGE UNBOUNDED PRECEDING)\nAS Price FROM M", "OVER"),
-    "ESL, example 14": ("SELECT srcIP, sum(M.len)\nOVER(PARTITION BY srcIP\nROWS 49 PRECEDING SLIDE 10)\nFROM M", "OVER"),
-    "ESL, example 18": ("SELECT srcIP, max(len) OVER\n(RANGE 5 SECONDS PRECEDING ACTIVE EXPIRATION)\nFROM M", "OVER"),
 }  # fmt: skip
 
 

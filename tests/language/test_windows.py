@@ -12,7 +12,7 @@ from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.language import Select, parse
 from jupyter_stream.language.syntax import SelectBody, StreamRef, WindowClause
-from jupyter_stream.plan.logical import Aggregate, Query, walk
+from jupyter_stream.plan.logical import Aggregate, Over, Query, walk
 from jupyter_stream.windows import LifetimeWindow, TimeWindow, TupleWindow
 
 SECOND, MINUTE, HOUR = 1_000_000, 60_000_000, 3_600_000_000
@@ -228,20 +228,45 @@ def test_mistakes_in_windows_of_rows_and_sessions(mistake: Callable[..., QueryEr
 
 
 @pytest.mark.parametrize(
-    "over",
+    ("over", "shown"),
     [
-        "(ROWS 10 PRECEDING)",
-        "(PARTITION BY itemID ROWS 49 PRECEDING SLIDE 10)",
-        "(PARTITION BY SellerID RANGE UNBOUNDED PRECEDING)",
-        "(RANGE 5 SECONDS PRECEDING ACTIVE EXPIRATION)",
-        "(ROWS BETWEEN 10 PRECEDING AND CURRENT ROW)",
-        "(PARTITION BY a ORDER BY ts RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW)",
-        "(RANGE 5 MINUTES PRECEDING SLIDE 1 MINUTE)",
+        ("(ROWS 10 PRECEDING)", "OVER (ROWS 10 PRECEDING)"),
+        ("(PARTITION BY srcIP ROWS 49 PRECEDING SLIDE 10)", "OVER (PARTITION BY srcIP ROWS 49 PRECEDING SLIDE 10)"),
+        ("(PARTITION BY srcIP, len RANGE UNBOUNDED PRECEDING)", "OVER (PARTITION BY srcIP, len RANGE UNBOUNDED PRECEDING)"),
+        ("(RANGE 5 SECONDS PRECEDING ACTIVE EXPIRATION)", "OVER (RANGE 5 SECONDS PRECEDING ACTIVE EXPIRATION)"),
+        ("(ROWS BETWEEN 10 PRECEDING AND CURRENT ROW)", "OVER (ROWS 10 PRECEDING)"),
+        (
+            "(PARTITION BY srcIP ORDER BY ts RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW)",
+            "OVER (PARTITION BY srcIP RANGE 1 HOUR PRECEDING)",
+        ),
+        ("(RANGE 5 MINUTES PRECEDING SLIDE 1 MINUTE)", "OVER (RANGE 5 MINUTES PRECEDING SLIDE 1 MINUTE)"),
+        ("()", "OVER (RANGE UNBOUNDED PRECEDING)"),
     ],
 )
-def test_over_is_read_and_refused_by_name(mistake: Callable[..., QueryError], over: str) -> None:
-    error = mistake(f"SELECT sum(len) OVER {over} FROM M")
-    assert isinstance(error, UnsupportedError) and error.message == "OVER (...) isn't available in this version"
+def test_over_is_bound_to_its_window(query: Callable[..., Query], over: str, shown: str) -> None:
+    plan = query(f"SELECT sum(len) OVER {over} FROM M").plan
+    (below,) = plan.inputs
+    assert isinstance(below, Over) and str(below.window) == shown
+
+
+@pytest.mark.parametrize(
+    ("items", "rest", "message"),
+    [
+        ("sum(len) OVER (ORDER BY len ROWS 1 PRECEDING)", "", "OVER goes by the rows' own time, not by len"),
+        ("sum(len) OVER (ORDER BY len + 1)", "", "rows are ordered by their time"),
+        ("sum(len) OVER (ROWS 1 PRECEDING), count(*)", "", "OVER can't stand in a query with GROUP BY"),
+        ("sum(count(*)) OVER (ROWS 1 PRECEDING)", "", "OVER can't stand in a query with GROUP BY"),
+        ("sum(len) OVER (ROWS 1 PRECEDING SLIDE 2), max(len) OVER ()", "", "SLIDE and ACTIVE EXPIRATION choose which"),
+        ("sum(len) OVER (ROWS 1 PRECEDING ACTIVE EXPIRATION)", "", "ACTIVE EXPIRATION needs a length of time"),
+        ("sum(len) OVER (RANGE 1 DAY PRECEDING SLIDE 2 ACTIVE EXPIRATION)", "", "either SLIDE or ACTIVE EXPIRATION"),
+        ("sum(len) OVER (PARTITION BY src)", "", "there is no column called src to partition by"),
+        ("sum(len) OVER ()", "[RANGE 5 SECONDS]", "FROM has a window, and OVER is one of its own"),
+        ("collect_list(len) OVER ()", "", "collect_list keeps every row"),
+        ("len", "WHERE sum(len) OVER () > 2", "an aggregate can't stand in WHERE"),
+    ],
+)
+def test_a_wrong_over_says_so(mistake: Callable[..., QueryError], items: str, rest: str, message: str) -> None:
+    assert message in mistake(f"SELECT {items} FROM M {rest}").message
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,119 @@
+"""`agg(x) OVER (...)` in a select list: which aggregates over which windows, one plan node for each window."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jupyter_stream.core.schema import Field, Schema
+from jupyter_stream.errors import UnsupportedError
+from jupyter_stream.functions import Expr
+from jupyter_stream.language.bind_aggregate import Grouping, InputNames
+from jupyter_stream.language.bind_window import WindowContext, bind_partition
+from jupyter_stream.language.nodes import FunctionCall, Node, walk
+from jupyter_stream.language.scope import Scope
+from jupyter_stream.language.source_text import SourceText
+from jupyter_stream.language.syntax import WindowClause
+from jupyter_stream.plan.logical import Over, Plan
+from jupyter_stream.windows import LifetimeWindow, OverWindow
+
+
+def over_calls(nodes: list[Node]) -> list[FunctionCall]:
+    """The calls with OVER behind them, in the order written."""
+    return [
+        part
+        for node in nodes
+        for part in walk(node)
+        if isinstance(part, FunctionCall) and part.window is not None and part.window.over
+    ]
+
+
+class OverNames(InputNames):
+    """Names of a select list with OVER in it: columns of FROM, and the columns of the aggregates.
+
+    Args:
+        scope: what FROM gives.
+        source: the cell.
+        clause: where the expression stands, for errors.
+        aliases: as of `InputNames`.
+    """
+
+    def __init__(self, scope: Scope, source: SourceText, clause: str, aliases: dict[str, Expr]) -> None:
+        super().__init__(scope, source, clause, aliases)
+        self._groups: dict[OverWindow, Grouping] = {}
+
+    def aggregate(self, call: FunctionCall) -> Expr:
+        """The column of an aggregate's answer.
+
+        Raises:
+            QueryError: its window is wrong, or doesn't go with the others.
+        """
+        if call.window is None or not call.window.over:
+            return super().aggregate(call)
+        window = bind_over(call.window, self.scope, self.source)
+        thinning = next((w for w in self._groups if w != window and (_thins(w) or _thins(window))), None)
+        if thinning is not None:
+            raise self.source.error(
+                "SLIDE and ACTIVE EXPIRATION choose which rows are given, so all windows of a query must be the same",
+                call.window.span,
+                "Write the same OVER (...) behind each aggregate, or one query for each.",
+            )
+        grouping = self._groups.get(window)
+        if grouping is None:
+            grouping = Grouping(self.scope, self.source, f"$over{len(self._groups)}_")
+            grouping.window = window
+            self._groups[window] = grouping
+        return grouping.aggregate(replace(call, window=None))
+
+    def plan(self, below: Plan) -> Plan:
+        """The rows of FROM with a column for each aggregate."""
+        for window, grouping in self._groups.items():
+            fields = tuple(Field(c.name, c.dtype) for c in grouping.calls)
+            below = Over(below, window, tuple(grouping.calls), Schema(below.schema.fields + fields))
+        return below
+
+
+def bind_over(clause: WindowClause, scope: Scope, source: SourceText) -> OverWindow:
+    """The window of an OVER clause.
+
+    Raises:
+        QueryError: an unknown column, a column of time the rows don't progress on, a window in FROM as well.
+        UnsupportedError: a form that isn't available.
+    """
+    if scope.window is not None and not (isinstance(scope.window, LifetimeWindow) and scope.window.range is None):
+        raise source.error(
+            "FROM has a window, and OVER is one of its own", clause.span, "Take the window behind the stream away."
+        )
+    if clause.on is not None and clause.on.text.lower() not in _own_time(scope):
+        raise source.error(
+            f"OVER goes by the rows' own time, not by {clause.on.text}",
+            clause.on.span,
+            None if scope.time.column is None else f"Write ORDER BY {scope.time.column}, or leave it out.",
+            UnsupportedError,
+        )
+    partition = tuple(expr for _, expr in bind_partition(WindowContext(clause, scope, source)))
+    rows = clause.range.value if clause.range is not None and clause.range.kind == "rows" else None
+    length = clause.range.value if clause.range is not None and clause.range.kind == "time" else None
+    if clause.now:
+        length = 0
+    if clause.active_expiration and length is None:
+        raise source.error(
+            "ACTIVE EXPIRATION needs a length of time",
+            clause.span,
+            "Write OVER (RANGE 5 MINUTES PRECEDING ACTIVE EXPIRATION).",
+        )
+    slide = clause.slide
+    if clause.active_expiration and slide is not None:
+        raise source.error("a window has either SLIDE or ACTIVE EXPIRATION", slide.span, "Take one of them away.")
+    every = slide.value if slide is not None and slide.kind == "rows" else 1
+    slot = slide.value if slide is not None and slide.kind == "time" else None
+    return OverWindow(rows, length, partition, every, slot, clause.active_expiration)
+
+
+def _own_time(scope: Scope) -> set[str]:
+    time = scope.time
+    return {n.lower() for n in (time.column, time.pseudo) if n is not None} | time.names
+
+
+def _thins(window: OverWindow) -> bool:
+    """Whether it gives fewer rows than come in, or gives them at other times."""
+    return window.every > 1 or window.slot is not None or window.on_expiry
