@@ -141,7 +141,9 @@ def test_unbounded_ranges_over_many_blocks_of_rows() -> None:
     assert_right(query, over(query), Ran(query, [600, 400]), None)
 
 
-@pytest.mark.parametrize(("window", "most"), [({"range": 50}, 51), ({"range": 50, "on_expiry": True}, 51), ({"rows": 4}, 28)])
+@pytest.mark.parametrize(
+    ("window", "most"), [({"range": 50}, 51), ({"range": 50, "on_expiry": True}, 51), ({"rows": 4}, 28)]
+)
 def test_state_follows_the_window_and_is_empty_when_its_rows_are_gone(window: dict, most: int) -> None:
     key = Column("k", pl.Int64())
     count = find("count")

@@ -11,20 +11,26 @@ from hypothesis import strategies as st
 from jupyter_stream import aggregates
 from jupyter_stream.core.messages import BROKEN, LATE_ID, TS, Batch, Message, Missed, Punctuation, Tick
 from jupyter_stream.core.time import MAX_TIME
-from jupyter_stream.functions import resolve
+from jupyter_stream.functions import cast, resolve
 from jupyter_stream.functions.expression import Column, Literal
 from jupyter_stream.operators.filter import Filter
 from jupyter_stream.operators.meld import Meld
 from jupyter_stream.operators.named import Named
+from jupyter_stream.operators.over_window import Over, OverConfig
 from jupyter_stream.operators.project import Project
 from jupyter_stream.operators.protocol import Operator
+from jupyter_stream.operators.relation_aggregate import RelationAggregate, RelationAggregateConfig
 from jupyter_stream.operators.retime import Retime
+from jupyter_stream.operators.row_window import RowWindowAggregate, RowWindowConfig
+from jupyter_stream.operators.session_aggregate import SessionAggregate, SessionAggregateConfig
+from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig
 from jupyter_stream.operators.ticker import Ticker
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
 from jupyter_stream.state.groups import GroupAggregate
-from jupyter_stream.windows import TimeWindow
+from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
 
 V = Column("v", pl.Int64())
+INPUTS = (V, cast(V, pl.Float64()))
 
 
 def calls_of(function: aggregates.AggregateFunction, index: int) -> Iterable[GroupAggregate]:
@@ -34,14 +40,20 @@ def calls_of(function: aggregates.AggregateFunction, index: int) -> Iterable[Gro
             types, dtype = function.resolve([pl.Int64()] * len(inputs), False)
         except aggregates.BadArguments:
             continue
-        yield GroupAggregate(function, function.form(types, False, ()), inputs, None, dtype, f"a{index}")
+        # the binder casts arguments to what the aggregate takes
+        at = tuple(1 if t.is_float() else i for i, t in zip(inputs, types, strict=True))
+        yield GroupAggregate(function, function.form(types, False, ()), at, None, dtype, f"a{index}")
+
+
+K = Column("k", pl.Int64())
+KEYS = (("k", K, pl.Int64()),)
+CALLS = tuple(
+    call for i, a in enumerate(a for a in aggregates.AGGREGATES if a.constant_from is None) for call in calls_of(a, i)
+)
 
 
 def windowed(window: TimeWindow) -> Callable[[], Operator]:
-    functions = [a for a in aggregates.AGGREGATES if a.constant_from is None]
-    calls = tuple(call for i, a in enumerate(functions) for call in calls_of(a, i))
-    keys = (("k", Column("k", pl.Int64()), pl.Int64()),)
-    return lambda: WindowAggregate(WindowAggregateConfig(window, keys, (V,), calls, provisional=True))
+    return lambda: WindowAggregate(WindowAggregateConfig(window, KEYS, INPUTS, CALLS, provisional=True))
 
 
 OPERATORS: dict[str, Callable[[], Operator]] = {
@@ -55,6 +67,20 @@ OPERATORS: dict[str, Callable[[], Operator]] = {
     "sliding": windowed(TimeWindow(9, 4)),
     "gaps": windowed(TimeWindow(2, 5)),
     "landmark": windowed(TimeWindow(None, 5)),
+    "rows": lambda: RowWindowAggregate(RowWindowConfig(RowWindow(5, 2), KEYS, (), INPUTS, CALLS)),
+    "partitioned rows": lambda: RowWindowAggregate(
+        RowWindowConfig(RowWindow(5, 2, (("k", K),)), KEYS, (0,), INPUTS, CALLS)
+    ),
+    "sessions": lambda: SessionAggregate(SessionAggregateConfig(SessionWindow(4), KEYS, (0,), INPUTS, CALLS)),
+    "slide by tuple": lambda: SlideByTuple(SlideByTupleConfig(TupleWindow(7), KEYS, INPUTS, CALLS)),
+    "slide by rank": lambda: SlideByTuple(SlideByTupleConfig(TupleWindow(7, 3, True), KEYS, INPUTS, CALLS)),
+    "relation": lambda: RelationAggregate(RelationAggregateConfig(LifetimeWindow(6), KEYS, INPUTS, CALLS)),
+    "over rows": lambda: Over(OverConfig(OverWindow(rows=3, partition=(K,)), INPUTS, CALLS)),
+    "over a range": lambda: Over(OverConfig(OverWindow(range=6, partition=(K,)), INPUTS, CALLS)),
+    "over all so far": lambda: Over(OverConfig(OverWindow(partition=(K,)), INPUTS, CALLS)),
+    "over, each third": lambda: Over(OverConfig(OverWindow(rows=3, partition=(K,), every=3), INPUTS, CALLS)),
+    "over, by slots": lambda: Over(OverConfig(OverWindow(range=6, slot=5), INPUTS, CALLS)),
+    "over, on expiry": lambda: Over(OverConfig(OverWindow(range=6, partition=(K,), on_expiry=True), INPUTS, CALLS)),
 }
 
 rows = st.lists(st.tuples(st.integers(-20, 60), st.sampled_from([None, 1, 2]), st.integers(-5, 5)), max_size=30)
@@ -70,8 +96,8 @@ def shown(messages: Iterable[Message]) -> list[object]:
             frame = frame.select(pl.col(sorted(frame.columns))).with_columns(pl.selectors.float().round(9))
             lot += [(message.provisional, *r) for r in frame.rows()]
         elif isinstance(message, Missed):
-            pairs = zip(message.late_ids.tolist(), message.missed.tolist(), strict=True)  # type: ignore[union-attr]
-            lot += [("missed", *p) for p in pairs]
+            missed = [None] * message.late_ids.size if message.missed is None else message.missed.tolist()
+            lot += [("missed", *p) for p in zip(message.late_ids.tolist(), missed, strict=True)]
         elif isinstance(message, Punctuation | Tick):
             out += [sorted(lot, key=repr), message]
             lot = []
