@@ -22,6 +22,7 @@ from jupyter_stream.operators.project import Project as ProjectOperator
 from jupyter_stream.operators.protocol import Operator
 from jupyter_stream.operators.relation_aggregate import RelationAggregate, RelationAggregateConfig, progressing
 from jupyter_stream.operators.retime import Retime
+from jupyter_stream.operators.row_relation import RowRelation, RowRelationConfig
 from jupyter_stream.operators.row_window import RowWindowAggregate, RowWindowConfig
 from jupyter_stream.operators.session_aggregate import SessionAggregate, SessionAggregateConfig
 from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig, in_time_order
@@ -167,7 +168,7 @@ class _Builder:
 
     def _aggregate(self, plan: Aggregate, target: Target | None) -> None:
         ticks, self._ticks = self._ticks, None
-        operator: WindowAggregate | RelationAggregate | SlideByTuple | RowWindowAggregate | SessionAggregate
+        operator: Operator
         at_base: AtBase | None = None
         if isinstance(plan.window, TimeWindow):
             operator = _window_aggregate(plan, plan.window, ticks is not None)
@@ -184,6 +185,9 @@ class _Builder:
             boundary = nothing_is_final  # no row is late for a row number
             if ticks is not None:
                 at_base = self._ticker(ticks)
+        elif isinstance(plan.window, RowWindow):
+            operator = _row_relation(plan, plan.window)
+            boundary = nothing_is_final
         elif isinstance(plan.window, SessionWindow):
             operator = _session_aggregate(plan, plan.window, ticks is not None)
             boundary = everything_is_final
@@ -211,7 +215,12 @@ def _window_aggregate(plan: Aggregate, window: TimeWindow, provisional: bool) ->
 def _row_window_aggregate(plan: Aggregate, window: RowWindow, provisional: bool) -> RowWindowAggregate:
     inputs, calls = _inputs(plan)
     partition = _partition(plan, window.partition)
-    return RowWindowAggregate(RowWindowConfig(window, _keys(plan), partition, inputs, calls, provisional))
+    return RowWindowAggregate(RowWindowConfig(window, _keys(plan), partition, inputs, calls, plan.where, provisional))
+
+
+def _row_relation(plan: Aggregate, window: RowWindow) -> RowRelation:
+    inputs, calls = _inputs(plan)
+    return RowRelation(RowRelationConfig(window, _keys(plan), inputs, calls, plan.where))
 
 
 def _session_aggregate(plan: Aggregate, window: SessionWindow, provisional: bool) -> SessionAggregate:

@@ -158,7 +158,7 @@ class Grouping:
         if isinstance(window, SessionWindow) and not window.partition:
             named = tuple((show(key).removeprefix("$"), key) for _, key in self.keys)
             self.window = window = replace(window, partition=named)
-        if isinstance(window, RowWindow | SessionWindow):
+        if isinstance(window, SessionWindow) or (isinstance(window, RowWindow) and window.slide is not None):
             for _, column in window.partition:
                 if all(column != key for _, key in self.keys):
                     self.keys.append((f"$key{len(self.keys)}", column))

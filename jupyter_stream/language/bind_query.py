@@ -34,7 +34,7 @@ from jupyter_stream.language.syntax import (
 )
 from jupyter_stream.plan.catalog import Catalog, DerivedStream
 from jupyter_stream.plan.logical import Aggregate, Derived, Emit, Filter, Over, Plan, Project, Query
-from jupyter_stream.windows import LifetimeWindow
+from jupyter_stream.windows import LifetimeWindow, RowWindow
 
 _AUTOMATIC = ("window_start", "window_end")
 
@@ -186,16 +186,16 @@ class _Binder:
             raise self._unsupported(
                 "SELECT DISTINCT", body.distinct, "Over a window with SLIDE it is; or write GROUP BY."
             )
+        where: Expr | None = None
         if body.where is not None:
             names = InputNames(scope, self.source, "WHERE")
             where = ExpressionBinder(self.source, names).condition(body.where, "WHERE")
-            scope = Scope(Filter(scope.plan, where, scope.schema), scope.qualifiers, scope.window)
         if aggregated or body.distinct is not None:
             if is_relation(scope.plan):
                 raise self._unsupported(
                     "an aggregate over a relation", body.source.span, "Give the inner aggregate a window with SLIDE."
                 )
-            return self._aggregate(body, scope), None
+            return self._aggregate(body, scope, where), None
         if sliding:
             place = getattr(body.source, "window", None)
             raise self._unsupported(
@@ -203,6 +203,8 @@ class _Binder:
                 place.span if place is not None else body.source.span,
                 "Leave the SLIDE out, or aggregate: SELECT count(*) FROM ....",
             )
+        if where is not None:
+            scope = filtered(scope, where)
         lifetime = scope.window if isinstance(scope.window, LifetimeWindow) else None
         return self._project(body, scope), lifetime
 
@@ -239,11 +241,13 @@ class _Binder:
 
     # -- with aggregates
 
-    def _aggregate(self, body: SelectBody, scope: Scope) -> Plan:
+    def _aggregate(self, body: SelectBody, scope: Scope, where: Expr | None) -> Plan:
         grouping = Grouping(scope, self.source)
         group_nodes, window_clauses = self._group_nodes(body, scope)
         nodes = [item.expression for item in body.items]
         grouping.take_window(nodes + ([body.having] if body.having is not None else []), window_clauses)
+        if where is not None and not isinstance(grouping.window, RowWindow):
+            grouping.scope, where = filtered(grouping.scope, where), None
         self._check_lifetimes(grouping, body)
         self._keys(body, grouping, group_nodes)
         grouping.take_partition()
@@ -276,7 +280,8 @@ class _Binder:
         schema = Schema(
             tuple(Field(n, e.dtype) for n, e in keys) + tuple(Field(c.name, c.dtype) for c in grouping.calls)
         )
-        plan: Plan = Aggregate(grouping.scope.plan, keys, tuple(grouping.calls), grouping.window, schema)
+        # rows are numbered before WHERE: a window stands in FROM
+        plan: Plan = Aggregate(grouping.scope.plan, keys, tuple(grouping.calls), grouping.window, schema, where)
         renames = {old: new for (old, _), (new, _) in zip(grouping.keys, keys, strict=True)}
         if having is not None:
             plan = Filter(plan, _rename(having, renames), schema)
@@ -423,6 +428,11 @@ class _Items:
             used.add(final.lower())
             made.append((final, expr))
         return tuple(made)
+
+
+def filtered(scope: Scope, where: Expr) -> Scope:
+    """What FROM gives, after WHERE."""
+    return Scope(Filter(scope.plan, where, scope.schema), scope.qualifiers, scope.window)
 
 
 def window_call(node: Node, source: SourceText, scope: Scope) -> WindowClause | None:

@@ -45,9 +45,9 @@ def bind_window(clause: WindowClause, scope: Scope, source: SourceText) -> Windo
 
 
 def _rows(context: WindowContext) -> Window | None:
-    """`[ROWS n SLIDE m]`, `[PARTITION BY a, b ROWS n SLIDE m]`. Its WHERE stands below it (`bind_aggregate.windowed`)."""
+    """`[ROWS n]`, `[ROWS n SLIDE m]`, `[PARTITION BY a ROWS n SLIDE m]`. Its WHERE: `bind_aggregate.windowed`."""
     clause = context.clause
-    if clause.by_rank or clause.range is None or clause.range.kind != "rows" or clause.slide is None:
+    if clause.by_rank or clause.range is None or clause.range.kind != "rows":
         return None
     if clause.on is not None:
         raise context.source.error(
@@ -55,7 +55,8 @@ def _rows(context: WindowContext) -> Window | None:
             clause.on.span,
             f"Take {clause.on.text} away, or write a length of time: [RANGE 10 MINUTES SLIDE 1 MINUTE ON column].",
         )
-    return RowWindow(clause.range.value, clause.slide.value, bind_partition(context))
+    slide = None if clause.slide is None else clause.slide.value
+    return RowWindow(clause.range.value, slide, bind_partition(context))
 
 
 def _session(context: WindowContext) -> Window | None:
@@ -86,7 +87,7 @@ def _not_yet(context: WindowContext) -> Window | None:
     clause = context.clause
     what: str | None = None
     if clause.range is not None and clause.range.kind == "rows":
-        what = "a window of ROWS by rank" if clause.by_rank else "a window of ROWS without SLIDE"
+        what = "a window of ROWS by rank"
     elif clause.slide is not None and clause.slide.kind == "rows" and clause.range is None:
         what = "RANGE ALL with SLIDE by rows"
     elif clause.slide_on is not None and (clause.on is None or clause.slide_on.text.lower() != clause.on.text.lower()):

@@ -10,7 +10,7 @@ from jupyter_stream.core.messages import ROW, TS
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.functions import Column, Expr
 from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Over, Plan, Project, Scan, Union
-from jupyter_stream.windows import LifetimeWindow, Window
+from jupyter_stream.windows import LifetimeWindow, RowWindow, Window
 
 CURRENT_TIME = "current_time"
 WINDOW_TIME = "window_time"
@@ -77,7 +77,7 @@ def window_dtype(plan: Aggregate) -> pl.DataType:
 
 def slides(window: Window) -> bool:
     """Whether a window chooses the instants at which a query looks (it has a SLIDE)."""
-    return not isinstance(window, LifetimeWindow)
+    return not (isinstance(window, LifetimeWindow) or (isinstance(window, RowWindow) and window.slide is None))
 
 
 def is_relation(plan: Plan) -> bool:

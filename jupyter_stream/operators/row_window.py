@@ -36,6 +36,7 @@ from jupyter_stream.windows import RowWindow, TimeWindow
 
 PANE = "pane"
 EXTENT = "extent"
+_NUMBER = "$number"
 PARTITION = "$partition"
 SPREAD = 20_000
 SPREAD_PER_PARTIAL = 4
@@ -52,6 +53,7 @@ class RowWindowConfig:
         partition: which of the keys rows are numbered within; empty for all rows together.
         inputs: expressions of arguments and FILTER conditions.
         aggregates: over those inputs, by index.
+        where: rows for which it isn't true are numbered and not aggregated; None without.
         provisional: whether it answers ticks.
     """
 
@@ -60,6 +62,7 @@ class RowWindowConfig:
     partition: tuple[int, ...]
     inputs: tuple[Expr, ...]
     aggregates: tuple[GroupAggregate, ...]
+    where: Expr | None = None
     provisional: bool = False
 
 
@@ -76,8 +79,10 @@ class RowWindowAggregate:
         self._config = config
         self._axis = TimeWindow(config.window.rows, config.window.slide)  # on row numbers from 0
         self._slide = config.window.slide
-        self._evaluator = Evaluator([e for _, e, _ in config.keys] + list(config.inputs))
         self._rest = [i for i in range(len(config.keys)) if i not in config.partition]
+        numbering = [config.keys[i][1] for i in config.partition]
+        self._counted = Evaluator(numbering if config.where is None else [*numbering, config.where])
+        self._evaluator = Evaluator([config.keys[i][1] for i in self._rest] + list(config.inputs))
         types = [(name, dtype) for name, _, dtype in config.keys]
         self._partitions = KeySlots([types[i] for i in config.partition]) if config.partition else None
         own = [(PARTITION, pl.Int64()), *(types[i] for i in self._rest)]
@@ -87,6 +92,7 @@ class RowWindowAggregate:
         self._newest = MIN_TIME
         self._said = MIN_TIME
         self._swept = 0
+        self._last_full: int | None = None  # ungrouped: the last extent given that held rows
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
@@ -94,7 +100,7 @@ class RowWindowAggregate:
         """Number the rows, fold them into their panes, give the extents they complete."""
         if not batch.rows:
             return
-        frame, columns, failed = self._evaluator.evaluate(batch.frame)
+        frame, columns, failed = self._counted.evaluate(batch.frame)
         if failed is not None:
             yield failed
         if not frame.height:
@@ -102,11 +108,18 @@ class RowWindowAggregate:
         ts = ints(frame.get_column(TS))
         newest = np.maximum(np.maximum.accumulate(ts), self._newest)
         self._newest = int(newest[-1])
-        slots = self._partition_slots([columns[i] for i in self._config.partition], frame.height)
+        slots = self._partition_slots(columns[: len(self._config.partition)], frame.height)
         before = self._count.copy()
         numbers = self._number(slots)
-        keys = len(self._config.keys)
-        self._fold(frame, slots, numbers, [columns[i] for i in self._rest], columns[keys:])
+        numbered = frame.with_columns(pl.Series(PARTITION, slots), pl.Series(_NUMBER, numbers))
+        if self._config.where is not None:
+            numbered = numbered.filter(columns[-1].fill_null(False))
+        numbered, columns, failed = self._evaluator.evaluate(numbered)
+        if failed is not None:
+            yield Failed(failed.frame.drop(PARTITION, _NUMBER), failed.reasons)
+        if numbered.height:
+            rest = len(self._rest)
+            self._fold(numbered, columns[:rest], columns[rest:])
         ends = np.flatnonzero(numbers % self._slide == 0)
         if ends.size:
             closed = pl.DataFrame({PARTITION: slots[ends], EXTENT: numbers[ends] // self._slide, TS: newest[ends]})
@@ -138,10 +151,9 @@ class RowWindowAggregate:
         self._count[ordered[starts]] += lengths
         return numbers
 
-    def _fold(
-        self, frame: pl.DataFrame, slots: Int64s, numbers: Int64s, rest: list[pl.Series], inputs: list[pl.Series]
-    ) -> None:
-        panes = self._axis.pane(numbers - 1)
+    def _fold(self, frame: pl.DataFrame, rest: list[pl.Series], inputs: list[pl.Series]) -> None:
+        slots = ints(frame.get_column(PARTITION))
+        panes = self._axis.pane(ints(frame.get_column(_NUMBER)) - 1)
         groups = slots if self._groups is None else self._groups.encode([pl.Series(PARTITION, slots), *rest])
         cells = pl.DataFrame({SLOT: groups, PANE: panes})
         times = frame.get_column(TS)
@@ -181,7 +193,30 @@ class RowWindowAggregate:
             )
         else:
             answers = closed.join(answers, on=[PARTITION, EXTENT], how="inner", maintain_order="left_right")
+        if not self._config.keys and provisional is None:
+            answers = self._with_empties(answers)
         yield Batch(self._frame(answers), provisional)
+
+    def _with_empties(self, answers: pl.DataFrame) -> pl.DataFrame:
+        """Ungrouped: extents between those that hold rows are answered too, when the next full one is."""
+        if not answers.height:
+            return answers
+        full = ints(answers.get_column(EXTENT))
+        known = full if self._last_full is None else np.append(self._last_full, full)
+        self._last_full = int(full[-1])
+        gaps = np.diff(known) - 1
+        if not gaps.any():
+            return answers
+        after = np.repeat(np.arange(gaps.size), gaps)  # of each empty extent, the full one before it, among `known`
+        extents = np.arange(after.size) - np.repeat(np.cumsum(gaps) - gaps, gaps) + known[after] + 1
+        nothing = answers[pl.Series(after + (known.size == full.size))].with_columns(
+            pl.Series(EXTENT, extents),
+            *(
+                pl.lit(0 if a.function.name == "count" else None, a.dtype).alias(a.name)
+                for a in self._config.aggregates
+            ),
+        )
+        return pl.concat([answers, nothing]).sort(EXTENT, maintain_order=True)
 
     def _picks(
         self, first: Int64s, last: Int64s

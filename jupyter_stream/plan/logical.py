@@ -124,6 +124,7 @@ class Aggregate:
         aggregates: what to compute.
         window: the window.
         schema: keys first, then the aggregates' columns.
+        where: under a window of rows, WHERE: rows for which it isn't true count for the window and are not aggregated.
     """
 
     input: Plan
@@ -131,6 +132,7 @@ class Aggregate:
     aggregates: tuple[AggregateCall, ...]
     window: Window
     schema: Schema
+    where: Expr | None = None
 
     @property
     def inputs(self) -> tuple[Plan, ...]:

@@ -21,6 +21,7 @@ from jupyter_stream.plan.logical import (
     Union,
     walk,
 )
+from jupyter_stream.windows import RowWindow
 
 
 def needed_columns(plan: Plan) -> dict[str, frozenset[str]]:
@@ -52,6 +53,11 @@ def _visit(plan: Plan, wanted: set[str], found: dict[str, set[str]]) -> None:
                 needed |= columns(expr)
             if window.on is not None:
                 needed.add(window.on)
+            if plan.where is not None:
+                needed |= columns(plan.where)
+            if isinstance(window, RowWindow):
+                for _, expr in window.partition:
+                    needed |= columns(expr)
             _visit(plan.input, needed, found)
         case Over(window=over, aggregates=aggregates):
             needed = wanted & set(plan.input.schema.names)
@@ -81,7 +87,8 @@ def reads_row_numbers(plan: Plan) -> bool:
             case Project(items=items):
                 return [e for _, e in items]
             case Aggregate(keys=keys, aggregates=aggregates):
-                return [*(e for _, e in keys), *call_inputs(aggregates)]
+                where = [] if node.where is None else [node.where]
+                return [*(e for _, e in keys), *call_inputs(aggregates), *where]
             case Over(window=over, aggregates=aggregates):
                 return [Column(ROW, pl.Int64()), *over.partition, *call_inputs(aggregates)]
         return []

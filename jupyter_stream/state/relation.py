@@ -36,6 +36,8 @@ from jupyter_stream.state.slots import KeySlots
 _AT_ONCE = 1 << 17
 """Rows released at a time: more in one go is no faster, and temporaries are a few hundred bytes a row."""
 _CHECK_ABOVE = 1024
+_BY_TIME = ("first", "last")
+"""Picks that go by time: rows that live on another axis must be looked through for them."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ class RelationGroups:
         aggregates: what is computed.
         closing: whether the groups of a release get no rows after it (time is among the keys).
     """
+
+    _by_number = False  # whether rows live on the axis of arrival numbers
 
     def __init__(
         self,
@@ -125,7 +129,7 @@ class RelationGroups:
             self._slow.append(None)
             return
         self._adds.append(None)
-        if name in PICKS:
+        if name in PICKS and not (self._by_number and name in _BY_TIME):
             pick, skips_nulls = PICKS[name]
             self._slow.append(Picked(aggregate, pick, skips_nulls, forever))
         else:
@@ -238,20 +242,28 @@ class RelationGroups:
             rows = self._nothing()
         times = rows.get_column(TS).to_numpy()
         slots = rows.get_column("slot").to_numpy()
-        ends, leaving = None, 0
+        ends, leaving = None, np.empty(0, np.int64)
         if self._range is not None:
-            ends = times + np.minimum(self._range, MAX_TIME - np.maximum(times, 0))
-            leaving = int(np.searchsorted(ends, until))
-            self._alive = rows[leaving:] if leaving else rows
+            ends, leaving = self._leaving(times, until)
+            if leaving.size and leaving[-1] == leaving.size - 1:
+                self._alive = rows[leaving.size :]
+            else:
+                self._alive = rows[pl.Series(np.delete(np.arange(rows.height), leaving))] if leaving.size else rows
             if self._alive.n_chunks() > 1:
                 self._alive = self._alive.rechunk()
         born = None
         if not self._keys and not self._began and self._born is not None and (self._born < until or until == MAX_TIME):
             born = self._born
-        if due is None and not leaving and born is None:
+        if due is None and not leaving.size and born is None:
             return None
         capacity = 1 if self.slots is None else self.slots.capacity
         return Slab.of(rows.get_columns()[2:], slots, times, ends, old, leaving, born, capacity)
+
+    def _leaving(self, times: Int64s, until: int) -> tuple[Int64s, Int64s]:
+        """When each row leaves, and which leave before `until`, ascending; `times` are ascending."""
+        assert self._range is not None
+        ends = times + np.minimum(self._range, MAX_TIME - np.maximum(times, 0))
+        return ends, np.arange(int(np.searchsorted(ends, until)))
 
     def _nothing(self) -> pl.DataFrame:
         columns = {f"{i}": dtype for i, dtype in enumerate(self._inputs)}

@@ -405,7 +405,7 @@ class Regrouped:
         names = [VALUE if n == 0 else f"{VALUE}{n}" for n in range(len(aggregate.inputs))]
         rows = pl.DataFrame([slab.inputs[i].alias(name) for name, i in zip(names, aggregate.inputs, strict=True)])
         if form.needs_time:
-            rows = rows.with_columns(pl.Series(TS, slab.times))
+            rows = rows.with_columns(pl.Series(TS, slab.times if slab.clock is None else slab.clock))
         # each row a partial result of its own, so that stretches are stretches of partial results
         number = pl.Series(SLOT, np.arange(rows.height))
         partials = rows.with_columns(number).group_by([SLOT, *form.extra], maintain_order=True).agg(form.update())

@@ -40,6 +40,7 @@ class Slab:
         end: of each look, one past its last event.
         live: slots of the groups that have events, ascending.
         capacity: slots there are.
+        clock: of each row its event time, where `times` are something else.
     """
 
     inputs: Sequence[pl.Series]
@@ -56,6 +57,7 @@ class Slab:
     end: Int64s
     live: Int64s
     capacity: int
+    clock: Int64s | None = None
 
     @classmethod
     def of(
@@ -65,19 +67,19 @@ class Slab:
         times: Int64s,
         ends: Int64s | None,
         old: int,
-        leaving: int,
+        leaving: Int64s,
         born: int | None,
         capacity: int,
     ) -> Slab:
-        """Sort out what happens: rows from `old` on enter, the first `leaving` leave, and at `born` slot 0 is looked at."""
+        """Sort out what happens: rows from `old` on enter, those `leaving` leave, and at `born` slot 0 is looked at."""
         entering = np.arange(old, times.size)
         row, sign, when, slot = [entering], [np.ones(entering.size, np.int64)], [times[old:]], [slots[old:]]
-        if leaving:
+        if leaving.size:
             assert ends is not None
-            row.append(np.arange(leaving))
-            sign.append(np.full(leaving, -1))
-            when.append(ends[:leaving])
-            slot.append(slots[:leaving])
+            row.append(leaving)
+            sign.append(np.full(leaving.size, -1))
+            when.append(ends[leaving])
+            slot.append(slots[leaving])
         if born is not None:
             row.append(np.array([-1]))
             sign.append(np.array([0]))
@@ -190,7 +192,7 @@ class Spans:
 def spans(slab: Slab, values: pl.DataFrame, mask: Bools, kept: tuple[Int64s, pl.DataFrame] | None) -> Spans:
     """Rows where `mask` is set, by group and time, and the stretch alive at each look.
 
-    Since all rows live equally long, the rows of a group leave in the order they entered: what is alive is a stretch.
+    The rows of a group leave in the order they entered: what is alive is a stretch.
 
     Args:
         slab: what happens.

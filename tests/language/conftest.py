@@ -65,8 +65,9 @@ def shown(plan: Plan) -> str:
         calls.append(f"{call.function}({'distinct ' if call.distinct else ''}{args}){where}")
     if isinstance(plan, Over):
         return f"Over({', '.join(calls)} | {plan.window}) <- {shown(plan.input)}"
+    under = f" where {show(plan.where)}" if plan.where is not None else ""
     keys = ", ".join(n if show(e) == n else f"{n}={show(e)}" for n, e in plan.keys)
-    return f"Aggregate({keys} | {', '.join(calls)} | {plan.window}) <- {shown(plan.input)}"
+    return f"Aggregate({keys} | {', '.join(calls)} | {plan.window}{under}) <- {shown(plan.input)}"
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from jupyter_stream.operators.project import Project
 from jupyter_stream.operators.protocol import Operator
 from jupyter_stream.operators.relation_aggregate import RelationAggregate, RelationAggregateConfig
 from jupyter_stream.operators.retime import Retime
+from jupyter_stream.operators.row_relation import RowRelation, RowRelationConfig
 from jupyter_stream.operators.row_window import RowWindowAggregate, RowWindowConfig
 from jupyter_stream.operators.session_aggregate import SessionAggregate, SessionAggregateConfig
 from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig
@@ -70,6 +71,12 @@ OPERATORS: dict[str, Callable[[], Operator]] = {
     "rows": lambda: RowWindowAggregate(RowWindowConfig(RowWindow(5, 2), KEYS, (), INPUTS, CALLS)),
     "partitioned rows": lambda: RowWindowAggregate(
         RowWindowConfig(RowWindow(5, 2, (("k", K),)), KEYS, (0,), INPUTS, CALLS)
+    ),
+    "newest rows": lambda: RowRelation(RowRelationConfig(RowWindow(5), KEYS, INPUTS, CALLS)),
+    "newest rows of partitions": lambda: RowRelation(
+        RowRelationConfig(
+            RowWindow(2, None, (("k", K),)), KEYS, INPUTS, CALLS, resolve(">", [V, Literal(0, pl.Int64())])
+        )
     ),
     "sessions": lambda: SessionAggregate(SessionAggregateConfig(SessionWindow(4), KEYS, (0,), INPUTS, CALLS)),
     "slide by tuple": lambda: SlideByTuple(SlideByTupleConfig(TupleWindow(7), KEYS, INPUTS, CALLS)),

@@ -8,12 +8,13 @@ here, and a branch of `strategies.queries` that draws it.
 from __future__ import annotations
 
 from tests.oracle.extents import windowed
+from tests.oracle.newest import newest
 from tests.oracle.query import Answer, Query
 from tests.oracle.relation import relation
 from tests.oracle.rows import row_windowed
 from tests.oracle.sessions import sessioned
 from tests.oracle.tuple_extents import tuple_extents
-from tests.oracle.windows import RowExtents, Sessions, TimeExtents, TupleExtents
+from tests.oracle.windows import NewestRows, RowExtents, Sessions, TimeExtents, TupleExtents
 
 
 def answer(query: Query) -> Answer:
@@ -26,4 +27,6 @@ def answer(query: Query) -> Answer:
         return row_windowed(query, query.window)
     if isinstance(query.window, Sessions):
         return sessioned(query, query.window)
+    if isinstance(query.window, NewestRows):
+        return newest(query, query.window)
     return relation(query, query.window)

@@ -9,7 +9,7 @@ from tests.oracle.aggregates import Aggregate
 from tests.oracle.predicates import Predicate
 from tests.oracle.progress import Arrived, InOrder, Progress, PunctuationColumn, Slack, Watermark, judge
 from tests.oracle.values import Row
-from tests.oracle.windows import Lifetime, RowExtents, Sessions, TimeExtents, TupleExtents, Window
+from tests.oracle.windows import Lifetime, NewestRows, RowExtents, Sessions, TimeExtents, TupleExtents, Window
 
 EPOCH = dt.datetime(1970, 1, 1)
 
@@ -102,7 +102,9 @@ class Query:
         """The SELECT."""
         window, source, group = self.window, self.stream.name, list(self.keys)
         after_last = ""
-        if isinstance(window, Lifetime):
+        if isinstance(window, NewestRows):
+            source += f" {window.written}"
+        elif isinstance(window, Lifetime):
             source += f" {window.clause}" if window.clause else ""
         elif isinstance(window, RowExtents):
             if window.paper:

@@ -22,17 +22,25 @@ def row_windowed(query: Query, window: RowExtents) -> Answer:
 
 def results(query: Query, window: RowExtents, arrived: list[Arrived], only_open: bool = False) -> list[Row]:
     """The rows of all extents, or of those that wait for more rows."""
-    counted = [r for r in arrived if query.passes(r.row)]
-    if window.where is not None:
-        counted = [r for r in counted if window.where.truth(r.row) is True]
+    counted = [r for r in arrived if window.where is None or window.where.truth(r.row) is True]
     found: list[Row] = []
     for rows in grouped(window.partition, counted) if window.partition else [counted]:
         for k, first, last in window.extents(len(rows)):
             if only_open and k * window.slide <= len(rows):
                 continue
-            inside = rows[first - 1 : last]
+            inside = [r for r in rows[first - 1 : last] if query.passes(r.row)]
+            if not inside and (query.keys or not between(query, window, rows, k, only_open)):
+                continue
             for group in grouped(query.keys, inside) if query.keys else [inside]:
                 result = result_row(query, group, {"window_start": first, "window_end": last})
                 if query.keeps(result):
                     found.append(result)
     return found
+
+
+def between(query: Query, window: RowExtents, rows: list[Arrived], k: int, only_open: bool) -> bool:
+    """Whether an empty extent lies between two that hold rows; one that is only open has none after it yet."""
+    full = [
+        n for n, first, last in window.extents(len(rows)) if any(query.passes(r.row) for r in rows[first - 1 : last])
+    ]
+    return not only_open and bool(full) and full[0] < k < full[-1]
