@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
 from jupyter_stream.core.snapshot import Snapshot, State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show
-from jupyter_stream.engine.explain import Text, explain
+from jupyter_stream.engine.explain import Text
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.refused import ERRORS_SCHEMA
 from jupyter_stream.errors import QueryError
 from jupyter_stream.plan.catalog import Watermark
 from jupyter_stream.plan.logical import Aggregate, Project, streams, walk
+from jupyter_stream.spark.run import SparkRun
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
     from jupyter_stream.session import Session
+
+Running: TypeAlias = Pipeline | SparkRun
+"""What is behind a handle: a query in the kernel or on Spark."""
 
 _KEEPS_UNIT = frozenset({"avg", "min", "max", "sum", "first", "last", "median", "stddev_samp", "stddev_pop"})
 
@@ -34,11 +38,16 @@ class Query:
         text: the statement, as typed.
     """
 
-    def __init__(self, session: Session, pipeline: Pipeline) -> None:
+    def __init__(self, session: Session, pipeline: Running) -> None:
         self._session = session
         self._pipeline = pipeline
         self.name = pipeline.name
         self.text = pipeline.query.text
+
+    @property
+    def engine(self) -> str:
+        """Where it runs: `kernel` or `spark`."""
+        return "spark" if isinstance(self._pipeline, SparkRun) else "kernel"
 
     # -- results -----------------------------------------------------------------------------------------------------
 
@@ -132,23 +141,23 @@ class Query:
             "late": snapshot.late,
             "bad": snapshot.bad,
             "state_bytes": snapshot.state_bytes,
-            "peak_state_bytes": sum(s.control.peak_bytes for s in pipeline.graph.steps),
+            "peak_state_bytes": sum(c.peak_bytes for c in pipeline.controls),
             "low_watermark": show(snapshot.low_watermark),
             "seconds": (pipeline.ended or time.time()) - pipeline.started,
-            "operators": [s.control.as_dict() for s in pipeline.graph.steps],
-            "synopses": [t.as_dict() for s in pipeline.graph.steps for t in s.operator.synopses],
+            "operators": [c.as_dict() for c in pipeline.controls],
+            "synopses": [t.as_dict() for t in pipeline.synopses],
             "sources": [f.control.as_dict() for f in pipeline.feeds],
             "queues": [f.queue.as_dict() for f in pipeline.feeds],
         }
 
     def explain(self) -> Text:
         """The operators with what each holds and has done."""
-        return explain(self._pipeline.graph, {f.stream.name: f.control for f in self._pipeline.feeds})
+        return Text(self._pipeline.explain(measured=True))
 
     @property
     def plan(self) -> Text:
         """The operators."""
-        return explain(self._pipeline.graph)
+        return Text(self._pipeline.explain(measured=False))
 
     # -- what a view sees --------------------------------------------------------------------------------------------
 
@@ -174,7 +183,7 @@ class Query:
             and n not in keys
             and n not in ("window_start", "window_end", "window_id", query.time_column)
         )
-        waits = [w for s in pipeline.graph.steps if (w := s.control.extra.get("next_final")) is not None]
+        waits = [w for c in pipeline.controls if (w := c.extra.get("next_final")) is not None]
         newest = max((f.ingest.frontier.newest for f in feeds), default=MIN_TIME)
         return Snapshot(
             name=self.name,

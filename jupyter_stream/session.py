@@ -13,9 +13,10 @@ from jupyter_stream import functions, language
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.engine.build import build
 from jupyter_stream.engine.engine import Engine
-from jupyter_stream.engine.explain import explain, progress
+from jupyter_stream.engine.explain import Text, explain, progress
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.refused import ERRORS_SCHEMA
+from jupyter_stream.engine.results import Results
 from jupyter_stream.engine.side import SideStream
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.plan.catalog import (
@@ -30,13 +31,17 @@ from jupyter_stream.plan.catalog import (
 )
 from jupyter_stream.plan.logical import Derived, streams, walk
 from jupyter_stream.plan.logical import Query as Plan
-from jupyter_stream.query import Explanation, Listing, Message, Query
+from jupyter_stream.query import Explanation, Listing, Message, Query, Running
 from jupyter_stream.schedulers import Scheduler
 from jupyter_stream.sources import open_source
+from jupyter_stream.spark import preflight, start
+from jupyter_stream.spark.run import SparkRun
 
 Result: TypeAlias = Query | Listing | Explanation | Message
 
 _SIDE = re.compile(r"(late|errors)\((.+)\)", re.IGNORECASE)
+ENGINES = ("kernel", "spark")
+"""Where queries can run."""
 KEEP = 1_000_000
 """Result rows kept for a query, unless `keep` says otherwise."""
 
@@ -85,6 +90,7 @@ class Session:
         first_line: int = 1,
         paused: bool = False,
         keep: int = KEEP,
+        engine: str = "kernel",
         parameters: Mapping[str, object] | None = None,
     ) -> list[Result]:
         """Run statements; returns what each has to say.
@@ -95,11 +101,15 @@ class Session:
             first_line: number of the text's first line as the user sees it, for errors.
             paused: start queries paused.
             keep: result rows kept.
+            engine: where queries run: `kernel` or `spark`.
             parameters: values of `:name` and `{{ expr }}`, before those of the namespace.
 
         Raises:
             QueryError: a mistake in the text.
+            UnsupportedError: a query that can't run there.
         """
+        if engine not in ENGINES:
+            raise QueryError(f"there is no engine {engine!r}", hint=f"Write {' or '.join(ENGINES)}.")
         values = _Parameters(self.namespace, parameters or {})
         statements = language.parse(text, values, first_line)
         results: list[Result] = []
@@ -114,7 +124,7 @@ class Session:
                         results.append(self._declare(language.bind_derived(statement, self.catalog)))
                     case language.Select():
                         bound = language.bind_query(statement, self.catalog)
-                        query, said = self._prepare(bound, taken, keep, paused)
+                        query, said = self._prepare(bound, taken, keep, paused, engine)
                         if taken is not None:
                             taken = self._next_name(f"{name}_")
                         if said is not None:
@@ -140,18 +150,30 @@ class Session:
             return Message(f"Stream {entry.name} {verb}: {len(entry.schema)} columns, {progress(entry)}.")
         return Message(f"Stream {entry.name} {verb}: {len(entry.schema)} columns.")
 
-    def _prepare(self, bound: Plan, name: str | None, keep: int, paused: bool) -> tuple[Query, Message | None]:
+    def _prepare(
+        self, bound: Plan, name: str | None, keep: int, paused: bool, engine: str
+    ) -> tuple[Query, Message | None]:
         """A handle for a query; the one that runs already if its name and text are the same."""
+        if engine == "spark":
+            preflight.refuse(bound)
+            start.check(self.namespace)
         name = name or self._next_name("q")
         former = self.queries.get(name)
         said = None
         if former is not None and former._pipeline.running:
-            if former.text.strip() == bound.text.strip() and self._same_streams(former._pipeline.query, bound):
+            same = former.text.strip() == bound.text.strip() and self._same_streams(former._pipeline.query, bound)
+            if same and former.engine == engine:
                 return former, Message(f"{name} is running already.")
             former.stop()
             said = Message(f"{name} is replaced: the query that ran under this name was stopped.")
         sides = {n: self.side("late", n) for n in _names_in(bound)}
-        pipeline = Pipeline(name, bound, keep, self.engine.missed, self.engine.failed, sides)
+        missed, failed = self.engine.missed, self.engine.failed
+        pipeline: Running
+        if engine == "spark":
+            results = Results(bound.plan.schema, keep, provisional=False)
+            pipeline = SparkRun(name, bound, results, sides, missed, failed, self.engine.submit, self.namespace)
+        else:
+            pipeline = Pipeline(name, bound, keep, missed, failed, sides)
         pipeline.paused = paused
         query = Query(self, pipeline)
         self.queries[name] = query
@@ -267,7 +289,7 @@ class Session:
 
     def _explain(self, statement: language.Explain) -> Explanation:
         if statement.engine == "spark":
-            raise UnsupportedError("EXPLAIN ... ON SPARK is not available in this version", hint="Leave out ON SPARK.")
+            return Explanation(Text(preflight.explain(self._explained(statement))))
         if statement.select is not None:
             return Explanation(explain(build(language.bind_query(statement.select, self.catalog))))
         assert statement.name is not None
@@ -275,6 +297,16 @@ class Session:
         if query is None:
             raise self._unknown(statement, statement.name.text)
         return Explanation(query.explain())
+
+    def _explained(self, statement: language.Explain) -> Plan:
+        """The query an EXPLAIN is about."""
+        if statement.select is not None:
+            return language.bind_query(statement.select, self.catalog)
+        assert statement.name is not None
+        query = self.queries.get(statement.name.text)
+        if query is None:
+            raise self._unknown(statement, statement.name.text)
+        return query._pipeline.query
 
     def _unknown(self, statement: language.Statement, name: str) -> QueryError:
         from difflib import get_close_matches

@@ -83,10 +83,8 @@ def parse(line: str) -> CellLine:
             hint="Use letters, digits and underscores, not starting with a digit.",
         )
     session: dict[str, Any] = {}
-    if said.engine == "spark":
-        raise UnsupportedError(
-            "--engine spark is not available in this version", hint="Leave it out to run in the kernel."
-        )
+    if said.engine is not None:
+        session["engine"] = said.engine
     for name in ("budget", "weight"):
         if getattr(said, name) is not None:
             raise UnsupportedError(f"--{name} is not available in this version", hint="Leave it out.")

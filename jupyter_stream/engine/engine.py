@@ -6,9 +6,9 @@ import logging
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import polars as pl
 
@@ -16,12 +16,11 @@ from jupyter_stream.core.messages import LATE_ID, TS, Batch, Failed, Message, Mi
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.engine.build import integer_time
 from jupyter_stream.engine.feed import Feed, Reader
-from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.progress import late_rows
 from jupyter_stream.engine.refused import ERRORS_SCHEMA, as_errors
 from jupyter_stream.engine.side import SideStream
 from jupyter_stream.plan.catalog import StreamDef
-from jupyter_stream.plan.logical import streams
+from jupyter_stream.plan.logical import Query, streams
 from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
 from jupyter_stream.schedulers import RoundRobin, Scheduler
 from jupyter_stream.sources.protocol import Prunable
@@ -32,6 +31,21 @@ T = TypeVar("T")
 
 _CLOCK_LOOK = 0.05
 """Seconds between looks for enabling time stamps while nothing arrives."""
+
+
+class Runner(Reader, Protocol):
+    """A query that reads feeds: a `Pipeline`, or one that hands its rows on to Spark."""
+
+    query: Query
+    sides: Mapping[str, SideStream]
+    listeners: list[Callable[[pl.DataFrame], None]]
+    late_frames: deque[pl.DataFrame]
+
+    def attach(self, feed: Feed) -> None:
+        """Take rows of that feed wherever its stream enters."""
+
+    def named_late(self) -> list[tuple[str, pl.DataFrame]]:
+        """Late rows of the batch under way, under the names of the derived streams they went through."""
 
 
 class Engine:
@@ -78,11 +92,11 @@ class Engine:
             self._wake.notify()
         return future
 
-    def launch(self, pipelines: Iterable[Pipeline]) -> None:
+    def launch(self, pipelines: Iterable[Runner]) -> None:
         """Start queries together: those on one replayable stream read it once, live streams are shared with all."""
         self.submit(lambda: self._launch(list(pipelines))).result()
 
-    def listen(self, pipeline: Pipeline, callback: Callable[[pl.DataFrame], None]) -> None:
+    def listen(self, pipeline: Runner, callback: Callable[[pl.DataFrame], None]) -> None:
         """Call back with each frame of answers, in a thread of its own that a slow callback holds up alone."""
         with self._lock:
             if self._caller is None:
@@ -176,8 +190,8 @@ class Engine:
                 if self._live.get(feed.stream.name) is feed:
                     del self._live[feed.stream.name]
 
-    def _launch(self, pipelines: list[Pipeline]) -> None:
-        fresh: dict[StreamDef, list[Pipeline]] = {}
+    def _launch(self, pipelines: list[Runner]) -> None:
+        fresh: dict[StreamDef, list[Runner]] = {}
         for pipeline in pipelines:
             for stream in streams(pipeline.query.plan):
                 live = None if stream.source.replayable else self._live.get(stream.name)
@@ -197,14 +211,14 @@ class Engine:
                 self._live[stream.name] = feed
             feed.start()
 
-    def end(self, pipeline: Pipeline) -> None:
+    def end(self, pipeline: Runner) -> None:
         """Stop a query (a command)."""
         pipeline.finish("stopped")
         self._retire()
 
     # -- what didn't go through --------------------------------------------------------------------------------------
 
-    def missed(self, feed: Feed, pipeline: Pipeline, message: Missed) -> None:
+    def missed(self, feed: Feed, pipeline: Runner, message: Missed) -> None:
         """Late rows of the batch under way missed answers: keep them under the names of their streams."""
         if self._stash is None:
             return
@@ -236,7 +250,7 @@ class Engine:
         rows = source.pick(stash.get_column(LATE_ID).to_numpy() - 1)
         return rows.with_columns(stash.get_column(LATE_ID), stash.get_column("$broken"), stash.get_column(TS))
 
-    def failed(self, stream: str, pipeline: Pipeline, message: Failed) -> None:
+    def failed(self, stream: str, pipeline: Runner, message: Failed) -> None:
         """Rows an expression of that query failed on."""
         self._refuse(stream, as_errors(message, integer_time(pipeline.query.plan)), [pipeline])
 
@@ -246,7 +260,7 @@ class Engine:
             reader.error_frames.append(errors)
 
 
-def _columns(stream: StreamDef, pipelines: list[Pipeline]) -> tuple[str, ...] | None:
+def _columns(stream: StreamDef, pipelines: list[Runner]) -> tuple[str, ...] | None:
     """The columns the queries need, where the source can leave others out without changing what is refused."""
     if not isinstance(stream.source, Prunable) or not stream.source.prunable:
         return None
@@ -257,5 +271,5 @@ def _columns(stream: StreamDef, pipelines: list[Pipeline]) -> tuple[str, ...] | 
     return None if len(columns) == len(stream.schema) or not columns else columns
 
 
-def _numbered(pipelines: list[Pipeline]) -> bool:
+def _numbered(pipelines: list[Runner]) -> bool:
     return any(reads_row_numbers(p.query.plan) for p in pipelines)

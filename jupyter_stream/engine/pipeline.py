@@ -18,6 +18,7 @@ from jupyter_stream.core.messages import Batch, Failed, Message, Missed, Punctua
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.engine.build import Entry, Graph, Target, build, integer_time
+from jupyter_stream.engine.explain import explain
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.relation import Relation
 from jupyter_stream.engine.results import Results
@@ -242,6 +243,20 @@ class Pipeline:
         self.done.set()
 
     # -- for people --------------------------------------------------------------------------------------------------
+
+    @property
+    def controls(self) -> list[ControlTable]:
+        """Control tables of its operators."""
+        return [s.control for s in self.graph.steps]
+
+    @property
+    def synopses(self) -> list[ControlTable]:
+        """Control tables of what its operators remember."""
+        return [t for s in self.graph.steps for t in s.operator.synopses]
+
+    def explain(self, measured: bool) -> str:
+        """The operators as a tree, with what each holds and has done if `measured`."""
+        return explain(self.graph, {f.stream.name: f.control for f in self.feeds} if measured else None)
 
     @property
     def state_bytes(self) -> int:

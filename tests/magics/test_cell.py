@@ -71,7 +71,10 @@ def test_running_a_cell_again_keeps_the_query_and_changed_text_replaces_it(noteb
         ("%%stream hot\nSELECT symbl FROM trades", "line 2, column 8: there is no column called symbl"),
         ("%%stream\n\n  SELECT symbl FROM trades", "line 3, column 10"),
         ("%%stream", "this cell has no statement"),
-        ("%%stream hot --engine spark\nSELECT 1", "not available"),
+        (
+            "%%stream hot --engine spark\nSELECT symbol, count(*) AS n FROM trades [ROWS 3 SLIDE 1] GROUP BY symbol",
+            "not yet by us",
+        ),
     ],
 )
 def test_mistakes_are_told_without_a_traceback_and_stop_run_all(trades, cell, said):

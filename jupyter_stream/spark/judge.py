@@ -1,0 +1,196 @@
+"""What becomes of each row before Spark sees it: which fail, and which are late for what.
+
+Spark ends a query at the first row an expression fails on, and drops late rows without a word. So both are judged here, row
+by row, by the kernel's own operators between the stream and its first window; Spark's watermark follows ours and never passes
+it, so that what goes on to Spark isn't dropped there. Only late rows, or queries that can fail, cost anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from jupyter_stream.core.messages import BROKEN, LATE_ID, TS, Batch, Failed, Missed, ints
+from jupyter_stream.functions import Column
+from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.operators.filter import Filter as FilterOperator
+from jupyter_stream.operators.named import Named
+from jupyter_stream.operators.project import Project as ProjectOperator
+from jupyter_stream.operators.retime import Retime
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Scan, Union
+from jupyter_stream.spark.expressions import SHIFT
+from jupyter_stream.spark.preflight import can_fail, expressions, on_column
+from jupyter_stream.windows import SessionWindow, TimeWindow
+
+_NUMBER = "$number"
+
+
+class Way:
+    """The way of a stream's rows up to the first window.
+
+    Attributes:
+        scan: where it begins.
+        nodes: what is on it, the stream's end first.
+        aggregate: the window's node; None if rows go straight to the result.
+    """
+
+    def __init__(self, scan: Scan, nodes: tuple[Plan, ...], aggregate: Aggregate | None) -> None:
+        self.scan = scan
+        self.nodes = nodes
+        self.aggregate = aggregate
+
+    @property
+    def time_column(self) -> str | None:
+        """The column a window is on, where it isn't the stream's own time."""
+        if self.aggregate is None or self.aggregate.window.on is None:
+            return None
+        return on_column(self.aggregate)
+
+    def boundary(self, punctuation: int) -> int:
+        """Rows at or after this time miss no answer that is final at the punctuation."""
+        if self.aggregate is None or self.aggregate.window.on is not None:
+            return -(2**63)
+        window = self.aggregate.window
+        if isinstance(window, TimeWindow) and abs(punctuation) < 2**62:
+            return window.end(window.closed(punctuation))
+        return punctuation
+
+
+def paths(plan: Plan) -> list[Way]:
+    """One for each place where a stream enters a plan, in the order written."""
+    return list(_paths(plan, (), None))
+
+
+def _paths(plan: Plan, above: tuple[Plan, ...], aggregate: Aggregate | None) -> Iterator[Way]:
+    match plan:
+        case Scan():
+            yield Way(plan, above, aggregate)
+        case Aggregate():
+            yield from _paths(plan.input, (), plan)
+        case Union(parts=parts):
+            for part in parts:
+                renamed = Project(
+                    part,
+                    tuple(
+                        (name, _column(part, own))
+                        for own, name in zip(part.schema.names, plan.schema.names, strict=True)
+                    ),
+                    plan.schema,
+                )
+                yield from _paths(part, (renamed, *above), aggregate)
+        case _:
+            for child in plan.inputs:
+                yield from _paths(child, (plan, *above), aggregate)
+
+
+def _column(plan: Plan, name: str) -> Column:
+    field = plan.schema.find(name)
+    assert field is not None
+    return Column(name, field.dtype)
+
+
+class Judge:
+    """Judges the rows of one path."""
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+        self._operators: list[FilterOperator | ProjectOperator | Named | Retime] = []
+        for node in way.nodes:
+            match node:
+                case Filter(predicate=predicate):
+                    self._operators.append(FilterOperator(predicate))
+                case Project(items=items):
+                    self._operators.append(ProjectOperator(items))
+                case Derived(name=name):
+                    self._operators.append(Named(name))
+        used = [e for node in way.nodes for e in expressions(node)]
+        self._last: Evaluator | None = None
+        if way.aggregate is not None:
+            inputs = expressions(way.aggregate)
+            used += inputs
+            self._last = Evaluator(inputs)
+            if way.aggregate.window.on is not None:
+                self._operators.append(Retime(way.aggregate.window.on))
+        self._can_fail = way.time_column is not None or any(can_fail(e) for e in used)
+
+    def judge(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Missed | Failed]]:
+        """The rows for Spark, and what is to be said of the others.
+
+        Args:
+            frame: rows of the stream with `$ts`, and with `$broken` and `$late` where some are late.
+        """
+        early: list[Missed | Failed] = []
+        if self._way.aggregate is not None:
+            frame, early = self._in_reach(frame)
+        late = BROKEN in frame.columns and self._way.aggregate is not None and self._way.time_column is None
+        if not (late or self._can_fail):
+            return frame, early
+        frame = frame.with_columns(pl.int_range(frame.height, dtype=pl.Int64).alias(_NUMBER))
+        passing = frame if self._can_fail else frame.filter(pl.col(BROKEN).is_not_null())
+        said = early
+        out: list[pl.Series] = []
+        for operator in self._operators:
+            onward = None
+            for message in operator.on_batch(0, Batch(passing)):
+                if isinstance(message, Failed):
+                    said.append(message)
+                    out.append(message.frame.get_column(_NUMBER))
+                elif isinstance(message, Batch):
+                    onward = message.frame
+            passing = onward if onward is not None else passing.clear()
+        if late and passing.height:
+            passing, missed, unusable = self._late(passing)
+            said += missed
+            out.append(unusable)
+        if self._last is not None and self._can_fail and passing.height:
+            _, _, failed = self._last.evaluate(passing)
+            if failed is not None:
+                said.append(failed)
+                out.append(failed.frame.get_column(_NUMBER))
+        if out:
+            gone = np.zeros(frame.height, np.bool_)
+            gone[pl.concat(out).to_numpy()] = True
+            frame = frame.filter(pl.Series(~gone))
+        return frame.drop(_NUMBER), said
+
+    def _in_reach(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Missed | Failed]]:
+        """Spark's watermark begins at 1970, so that rows before that are late for it from the start, shifted as they are."""
+        time = self._way.time_column or TS
+        early = (frame.get_column(time).cast(pl.Int64) < -SHIFT).fill_null(False)
+        if not early.any():
+            return frame, []
+        bad = frame.filter(early)
+        return frame.filter(~early), [
+            Failed(bad, pl.Series(["windows on Spark begin 36,533 years before 1970"] * bad.height))
+        ]
+
+    def named_late(self) -> list[tuple[str, pl.DataFrame]]:
+        """Late rows of the batch under way, under the names of the derived streams they went through."""
+        return [(o.stream, o.late) for o in self._operators if isinstance(o, Named) and o.late is not None]
+
+    def _late(self, passing: pl.DataFrame) -> tuple[pl.DataFrame, list[Missed], pl.Series]:
+        """Rows that are used in some extent, what late ones missed, and the numbers of those that are used in none."""
+        assert self._way.aggregate is not None
+        window = self._way.aggregate.window
+        is_late = passing.get_column(BROKEN).is_not_null()
+        late = passing.filter(is_late)
+        ids = ints(late.get_column(LATE_ID))
+        ts, broken = ints(late.get_column(TS)), ints(late.get_column(BROKEN))
+        if isinstance(window, SessionWindow):
+            missed = np.ones(ids.size, np.int64)
+            usable = np.zeros(ids.size, np.bool_)
+            some = np.arange(ids.size)
+        else:
+            assert isinstance(window, TimeWindow)
+            panes = window.pane(ts)
+            first = panes // window.panes_per_slide + 1
+            last = panes + window.slides if window.panes_per_slide == 1 else (panes - 1) // 2 + window.slides
+            final = (broken - window.phase) // window.slide
+            missed = np.minimum(final, last) - first + 1
+            usable = final < last
+            some = np.flatnonzero((missed > 0) & (last >= first))
+        unusable = late.get_column(_NUMBER).filter(pl.Series(~usable))
+        kept = passing.filter(~passing.get_column(_NUMBER).is_in(unusable.implode()))
+        return kept, [Missed(ids[some], missed[some])] if some.size else [], unusable

@@ -1,0 +1,233 @@
+"""Before anything starts: what each part of a query becomes on Spark, and the first that can't run, with the way round it.
+
+Reads the bound plan and the support table; needs neither Spark nor Java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jupyter_stream.core.messages import ROW, TS
+from jupyter_stream.errors import UnsupportedError
+from jupyter_stream.functions import compile_kernel
+from jupyter_stream.functions.expression import Column, Expr, columns, show
+from jupyter_stream.plan import logical
+from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, Unpromised, Watermark
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Query, Scan, Union
+from jupyter_stream.spark.aggregates import AGGREGATES, may_overflow, support_of
+from jupyter_stream.spark.support import RUNS, Support, find
+from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of a part of a query.
+
+    Attributes:
+        depth: how deep it is in the plan; 0 for the outermost.
+        what: the part, as EXPLAIN names it.
+        support: its row in the table.
+    """
+
+    depth: int
+    what: str
+    support: Support
+
+
+def check(query: Query) -> tuple[Verdict, ...]:
+    """A verdict for every part of a query, outermost first."""
+    verdicts = [Verdict(0, f"EMIT {query.emit.mode}", find("clause", "EMIT EVERY, EMIT CHANGES"))]
+    if query.emit.mode == "final" or query.relation:  # a relation says itself why it can't run
+        verdicts.clear()
+    verdicts += _visit(query.plan, 0, outermost=True)
+    return tuple(verdicts)
+
+
+def refuse(query: Query) -> None:
+    """Raise `UnsupportedError` for the first part of a query that can't run on Spark; do nothing if there is none."""
+    for verdict in check(query):
+        if verdict.support.kind not in RUNS:
+            raise UnsupportedError(
+                f"{verdict.what} can't run on Spark: {verdict.support.kind}", hint=verdict.support.how
+            )
+
+
+def explain(query: Query) -> str:
+    """The parts of a query as a tree, with what each becomes on Spark."""
+    verdicts = check(query)
+    width = max(2 * v.depth + len(v.what) for v in verdicts)
+    refused = sum(v.support.kind not in RUNS for v in verdicts)
+    lines = [f"{'  ' * v.depth}{v.what}".ljust(width) + f"  {v.support.kind}: {v.support.how}" for v in verdicts]
+    lines.append("This query runs on Spark." if not refused else "This query can't run on Spark.")
+    return "\n".join(lines)
+
+
+def outermost(plan: Plan) -> Aggregate | None:
+    """The aggregate whose answers are the query's own, None if there is none."""
+    while isinstance(plan, Filter | Project | Derived):
+        plan = plan.input
+    return plan if isinstance(plan, Aggregate) else None
+
+
+def finished_here(plan: Plan) -> bool:
+    """Whether what stands above the outermost aggregate is done as its answers arrive, not on Spark.
+
+    So it is where that can fail on an answer, which would end a Spark query, and for ungrouped ones, whose empty extents are
+    filled in first.
+    """
+    aggregate = outermost(plan)
+    if aggregate is None:
+        return False
+    if not aggregate.keys and isinstance(aggregate.window, TimeWindow):
+        return True
+    return any(may_overflow(c) for c in aggregate.aggregates) or any(
+        can_fail(e) for node in above(plan) for e in expressions(node)
+    )
+
+
+def above(plan: Plan) -> list[Plan]:
+    """The nodes above the outermost aggregate, outermost first; all down to it or to a union, if there is none."""
+    found: list[Plan] = []
+    while isinstance(plan, Filter | Project | Derived):
+        found.append(plan)
+        plan = plan.input
+    return found
+
+
+def expressions(node: Plan) -> list[Expr]:
+    """What a node computes."""
+    match node:
+        case Filter(predicate=predicate):
+            return [predicate]
+        case Project(items=items):
+            return [e for _, e in items]
+        case Aggregate(keys=keys, aggregates=aggregates):
+            calls = [e for c in aggregates for e in (*c.args, *([c.where] if c.where is not None else []))]
+            return [*(e for _, e in keys), *calls]
+    return []
+
+
+def on_column(aggregate: Aggregate) -> str | None:
+    """The stream's own column that a window's ON names; None if it is computed, or the stream's time is read beside it."""
+    name = aggregate.window.on
+    plan = aggregate.input
+    while isinstance(plan, Filter | Project | Derived):
+        if any(TS in columns(e) for e in expressions(plan)):
+            return None
+        if isinstance(plan, Project):
+            made = dict(plan.items).get(name or "")
+            name = made.name if isinstance(made, Column) else None
+        plan = plan.input
+    return name if isinstance(plan, Scan) else None
+
+
+def can_fail(expr: Expr) -> bool:
+    """Whether there are rows it can't be computed for."""
+    return bool(compile_kernel(expr).failures)
+
+
+def ordered(aggregate: Aggregate) -> bool:
+    """Whether any of its calls goes by arrival."""
+    return any(AGGREGATES[c.function].ordered for c in aggregate.aggregates if c.function in AGGREGATES)
+
+
+def _visit(plan: Plan, depth: int, *, outermost: bool) -> Iterator[Verdict]:
+    finishing = outermost and finished_here(plan)
+    while isinstance(plan, Filter | Project | Derived):
+        name = "answers that can fail" if finishing else _CLAUSES[type(plan)]
+        yield Verdict(depth, _named(plan), find("clause", name))
+        yield from _expressions(plan, depth)
+        depth += 1
+        plan = plan.input
+    match plan:
+        case Scan(stream=stream):
+            yield Verdict(depth, f"stream {stream.name}", find("source", "any stream"))
+            yield Verdict(depth, f"progress of {stream.name}", find("progress", _progress(stream)))
+        case Union(parts=parts):
+            windows = any(isinstance(n, Aggregate) for n in logical.walk(plan))
+            yield Verdict(depth, "union", find("clause", "UNION of windows" if windows else "UNION of streams"))
+            for part in parts:
+                yield from _visit(part, depth + 1, outermost=False)
+        case Aggregate():
+            yield from _aggregate(plan, depth, outermost)
+        case _:
+            yield Verdict(depth, type(plan).__name__.lower(), find("clause", "anything else"))
+
+
+def _aggregate(plan: Aggregate, depth: int, is_outermost: bool) -> Iterator[Verdict]:
+    yield Verdict(depth, f"window {plan.window}", find("window", _window(plan)))
+    over_windows = any(isinstance(n, Aggregate) for n in logical.walk(plan.input))
+    if over_windows:
+        yield Verdict(depth, "window over windows", find("clause", "window over windows"))
+    if not plan.keys and isinstance(plan.window, TimeWindow):
+        name = "empty extents" if is_outermost else "empty extents below a window"
+        yield Verdict(depth, "empty extents", find("clause", name))
+    if any(isinstance(n, Aggregate) and isinstance(n.window, SessionWindow) for n in logical.walk(plan.input)):
+        yield Verdict(depth, "window over sessions", find("window", "window over sessions"))
+    for call in plan.aggregates:
+        shown = f"{call.function}({'DISTINCT ' if call.distinct else ''}{', '.join(show(a) for a in call.args)})"
+        yield Verdict(depth, shown, find("aggregate", support_of(call)))
+    if over_windows and ordered(plan):
+        yield Verdict(depth, "order of arrival", find("aggregate", "first, last and lists of windows"))
+    yield from _expressions(plan, depth)
+    yield from _visit(plan.input, depth + 1, outermost=False)
+
+
+def _expressions(plan: Plan, depth: int) -> Iterator[Verdict]:
+    used = expressions(plan)
+    if any(ROW in columns(e) for e in used):
+        numbered = not any(isinstance(n, Derived | Aggregate) for n in logical.walk(plan) if n is not plan)
+        yield Verdict(depth, "row_num", find("clause", "row_num" if numbered else "row_num of a derived stream"))
+
+
+_CLAUSES = {Filter: "WHERE, HAVING", Project: "select list", Derived: "derived stream"}
+
+
+def _named(plan: Filter | Project | Derived) -> str:
+    match plan:
+        case Filter(predicate=predicate):
+            return f"filter {show(predicate)}"
+        case Project(items=items):
+            return "project " + ", ".join(n if show(e) == n else f"{show(e)} AS {n}" for n, e in items)
+    return f"stream {plan.name}"
+
+
+def _progress(stream: StreamDef) -> str:
+    if stream.time.kind != "external":
+        return "on arrival"
+    match stream.time.progress:
+        case Watermark(delay=0):
+            return "in order"
+        case Watermark():
+            return "WATERMARK FOR"
+        case Slack():
+            return "slack"
+        case PunctuationColumn():
+            return "punctuation"
+        case Unpromised():
+            return "nothing promised"
+
+
+def _window(plan: Aggregate) -> str:
+    window = plan.window
+    if isinstance(window, TimeWindow) and window.range is None:
+        return "[RANGE ALL SLIDE s]"
+    if isinstance(window, SessionWindow) and {e for _, e in window.partition} != {e for _, e in plan.keys}:
+        return "[SESSION] apart from GROUP BY"
+    if isinstance(window, TimeWindow | SessionWindow) and window.on is not None:
+        return "[... ON expression]" if on_column(plan) is None else "[... ON col]"
+    if isinstance(window, TimeWindow):
+        return "TUMBLE, HOP, window()" if window.starts else "[RANGE d SLIDE s], TUMBLING"
+    if isinstance(window, RowWindow) and window.slide is not None:
+        return "[ROWS n SLIDE m]"
+    return _WINDOWS.get(type(window), "no SLIDE")
+
+
+_WINDOWS: dict[type, str] = {
+    SessionWindow: "[SESSION gap]",
+    LifetimeWindow: "no SLIDE",
+    RowWindow: "no SLIDE",
+    TupleWindow: "[RANGE d SLIDE 1 ROW]",
+    OverWindow: "OVER (...)",
+}

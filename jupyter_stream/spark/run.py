@@ -1,0 +1,396 @@
+"""One query on Spark: fed by the feeds of the engine, answering into the same results, as a pipeline of the kernel does.
+
+Threads: the engine's hands over rows (`accept`) and ends the query (`finish`); one of its own starts Spark's query and
+watches it; Spark calls back with each micro-batch in another.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import polars as pl
+
+from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.messages import Batch, Failed, Message, Missed, Punctuation
+from jupyter_stream.core.snapshot import State
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.plan.catalog import StreamDef, Watermark
+from jupyter_stream.plan.logical import Query, Scan
+from jupyter_stream.plan.needs import needed_columns
+from jupyter_stream.spark import preflight
+from jupyter_stream.spark.finish import Finish
+from jupyter_stream.spark.judge import Judge, Way, paths
+from jupyter_stream.spark.spool import Spool
+from jupyter_stream.spark.start import session
+from jupyter_stream.spark.translate import translate
+
+log = logging.getLogger(__name__)
+
+_AHEAD_ROWS: Final = 4_000_000
+"""Rows that may wait for Spark before the source does."""
+_LOOK: Final = 0.05
+"""Seconds between looks at what Spark's query is doing."""
+_TICK: Final = 1.0
+"""Seconds between rows for the watermark alone, where a stream goes by the clock."""
+
+
+class Answers(Protocol):
+    """Where answers go: the engine's `Results`."""
+
+    rows_out: int
+    version: int
+
+    def add(self, frame: pl.DataFrame, snapshot_at: int | None) -> pl.DataFrame:
+        """Take final rows."""
+
+    def close(self) -> None:
+        """There will be no more."""
+
+
+class Inlet:
+    """Where a stream enters the query.
+
+    Attributes:
+        way: its path up to the first window.
+        judge: judges its rows.
+        spool: its rows on their way to Spark.
+    """
+
+    def __init__(self, way: Way, folder: Path, columns: frozenset[str]) -> None:
+        self.way = way
+        self.judge = Judge(way)
+        self.spool = Spool(folder, way.scan.schema, columns, way.time_column)
+        self.ticked = 0.0
+
+    @property
+    def stream(self) -> StreamDef:
+        """The stream."""
+        return self.way.scan.stream
+
+
+class SparkRun:
+    """A running or ended query on Spark.
+
+    Args:
+        name: the query's name.
+        query: what it computes; `preflight.refuse` has let it pass.
+        results: where answers go.
+        sides: `late(name)` of each stream it reads.
+        on_missed: told of late rows that missed an answer.
+        on_failed: told of rows an expression failed on, with the stream's name.
+        submit: has the engine's thread do something.
+        namespace: the notebook's variables, for `spark`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        query: Query,
+        results: Answers,
+        sides: Mapping[str, Any],
+        on_missed: Callable[[Any, Any, Missed], None],
+        on_failed: Callable[[str, Any, Failed], None],
+        submit: Callable[[Callable[[], None]], object],
+        namespace: Mapping[str, object],
+    ) -> None:
+        self.name = name
+        self.query = query
+        self.results: Any = results
+        self.sides = sides
+        self.feeds: dict[Any, list[Inlet]] = {}
+        self.listeners: list[Callable[[pl.DataFrame], None]] = []
+        self.state: State = "waiting"
+        self.error: str | None = None
+        self.paused = False
+        self.started = time.time()
+        self.ended: float | None = None
+        self.late = 0
+        self.failed_rows = 0
+        self.changes = 0
+        self.late_frames: deque[pl.DataFrame] = deque(maxlen=10_000)
+        self.error_frames: deque[pl.DataFrame] = deque(maxlen=10_000)
+        self.done = threading.Event()
+        self._on_missed = on_missed
+        self._on_failed = on_failed
+        self._submit = submit
+        self._namespace = namespace
+        self._folder = Path(tempfile.mkdtemp(prefix="jupyter-stream-"))
+        needed = needed_columns(query.plan)
+        self._inlets = [
+            Inlet(way, self._folder / f"rows{i}", needed[way.scan.stream.name])
+            for i, way in enumerate(paths(query.plan))
+        ]
+        self._finish = Finish(query.plan)
+        self._reached = dict.fromkeys(self._inlets, MIN_TIME)
+        self._backlog: deque[tuple[Any, Message]] = deque()
+        self._backlog_rows = 0
+        self._named: list[tuple[str, pl.DataFrame]] = []
+        self._taken = 0
+        self._seen = -1
+        self._input_ended = threading.Event()
+        self._stopping = threading.Event()
+        self._streaming: Any = None
+        self._thread: threading.Thread | None = None
+        self.sink = ControlTable("spark")
+
+    # -- wiring, on the engine's thread ------------------------------------------------------------------------------
+
+    def attach(self, feed: Any) -> None:
+        """Take rows of that feed wherever its stream enters; the first one starts Spark's query."""
+        inlets = [i for i in self._inlets if i.stream is feed.stream]
+        self.feeds[feed] = inlets
+        feed.readers.append(self)
+        feed.ingest.boundaries.extend(i.way.boundary for i in inlets)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, name=f"jupyter-stream spark {self.name}", daemon=True)
+            self._thread.start()
+
+    def detach(self) -> None:
+        """Take no more rows."""
+        for feed, inlets in self.feeds.items():
+            if self in feed.readers:
+                feed.readers.remove(self)
+                for inlet in inlets:
+                    feed.ingest.boundaries.remove(inlet.way.boundary)
+
+    @property
+    def running(self) -> bool:
+        """Whether more answers may come."""
+        return self.ended is None
+
+    @property
+    def full(self) -> bool:
+        """Whether it can hold no more input for now."""
+        return self._backlog_rows + sum(i.spool.rows for i in self._inlets) - self._taken >= _AHEAD_ROWS
+
+    def accept(self, feed: Any, message: Message) -> None:
+        """A message of a feed; held back while paused."""
+        if not self.running:
+            return
+        if self.paused:
+            self._backlog.append((feed, message))
+            if isinstance(message, Batch):
+                self._backlog_rows += message.rows
+            return
+        try:
+            for inlet in self.feeds[feed]:
+                self._take(feed, inlet, message)
+        except Exception as error:
+            log.exception("query %s failed", self.name)
+            self.finish("failed", f"{type(error).__name__}: {error} (a fault of ours; the log has the details)")
+
+    def pause(self) -> None:
+        """Hold input back until `resume`."""
+        self.paused = True
+        self.changes += 1
+
+    def resume(self) -> None:
+        """Catch up with what was held back."""
+        self.paused = False
+        self.changes += 1
+        backlog, self._backlog, self._backlog_rows = self._backlog, deque(), 0
+        for feed, message in backlog:
+            self.accept(feed, message)
+
+    def _take(self, feed: Any, inlet: Inlet, message: Message) -> None:
+        if isinstance(message, Batch):
+            frame, said = inlet.judge.judge(message.frame)
+            self._named = inlet.judge.named_late()
+            for what in said:
+                if isinstance(what, Missed):
+                    self.late += what.late_ids.size
+                    self._on_missed(feed, self, what)
+                else:
+                    self._failed(inlet.stream.name, what)
+            inlet.spool.put(frame)
+        elif isinstance(message, Punctuation) and message.key is None:
+            self._reached[inlet] = max(self._reached[inlet], message.value)
+            if message.value == MAX_TIME:
+                inlet.spool.end()
+                if all(v == MAX_TIME for v in self._reached.values()):
+                    self._input_ended.set()
+            elif inlet.stream.time.kind != "external" and time.monotonic() - inlet.ticked > _TICK:
+                inlet.ticked = time.monotonic()
+                inlet.spool.tick(message.value)
+
+    def _failed(self, stream: str, message: Failed) -> None:
+        self.failed_rows += message.frame.height
+        self._on_failed(stream, self, message)
+
+    def named_late(self) -> list[tuple[str, pl.DataFrame]]:
+        """Late rows of the batch under way, under the names of the derived streams they went through."""
+        return self._named
+
+    def finish(self, state: State, error: str | None = None) -> None:
+        """No more answers will come."""
+        if not self.running:
+            return
+        self.detach()
+        self.state = state
+        self.error = error
+        self.ended = time.time()
+        self._backlog.clear()
+        self._backlog_rows = 0
+        self.results.close()
+        self.changes += 1
+        self._stopping.set()
+        self.done.set()
+        if self._thread is None:
+            self._clean()
+
+    # -- Spark's query, on its own thread ----------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        try:
+            query = self._begin()
+            while not self._stopping.wait(_LOOK):
+                for inlet in self._inlets:
+                    inlet.spool.flush()
+                self._measure(query)
+                if self._input_ended.is_set():
+                    self._drain(query)
+                    break
+                if not query.isActive:
+                    break
+            failure = query.exception()
+            self._measure(query)
+            if failure is not None and not self._stopping.is_set():
+                raise failure
+        except Exception as error:
+            text = reason(str(error))
+            self._submit(lambda: self.finish("failed", text))
+        else:
+            self._submit(lambda: self.finish("finished"))
+        finally:
+            self._end()
+
+    def _begin(self) -> Any:
+        spark = session(self._namespace)
+        windowed = any(i.way.aggregate is not None for i in self._inlets)
+        waiting = list(self._inlets)
+
+        def scan(node: Scan) -> Any:
+            inlet = next(i for i in waiting if i.way.scan is node)
+            waiting.remove(inlet)
+            return inlet.spool.frame(spark, _delay(inlet), watermark=windowed)
+
+        made = translate(self.query.plan, scan)
+        self._streaming = (
+            made.writeStream.foreachBatch(self._batch)
+            .outputMode("append")
+            .option("checkpointLocation", str(self._folder / "checkpoint"))
+            .queryName(self.name)
+            .start()
+        )
+        return self._streaming
+
+    def _drain(self, query: Any) -> None:
+        """Let Spark's query take all there is; stopping interrupts it."""
+        stopper = threading.Thread(target=self._stop_when_told, args=(query,), daemon=True)
+        stopper.start()
+        query.processAllAvailable()
+
+    def _stop_when_told(self, query: Any) -> None:
+        self._stopping.wait()
+        self._stop(query)
+
+    @staticmethod
+    def _stop(query: Any) -> None:
+        try:
+            query.stop()
+        except Exception:  # it has stopped by itself, or all of Spark has
+            log.debug("stopping a query", exc_info=True)
+
+    def _end(self) -> None:
+        self._stopping.wait(10)  # the engine's thread has been asked to finish
+        if self._streaming is not None:
+            self._stop(self._streaming)
+        self._clean()
+
+    def _clean(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _batch(self, frame: Any, number: int) -> None:
+        """A micro-batch, on a thread of Spark's."""
+        table = frame.toArrow()
+        if not self.running:
+            return
+        for made in self._finish.answers(table):
+            if isinstance(made, Failed):
+                self._failed(self._inlets[0].stream.name, made)
+                continue
+            added = self.results.add(made, None)
+            self.sink.rows_out += added.height
+            if self.state == "waiting":
+                self.state = "running"
+            for listener in self.listeners:
+                listener(added)
+
+    def _measure(self, query: Any) -> None:
+        progress = query.lastProgress
+        if progress is None:
+            return
+        if progress["batchId"] != self.sink.extra.get("batch"):
+            self.sink.extra["batch"] = progress["batchId"]
+            for one in query.recentProgress:
+                if one["numInputRows"] and one["batchId"] > self._seen:
+                    self._seen = one["batchId"]
+                    self._taken += one["numInputRows"]
+            operators = progress["stateOperators"]
+            self.sink.holds(sum(o["memoryUsedBytes"] for o in operators))
+            self.sink.extra["state_rows"] = sum(o["numRowsTotal"] for o in operators)
+            self.sink.extra["batch_ms"] = progress["batchDuration"]
+            self.changes += 1
+            self._submit(lambda: None)  # the engine may serve feeds that waited for room
+
+    # -- for people --------------------------------------------------------------------------------------------------
+
+    @property
+    def low_watermark(self) -> int:
+        """The least punctuation of its inputs."""
+        return min(self._reached.values(), default=MIN_TIME)
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of state Spark holds, as it reports them."""
+        return self.sink.bytes if self.running else 0
+
+    @property
+    def controls(self) -> list[ControlTable]:
+        """Control tables of its operators: Spark's query as a whole."""
+        return [self.sink]
+
+    @property
+    def synopses(self) -> list[ControlTable]:
+        """Control tables of what operators remember: Spark keeps it."""
+        return []
+
+    def explain(self, measured: bool) -> str:
+        """What each part of the query is on Spark."""
+        return preflight.explain(self.query)
+
+
+def _delay(inlet: Inlet) -> int | None:
+    if inlet.way.time_column is not None:
+        return None
+    time = inlet.stream.time
+    if time.kind != "external":
+        return 0
+    return time.progress.delay if isinstance(time.progress, Watermark) else None
+
+
+def reason(text: str) -> str:
+    """What is wrong, from one of Spark's messages: its own words without the query's numbers and the trace."""
+    _, found, cause = text.partition("terminated with exception: ")
+    cause = cause if found else text
+    cause = re.split(r"\s*(?:SQLSTATE|== SQL|\n\s*at |JVM stacktrace)", cause, maxsplit=1)[0]
+    return " ".join(cause.split())[:500]

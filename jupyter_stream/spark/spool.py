@@ -1,0 +1,122 @@
+"""Rows on their way to Spark: Parquet files in a folder, in the order the rows came. One writer, one Spark query.
+
+A notebook's frames, generators and live sources can't be reached from Spark's own processes; files can, Spark reads them with its
+vectorised reader and keeps in its checkpoint how far it has got, and they wait where a queue would fill memory.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from jupyter_stream.core.messages import BROKEN, ROW, TS
+from jupyter_stream.core.schema import TIMESTAMP, Schema
+from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.spark.expressions import SHIFT
+from jupyter_stream.spark.types import spark_ddl, to_spark
+
+END: Final = 2**62 + 1
+"""The time of the row that says the input has ended: later than any row's (times reach 2^62), in Spark's range."""
+_FOR_EVER: Final = 2**61 // 1000
+"""A delay in milliseconds that holds the watermark of times people have at 1970 until the row of the end comes."""
+_FILE_ROWS: Final = 262_144
+_WAIT: Final = 0.1
+"""Seconds that rows of a trickle wait for others, so that a live source doesn't write a file per row."""
+
+
+class Spool:
+    """The folder of one stream.
+
+    Args:
+        folder: made here; must not exist.
+        schema: the stream's columns.
+        needed: those that Spark is to see; the others are NULL there.
+        time_column: the column that is the time, where it isn't `$ts`.
+    """
+
+    def __init__(self, folder: Path, schema: Schema, needed: frozenset[str], time_column: str | None = None) -> None:
+        folder.mkdir(parents=True)
+        self.folder = folder
+        self.rows = 0
+        self._schema = schema
+        self._needed = needed
+        self._time_column = time_column
+        self._files = 0
+        self._waiting: list[pl.DataFrame] = []
+        self._waiting_rows = 0
+        self._since = 0.0
+        self._lock = threading.Lock()
+
+    def put(self, frame: pl.DataFrame) -> None:
+        """Take rows with `$ts`, and `$broken` where some are late."""
+        if not frame.height:
+            return
+        if ROW not in frame.columns:
+            frame = frame.with_columns(
+                pl.int_range(self.rows + 1, self.rows + 1 + frame.height, dtype=pl.Int64).alias(ROW)
+            )
+        time_of = pl.col(TS) if self._time_column is None else pl.col(self._time_column).cast(pl.Int64)
+        system = [(time_of + SHIFT).cast(TIMESTAMP).alias(TS), pl.col(ROW)]
+        if BROKEN in frame.columns and self._time_column is None:
+            broken = pl.col(BROKEN)
+            system.append(pl.when(broken > MIN_TIME).then(broken + SHIFT).cast(TIMESTAMP).alias(BROKEN))
+        columns = [n for n in self._schema.names if n in self._needed and n in frame.columns]
+        with self._lock:
+            self.rows += frame.height
+            if not self._waiting:
+                self._since = time.monotonic()
+            self._waiting.append(to_spark(frame.select(*columns, *system)))
+            self._waiting_rows += frame.height
+            if self._waiting_rows >= _FILE_ROWS:
+                self._write()
+
+    def flush(self) -> None:
+        """Hand over what has waited long enough."""
+        with self._lock:
+            if self._waiting and time.monotonic() - self._since >= _WAIT:
+                self._write()
+
+    def tick(self, at: int) -> None:
+        """No row before `at` will come: a row for the watermark alone."""
+        with self._lock:
+            self._write()
+            self._file(to_spark(pl.DataFrame({TS: [at + SHIFT], ROW: [0]}).cast({TS: TIMESTAMP, ROW: pl.Int64})))
+
+    def end(self) -> None:
+        """The input has ended."""
+        self.tick(END)
+
+    def _write(self) -> None:
+        if self._waiting:
+            self._file(pl.concat(self._waiting, how="diagonal"))
+            self._waiting, self._waiting_rows = [], 0
+
+    def _file(self, frame: pl.DataFrame) -> None:
+        self._files += 1
+        hidden = self.folder / f".{self._files:09}"  # Spark passes over hidden files
+        frame.write_parquet(hidden, compression="snappy", statistics=False)
+        hidden.rename(self.folder / f"{self._files:09}.parquet")
+
+    def frame(self, spark: Any, delay: int | None, *, watermark: bool) -> Any:
+        """The rows as a streaming DataFrame: the columns, `$ts`, `$broken`, `$row`.
+
+        Args:
+            spark: the `SparkSession`.
+            delay: how late rows may be, microseconds; None if nothing is promised before the end.
+            watermark: whether an operator above needs one.
+        """
+        columns = [(f.name, spark_ddl(f.dtype)) for f in self._schema]
+        columns += [(TS, "TIMESTAMP"), (BROKEN, "TIMESTAMP"), (ROW, "BIGINT")]
+        ddl = ", ".join("`" + name.replace("`", "``") + "` " + kind for name, kind in columns)
+        found = spark.readStream.schema(ddl).parquet(str(self.folder))
+        if watermark:
+            # Spark counts milliseconds; rounded so that its watermark never passes our punctuation
+            millis = _FOR_EVER if delay is None else -(-delay // 1000)
+            found = found.withWatermark(f"`{TS}`", f"{millis} milliseconds")
+        # Spark moves conditions on rows below the watermark, which would then miss the rows that are for it alone; it moves none
+        # past one that is not deterministic
+        return found.where(f"CASE WHEN spark_partition_id() >= 0 THEN `{ROW}` > 0 END")

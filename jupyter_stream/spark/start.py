@@ -1,0 +1,102 @@
+"""A Spark session: the notebook's own, or one of ours, made when the first query needs it. Not for queries."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from jupyter_stream.errors import UnsupportedError
+
+_OURS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+_QUERY: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    # with the default of 200 a windowed count on two cores is 15 times slower
+    "spark.sql.shuffle.partitions": str(min(8, os.cpu_count() or 2)),
+    "spark.sql.adaptive.enabled": "false",
+}
+
+_lock = threading.Lock()
+_made: Any = None
+
+
+def check(namespace: Mapping[str, object]) -> None:
+    """Raise `UnsupportedError` if there is nothing that Spark could run on, saying what to install."""
+    if _own(namespace) is not None or _made is not None:
+        return
+    if importlib.util.find_spec("pyspark") is None:
+        raise UnsupportedError("PySpark is not installed", hint="Install it: pip install pyspark.")
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java") is None and not (home and (Path(home) / "bin" / "java").exists()):
+        raise UnsupportedError(
+            "Spark needs Java, and there is none here",
+            hint="Install Java 17 or 21 (such as the package openjdk-17-jre-headless), or set JAVA_HOME. "
+            "Without --engine spark the query runs in the kernel.",
+        )
+
+
+def session(namespace: Mapping[str, object]) -> Any:
+    """A `SparkSession` for one query, with its own settings on the shared Spark: UTC, ANSI mode, few shuffle partitions.
+
+    Called in threads of ours: PySpark then leaves the notebook's SIGINT handler alone, which it replaces on the main thread, so
+    that interrupting a cell would end what Spark is doing.
+    """
+    with _lock:
+        base = _own(namespace) or _ours()
+        found = base.newSession()
+    for key, value in _QUERY.items():
+        found.conf.set(key, value)
+    return found
+
+
+def stop() -> None:
+    """Stop the Spark that was made here, if one was."""
+    global _made
+    with _lock:
+        made, _made = _made, None
+    if made is not None:
+        made.stop()
+
+
+def _own(namespace: Mapping[str, object]) -> Any:
+    """The notebook's variable `spark`, if it is a session."""
+    value = namespace.get("spark")
+    if "pyspark" not in sys.modules or value is None:
+        return None
+    from pyspark.sql import SparkSession
+
+    if isinstance(value, SparkSession):
+        if value.sparkContext._jsc is None:
+            raise UnsupportedError("the variable spark holds a session that was stopped", hint="Delete it: del spark.")
+        return value
+    if type(value).__module__.startswith("pyspark.sql.connect"):
+        raise UnsupportedError(
+            "the variable spark is a Spark Connect session, which has no access to this notebook's rows",
+            hint="Use a classic session, or rename it: then one is started here.",
+        )
+    return None
+
+
+def _ours() -> Any:
+    global _made
+    if _made is None:
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master("local[*]").appName("jupyter-stream")
+        for key, value in _OURS.items():
+            builder = builder.config(key, value)
+        _made = builder.getOrCreate()
+        _made.sparkContext.setLogLevel("OFF")  # what fails is told in the query's own words
+        logging.getLogger("SQLQueryContextLogger").disabled = True
+    return _made

@@ -1,0 +1,168 @@
+"""From a bound logical plan to a streaming DataFrame. One visitor; what it has no case for was refused before (`preflight`).
+
+A DataFrame on the way has the node's columns and, beside them, `$ts` (the progressing attribute, with its watermark),
+`$broken` (the punctuation a late row broke) and `$row` (arrival number), as the kernel's batches have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeAlias
+
+from jupyter_stream.core.messages import BROKEN, ROW, TS, WINDOW_END, WINDOW_ID, WINDOW_START
+from jupyter_stream.functions import Expr
+from jupyter_stream.functions.types import spark_name
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Scan, Union
+from jupyter_stream.spark.aggregates import aggregate_sql, may_overflow, overflow_sql
+from jupyter_stream.spark.expressions import SHIFT, TIME, instant, micros, quoted, sql
+from jupyter_stream.spark.preflight import finished_here, outermost
+from jupyter_stream.windows import SessionWindow, TimeWindow
+
+Frame: TypeAlias = Any
+"""A `pyspark.sql.DataFrame`; pyspark is imported when the first query starts on Spark, not before."""
+OpenScan: TypeAlias = Callable[[Scan], Frame]
+"""The rows of a stream, with their system columns and watermark."""
+
+OVERFLOWED: Final = "$overflowed"
+"""Whether a sum of an answer is beyond BIGINT."""
+_EXTENT: Final = "$extent"
+_ONE: Final = "$one"
+_SYSTEM: Final = (TS, BROKEN, ROW)
+_ABOVE: Final = (TS, WINDOW_START, WINDOW_END, WINDOW_ID, OVERFLOWED)
+
+
+def translate(plan: Plan, scan: OpenScan) -> Frame:
+    """The DataFrame of a query: its result columns, or the outermost aggregate's if the rest is done as answers arrive.
+
+    Args:
+        plan: the root.
+        scan: gives the rows of each stream.
+    """
+    aggregate = outermost(plan)
+    if aggregate is not None and finished_here(plan):
+        return _aggregate(aggregate, scan, guarded=True)
+    return _visit(plan, scan).select(*(quoted(n) for n in plan.schema.names))
+
+
+def _visit(plan: Plan, scan: OpenScan) -> Frame:
+    match plan:
+        case Scan():
+            return scan(plan)
+        case Derived():
+            return _visit(plan.input, scan)
+        case Filter(predicate=predicate):
+            return _visit(plan.input, scan).where(sql(predicate))
+        case Project(items=items):
+            below = _visit(plan.input, scan)
+            return below.selectExpr(*(_item(e, n) for n, e in items), *_system(below.columns))
+        case Union(parts=parts):
+            return _union([_visit(p, scan) for p in parts], parts, plan.schema.names)
+        case Aggregate():
+            return _aggregate(plan, scan, guarded=False)
+    raise AssertionError(f"{type(plan).__name__} was not refused")
+
+
+def _item(expr: Expr, name: str) -> str:
+    return f"{sql(expr)} AS {quoted(name)}"
+
+
+def _system(columns: Iterable[str]) -> list[str]:
+    return [quoted(c) for c in columns if c.startswith("$") and c in (*_SYSTEM, *_ABOVE)]
+
+
+def _union(frames: list[Frame], parts: tuple[Plan, ...], names: tuple[str, ...]) -> Frame:
+    shared = [c for c in _SYSTEM if all(c in f.columns for f in frames)]
+    renamed = [
+        f.selectExpr(
+            *(f"{quoted(own)} AS {quoted(name)}" for own, name in zip(part.schema.names, names, strict=True)),
+            *(quoted(c) for c in shared),
+        )
+        for f, part in zip(frames, parts, strict=True)
+    ]
+    whole = renamed[0]
+    for frame in renamed[1:]:
+        whole = whole.unionByName(frame)
+    return whole
+
+
+def _aggregate(plan: Aggregate, scan: OpenScan, *, guarded: bool) -> Frame:
+    below = _visit(plan.input, scan)
+    window = plan.window
+    if isinstance(window, TimeWindow):
+        below, start, end, number = _in_extents(below, window)
+    else:
+        assert isinstance(window, SessionWindow)
+        below, start, end, number = _in_sessions(below, window)
+    # aggregates read time and arrival number, keys are computed beside them
+    keys = [f"$key{i}" for i in range(len(plan.keys))]
+    groups = [quoted(_EXTENT), *(quoted(k) for k in keys)]
+    if (
+        isinstance(window, SessionWindow) and not keys
+    ):  # Spark wants a key beside sessions; this is 0, which it can't know
+        below = below.selectExpr("*", f"pmod(unix_micros({TIME}), 1L) AS {quoted(_ONE)}")
+        groups.append(quoted(_ONE))
+    below = below.selectExpr("*", *(_item(e, k) for k, (_, e) in zip(keys, plan.keys, strict=True)))
+    made = [f"{aggregate_sql(c, guarded)} AS {quoted(c.name)}" for c in plan.aggregates]
+    overflows = [overflow_sql(c) for c in plan.aggregates if guarded and may_overflow(c)]
+    if overflows:
+        made.append(f"({' OR '.join(overflows)}) AS {quoted(OVERFLOWED)}")
+    from pyspark.sql.functions import expr
+
+    grouped = below.groupBy(*groups).agg(*(expr(m) for m in made or ["1 AS `$none`"]))
+    shown = micros if integer_time(plan) else instant
+    return grouped.selectExpr(
+        *(
+            f"CAST({quoted(k)} AS {spark_name(e.dtype)}) AS {quoted(name)}"
+            for k, (name, e) in zip(keys, plan.keys, strict=True)
+        ),
+        *(quoted(c.name) for c in plan.aggregates),
+        *([quoted(OVERFLOWED)] if overflows else []),
+        f"{shown(start)} AS {quoted(WINDOW_START)}",
+        f"{shown(end)} AS {quoted(WINDOW_END)}",
+        f"{number} AS {quoted(WINDOW_ID)}",
+        f"window_time({quoted(_EXTENT)}) AS {TIME}",
+    )
+
+
+def integer_time(plan: Plan) -> bool:
+    """Whether the progressing attribute is declared an integer."""
+    match plan:
+        case Aggregate(window=window) if window.on is not None:
+            field = plan.input.schema.find(window.on)
+            return field is not None and field.dtype.is_integer()
+        case Scan(stream=stream):
+            field = stream.schema.find(stream.time.column or "")
+            return field is not None and field.dtype.is_integer()
+    return integer_time(plan.inputs[0])
+
+
+def _length(count: int) -> str:
+    return f"{count} microseconds"
+
+
+def _in_extents(below: Frame, window: TimeWindow) -> tuple[Frame, str, str, str]:
+    """Each row in each of its extents: Spark's start at `startTime` plus multiples of the slide, ours end at such."""
+    from pyspark.sql.functions import window as extent
+
+    assert window.range is not None
+    length = max(window.range, window.slide) if window.slide > window.range else window.range
+    opens = (window.phase + SHIFT - length) % window.slide
+    found = below.withColumn(
+        _EXTENT, extent(TIME, _length(length), _length(window.slide), _length(opens) if opens else None)
+    )
+    start, end = f"{quoted(_EXTENT)}.start", f"{quoted(_EXTENT)}.end"
+    if length != window.range:  # Spark has no gaps between extents: whole slides, and of each the rows in its last part
+        start = f"timestamp_micros(unix_micros({end}) - {window.range}L)"
+        found = found.where(f"{TIME} >= {start}")
+    if BROKEN in found.columns:  # a late row is used in the extents that were open when it came
+        found = found.where(f"{quoted(BROKEN)} IS NULL OR {end} > {quoted(BROKEN)}")
+    return found, start, end, f"({micros(end)} - {window.phase}L) div {window.slide}L"
+
+
+def _in_sessions(below: Frame, window: SessionWindow) -> tuple[Frame, str, str, str]:
+    """Rows exactly a gap apart are in different sessions, so Spark is told a microsecond less."""
+    from pyspark.sql.functions import session_window
+
+    found = below.withColumn(_EXTENT, session_window(TIME, _length(window.gap - 1)))
+    end = f"timestamp_micros(unix_micros({quoted(_EXTENT)}.end) + 1L)"
+    return found, f"{quoted(_EXTENT)}.start", end, "CAST(NULL AS BIGINT)"

@@ -1,0 +1,47 @@
+"""One Spark for all tests here, as a notebook's own `spark` variable; small and quick to start."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from jupyter_stream.session import Session
+
+
+@pytest.fixture(scope="package")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from pyspark.sql import SparkSession
+
+    home = tmp_path_factory.mktemp("spark")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(home),
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # the run is too short for the second compiler
+    }
+    builder = SparkSession.builder.master("local[2]").appName("tests")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def sessions(spark: Any) -> Iterator[Callable[..., Session]]:
+    """Makes sessions whose queries run on the shared Spark, and closes them."""
+    opened: list[Session] = []
+
+    def make(**names: object) -> Session:
+        opened.append(Session({"spark": spark, **names}))
+        return opened[-1]
+
+    yield make
+    for session in opened:
+        session.close()

@@ -1,0 +1,160 @@
+"""One query on both engines, over rows that come in disorder: the same answers in the same types, late rows and errors."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+from jupyter_stream.session import Session
+from tests.oracle.compare import assert_same_bag, plain_rows
+
+START = dt.datetime(2024, 5, 1, 12)
+DECLARED = """CREATE STREAM s (k STRING, n INT, x DOUBLE, b BIGINT, ok BOOLEAN, d DATE, ts TIMESTAMP, other TIMESTAMP,
+                WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS) SOURCE 'frame://rows';"""
+
+
+def rows(count: int, seed: int) -> pl.DataFrame:
+    """Rows up to 12 seconds late, with NULLs and equal times."""
+    draw = random.Random(seed)
+    made = []
+    for i in range(count):
+        late = draw.choice([0, 0, 0, 1, 3, 4, 9, 12])
+        ts = START + dt.timedelta(milliseconds=i * 400 - late * 1000 + draw.choice([0, 0, 100]))
+        made.append(
+            {
+                "k": draw.choice(["a", "b", None]),
+                "n": draw.choice([None, 0, 1, 2, 3, 40]),
+                "x": draw.choice([None, 0.5, 1.25, -3.0, 1e6]),
+                "b": draw.choice([None, 2**62, -(2**62), 5]),
+                "ok": draw.choice([True, False, None]),
+                "d": draw.choice([None, dt.date(2024, 1, 1), dt.date(1969, 2, 3)]),
+                "ts": ts,
+                "other": draw.choice([ts, ts + dt.timedelta(seconds=7)]),
+            }
+        )
+    types = {"n": pl.Int32, "ts": pl.Datetime("us"), "other": pl.Datetime("us"), "d": pl.Date}
+    return pl.DataFrame(made, schema_overrides=types)
+
+
+ROWS = rows(150, 7)
+GAP = pl.concat([ROWS, ROWS.with_columns(pl.col("ts", "other") + dt.timedelta(minutes=3))])
+
+QUERIES = {
+    "every aggregate": """SELECT k,
+        count(*) AS c, count(n) AS cn, sum(n) AS sn, avg(x) AS ax, min(d) AS mind, max(ts) AS maxt,
+        sum(x) AS sx, bool_and(ok) AS every_ok, bool_or(ok) AS any_ok, count_if(n > 1) AS many, var_samp(x) AS v, stddev_pop(n) AS sd
+        FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k""",
+    "holistic aggregates": """SELECT k, median(x) AS m, quantile(n, 0.3) AS q, mode(n) AS o, count(DISTINCT n) AS dn,
+        sum(DISTINCT n) AS sdn, avg(DISTINCT x) AS adx
+        FROM s [RANGE 10 SECONDS TUMBLING] GROUP BY k""",
+    "aggregates by arrival": """SELECT first(x) AS f, last(x) AS l, arg_min(k, n) AS mi, arg_max(k, n) AS ma,
+        collect_list(n) AS li, string_agg(k, '-') AS st FROM s [RANGE 8 SECONDS SLIDE 4 SECONDS] GROUP BY ok""",
+    "ungrouped, with empty extents": """SELECT count(*) AS n, sum(x) AS x, count(DISTINCT k) AS k, window_id
+        FROM s [RANGE 10 SECONDS TUMBLING] WHERE n > 1""",
+    "HAVING over empty extents": "SELECT count(*) AS c FROM s [RANGE 10 SECONDS TUMBLING] HAVING c = 0",
+    "sums beyond BIGINT": "SELECT k, sum(b) AS b FROM s [RANGE 6 SECONDS SLIDE 2 SECONDS] GROUP BY k",
+    "rows that fail": """SELECT k, sum(100 / n) AS part, count(*) AS c FROM s [RANGE 10 SECONDS TUMBLING]
+        WHERE x IS NOT NULL GROUP BY k""",
+    "answers that fail": "SELECT k, 1 / (sum(n) - 3) AS r FROM s [RANGE 2 SECONDS TUMBLING] GROUP BY k",
+    "range over slide": "SELECT k, count(*) AS c FROM s [RANGE 7 SECONDS SLIDE 3 SECONDS] GROUP BY k HAVING count(*) > 1",
+    "slide over range": """SELECT k, count(*) AS c
+        FROM s [RANGE 2 SECONDS SLIDE 5 SECONDS ORIGIN TIMESTAMP '2024-01-01 00:00:01'] GROUP BY k""",
+    "extents that start at multiples": """SELECT k, count(*) AS c
+        FROM HOP(s, ts, INTERVAL 3 SECONDS, INTERVAL 7 SECONDS) GROUP BY k""",
+    "on another column": "SELECT k, max(x) AS x FROM s [RANGE 10 SECONDS TUMBLING ON other] GROUP BY k",
+    "windows over windows": """SELECT max(c) AS c, sum(sn) AS sn FROM (SELECT k, count(*) AS c, sum(n) AS sn
+        FROM s [RANGE 4 SECONDS SLIDE 2 SECONDS] GROUP BY k) AS w [RANGE 20 SECONDS TUMBLING] GROUP BY k""",
+    "union": """SELECT k, count(*) AS c FROM (SELECT k, x FROM s WHERE n > 1 UNION ALL SELECT upper(k), x FROM s WHERE ok)
+        [RANGE 10 SECONDS TUMBLING] GROUP BY k""",
+    "no window": "SELECT k, n * 2 AS n, 10 / n AS ten, ts, row_num, d FROM s WHERE ok",
+    "an expression as group": """SELECT n % 2 AS odd, count(*) FILTER (WHERE x > 0) AS c
+        FROM s [RANGE 10 SECONDS TUMBLING] GROUP BY n % 2""",
+}  # fmt: skip
+
+
+def both(sessions: Callable[..., Session], text: str, **names: object) -> tuple[Any, Any]:
+    """The handles of a query in the kernel and on Spark, ended."""
+    session = sessions(**names)
+    *declarations, query = [t for t in text.split(";") if t.strip()]
+    session.run(";".join(declarations))
+    handles = [session.run(query, engine=engine)[-1] for engine in ("kernel", "spark")]
+    for handle in handles:
+        assert handle.wait(60), "it doesn't end"  # type: ignore[union-attr]
+    return handles[0], handles[1]
+
+
+def assert_same(kernel: Any, spark: Any) -> None:
+    expected, found = kernel.to_polars(), spark.to_polars()
+    assert found.schema == expected.schema
+    assert_same_bag(plain_rows(found.select(_plain(found))), plain_rows(expected.select(_plain(found))), found.columns)
+    assert_same_bag(plain_rows(spark.late.select(_plain(spark.late))), plain_rows(kernel.late.select(_plain(spark.late))),
+                    spark.late.columns, "late rows")  # fmt: skip
+    assert sorted(spark.errors.rows()) == sorted(kernel.errors.rows())
+
+
+def _plain(frame: pl.DataFrame) -> list[pl.Expr]:
+    return [pl.col(n).cast(pl.Int32) if t == pl.Date else pl.col(n) for n, t in frame.schema.items()]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_same_answers_types_late_rows_and_errors(name: str, sessions: Callable[..., Session]) -> None:
+    kernel, spark = both(sessions, DECLARED + QUERIES[name], rows=GAP if "empty" in name else ROWS)
+    assert kernel.to_polars().height > 2
+    assert_same(kernel, spark)
+
+
+def test_late_rows_are_the_same_however_the_rows_arrive(sessions: Callable[..., Session]) -> None:
+    def arriving() -> Any:
+        for start in range(0, ROWS.height, 7):
+            yield ROWS[start : start + 7]
+
+    text = DECLARED.replace("frame://rows", "python://arriving") + QUERIES["every aggregate"]
+    kernel, spark = both(sessions, text, arriving=arriving)
+    assert kernel.late.height > 5
+    assert_same(kernel, spark)
+
+
+def test_rows_in_order_make_the_same_sessions(sessions: Callable[..., Session]) -> None:
+    seconds = [0, 1, 5, 9, 12, 12, 16, 30, 31, 35]  # 1 to 5, 5 to 9 and 12 to 16 are exactly a gap apart
+    frame = pl.DataFrame({"k": list("aabaabbaab"), "ts": [START + dt.timedelta(seconds=s) for s in seconds]})
+    declared = "CREATE STREAM e (k STRING, ts TIMESTAMP) ORDER BY ts SOURCE 'frame://rows';"
+    kernel, spark = both(
+        sessions, declared + "SELECT k, count(*) AS n FROM e [SESSION 4 SECONDS] GROUP BY k", rows=frame
+    )
+    assert_same(kernel, spark)
+    kernel, spark = both(sessions, declared + "SELECT count(*) AS n FROM e [SESSION 4 SECONDS]", rows=frame)
+    assert kernel.to_polars().height == 6
+    assert_same(kernel, spark)
+
+
+def test_late_row_of_a_session_goes_to_the_late_stream(sessions: Callable[..., Session]) -> None:
+    frame = pl.DataFrame({"ts": [START + dt.timedelta(seconds=s) for s in (0, 60, 1, 61)]})
+    declared = "CREATE STREAM e (ts TIMESTAMP) ORDER BY ts SOURCE 'frame://rows';"
+    _, spark = both(sessions, declared + "SELECT count(*) AS n FROM e [SESSION 4 SECONDS]", rows=frame)
+    assert sorted(spark.to_polars()["n"]) == [1, 2]
+    assert spark.late.select("ts", "missed").rows() == [(START + dt.timedelta(seconds=1), 1)]
+
+
+def test_times_declared_as_integers_stay_integers(sessions: Callable[..., Session]) -> None:
+    frame = pl.DataFrame({"k": [1, 2, 1, 2], "t": [-5_000_000, 0, 3, 12_000_000]})
+    declared = "CREATE STREAM e (k INT, t BIGINT) ORDER BY t SOURCE 'frame://rows';"
+    kernel, spark = both(
+        sessions, declared + "SELECT k, count(*) AS n FROM e [RANGE 10 SECONDS TUMBLING] GROUP BY k", rows=frame
+    )
+    assert kernel.to_polars()["window_end"].dtype == pl.Int64
+    assert_same(kernel, spark)
+
+
+def test_synthetic_rows_are_the_same(sessions: Callable[..., Session]) -> None:
+    declared = "CREATE STREAM p SOURCE 'generate://packets?rows=20000&seed=3';"
+    kernel, spark = both(
+        sessions,
+        declared + "SELECT srcIP, count(*) AS n, sum(len) AS len FROM p [RANGE 1 SECOND TUMBLING] GROUP BY srcIP",
+    )
+    assert kernel.to_polars().height > 100
+    assert_same(kernel, spark)
