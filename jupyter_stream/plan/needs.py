@@ -44,7 +44,8 @@ def _visit(plan: Plan, wanted: set[str], found: dict[str, set[str]]) -> None:
         case Filter(predicate=predicate):
             _visit(plan.input, wanted | columns(predicate), found)
         case Project(items=items):
-            _visit(plan.input, set().union(*(columns(e) for n, e in items if n in wanted)), found)
+            # all of them: what nobody wants is computed nevertheless, and can fail
+            _visit(plan.input, set().union(*(columns(e) for _, e in items)), found)
         case Aggregate(keys=keys, aggregates=aggregates, window=window):
             needed: set[str] = set()
             for _, expr in keys:

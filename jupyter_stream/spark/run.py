@@ -23,6 +23,7 @@ from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import Batch, Failed, Message, Missed, Punctuation
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.errors import StreamError
 from jupyter_stream.plan.catalog import StreamDef, Watermark
 from jupyter_stream.plan.logical import Query, Scan
 from jupyter_stream.plan.needs import needed_columns
@@ -136,6 +137,7 @@ class SparkRun:
         self._named: list[tuple[str, pl.DataFrame]] = []
         self._taken = 0
         self._seen = -1
+        self._broken: str | None = None
         self._input_ended = threading.Event()
         self._stopping = threading.Event()
         self._streaming: Any = None
@@ -256,6 +258,8 @@ class SparkRun:
                 for inlet in self._inlets:
                     inlet.spool.flush()
                 self._measure(query)
+                if self._broken is not None:
+                    break
                 if self._input_ended.is_set():
                     self._drain(query)
                     break
@@ -265,8 +269,10 @@ class SparkRun:
             self._measure(query)
             if failure is not None and not self._stopping.is_set():
                 raise failure
+            if self._broken is not None:
+                raise StreamError(self._broken)
         except Exception as error:
-            text = reason(str(error))
+            text = self._broken or told(error)
             self._submit(lambda: self.finish("failed", text))
         else:
             self._submit(lambda: self.finish("finished"))
@@ -321,8 +327,13 @@ class SparkRun:
 
     def _batch(self, frame: Any, number: int) -> None:
         """A micro-batch, on a thread of Spark's."""
-        table = frame.toArrow()
-        if not self.running:
+        if not self.running or self._broken is not None:
+            return
+        try:
+            table = frame.toArrow()
+        except Exception as error:
+            # not raised from here: it would come back wrapped in the traces of three processes
+            self._broken = told(error)
             return
         for made in self._finish.answers(table):
             if isinstance(made, Failed):
@@ -388,9 +399,18 @@ def _delay(inlet: Inlet) -> int | None:
     return time.progress.delay if isinstance(time.progress, Watermark) else None
 
 
+def told(error: Exception) -> str:
+    """What is wrong, of an exception of PySpark's, whose message may only say that another was thrown."""
+    return reason(f"{error}\n{getattr(error, '_stackTrace', None) or ''}")
+
+
 def reason(text: str) -> str:
     """What is wrong, from one of Spark's messages: its own words without the query's numbers and the trace."""
-    _, found, cause = text.partition("terminated with exception: ")
-    cause = cause if found else text
+    named = re.finditer(r"\[([A-Z][A-Z0-9_.]+)\] ", text)
+    cause = next((text[m.start() :].split("\n")[0] for m in named if m[1] not in _WRAPPERS), text)
     cause = re.split(r"\s*(?:SQLSTATE|== SQL|\n\s*at |JVM stacktrace)", cause, maxsplit=1)[0]
+    cause = re.sub(r'(If necessary|You may) set "[^"]+" to "[^"]+" to bypass this error\.', "", cause)
     return " ".join(cause.split())[:500]
+
+
+_WRAPPERS = ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")

@@ -54,7 +54,7 @@ TABLE: Final[tuple[Support, ...]] = (
     Support(
         "clause", "answers that can fail", "ours in Spark", "finished by our kernel, row by row, as each answer arrives"
     ),
-    Support("clause", "UNION of streams", "native", "unionByName"),
+    Support("clause", "UNION of streams", "native", "unionByName; a row is late by its own stream's promise alone"),
     Support("clause", "UNION of windows", "not yet by us", "Run one query for each part."),
     Support("clause", "derived stream", "native", "its plan in its place"),
     Support("clause", "window over windows", "native", "two stateful operators in append mode, by window_time"),

@@ -1,0 +1,146 @@
+"""The life of a query on Spark: it ends with its sources, stops, pauses, fails with one message, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import datetime as dt
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import polars as pl
+import pytest
+
+from jupyter_stream.errors import QueryError
+from jupyter_stream.session import Session
+from jupyter_stream.spark.run import SparkRun, reason
+
+START = dt.datetime(2024, 5, 1, 12)
+COUNTS = "SELECT k, count(*) AS n FROM s [RANGE 10 SECONDS TUMBLING] GROUP BY k"
+
+
+def declared(source: str) -> str:
+    return f"CREATE STREAM s (k STRING, n INT, ts TIMESTAMP) ORDER BY ts SOURCE '{source}';"
+
+
+def frame(seconds: range) -> pl.DataFrame:
+    times = [START + dt.timedelta(seconds=s) for s in seconds]
+    return pl.DataFrame({"k": ["a"] * len(times), "n": [1] * len(times), "ts": times}, schema_overrides={"n": pl.Int32})
+
+
+class Live:
+    """A source that goes on until it is let go."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.over = threading.Event()
+
+    def rows(self) -> Iterator[pl.DataFrame]:
+        yield frame(range(0, 35))
+        self.go_on.wait(30)
+        yield frame(range(35, 70))
+        self.over.wait(30)
+
+
+@pytest.fixture
+def live() -> Iterator[Live]:
+    made = Live()
+    yield made
+    made.go_on.set()
+    made.over.set()
+
+
+def until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it doesn't come about"
+        time.sleep(0.02)
+
+
+def on_spark(session: Session, text: str, **options: Any) -> Any:
+    return session.run(text, engine="spark", **options)[-1]
+
+
+def test_answers_come_while_the_source_goes_on(sessions: Callable[..., Session], live: Live) -> None:
+    query = on_spark(sessions(source=live.rows()), declared("python://source") + COUNTS)
+    seen: list[int] = []
+    query.on_result(lambda rows: seen.append(rows.height))
+    until(lambda: query.to_polars().height == 3)
+    assert query.status == "running"
+    live.go_on.set()
+    until(lambda: query.to_polars().height == 6)
+    live.over.set()
+    assert query.wait(30)
+    assert query.to_polars()["n"].sum() == 70
+    assert sum(seen) <= 7
+    assert query.engine == "spark"
+
+
+def test_stop_ends_it_and_leaves_nothing_behind(sessions: Callable[..., Session], live: Live, spark: Any) -> None:
+    query = on_spark(sessions(source=live.rows()), declared("python://source") + COUNTS)
+    until(lambda: query.to_polars().height == 3)
+    run = query._pipeline
+    assert isinstance(run, SparkRun)
+    query.stop()
+    assert query.wait(5)
+    assert query.status == "stopped"
+    assert query.to_polars().height == 3
+    until(lambda: not run._folder.exists())
+    assert not [q for q in spark.streams.active if q.name == query.name]
+
+
+def test_pause_holds_rows_back_until_resume(sessions: Callable[..., Session], live: Live) -> None:
+    query = on_spark(sessions(source=live.rows()), declared("python://source") + COUNTS)
+    until(lambda: query.to_polars().height == 3)
+    query.pause()
+    until(lambda: query.status == "paused")
+    live.go_on.set()
+    live.over.set()
+    time.sleep(1)
+    assert query.to_polars().height == 3
+    query.resume()
+    assert query.wait(30)
+    assert query.to_polars()["n"].sum() == 70
+
+
+def test_interrupts_of_the_notebook_stay_its_own(sessions: Callable[..., Session]) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    assert on_spark(sessions(rows=frame(range(30))), declared("frame://rows") + COUNTS).wait(30)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_spark_errors_are_one_clear_message(sessions: Callable[..., Session]) -> None:
+    inner = "SELECT k, 1 / (count(*) - 10) AS n FROM s [RANGE 10 SECONDS TUMBLING] GROUP BY k"
+    query = on_spark(
+        sessions(rows=frame(range(30))),
+        declared("frame://rows") + f"SELECT k, sum(n) AS n FROM ({inner}) [RANGE 20 SECONDS TUMBLING] GROUP BY k",
+    )
+    with pytest.raises(QueryError, match="DIVIDE_BY_ZERO") as failed:
+        query.wait(30)
+    assert "\n" not in str(failed.value) and "runId" not in str(failed.value)
+    assert query.status == "failed"
+
+
+def test_reason_is_sparks_own_words() -> None:
+    text = "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [BAD_ONE] No. SQLSTATE: 22012\n\tat x"
+    assert reason(text) == "[BAD_ONE] No."
+
+
+def test_the_same_text_on_the_other_engine_replaces_the_query(sessions: Callable[..., Session], live: Live) -> None:
+    session = sessions(source=live.rows())
+    first = session.run(declared("python://source") + COUNTS, name="counts")[-1]
+    second = on_spark(session, COUNTS, name="counts")
+    assert second is not first
+    until(lambda: first.status == "stopped")
+
+
+def test_a_handle_tells_the_same_as_in_the_kernel(sessions: Callable[..., Session]) -> None:
+    query = on_spark(sessions(rows=frame(range(30))), declared("frame://rows") + COUNTS)
+    assert query.wait(30)
+    now = query.snapshot()
+    assert (now.rows_in, now.rows_out, now.late, now.bad) == (30, 3, 0, 0)
+    assert now.key_columns == ("k",) and now.time_column == "window_end"
+    assert query.stats["state"] == "finished"
+    assert "This query runs on Spark." in query.explain()
+    assert "30 rows in, 3 out" in repr(query)

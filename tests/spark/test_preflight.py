@@ -1,0 +1,107 @@
+"""What is said before anything starts: the support table, EXPLAIN ON SPARK, refusals. No Spark is needed."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from jupyter_stream.aggregates import AGGREGATES
+from jupyter_stream.errors import QueryError, UnsupportedError
+from jupyter_stream.session import Session
+from jupyter_stream.spark import start
+from jupyter_stream.spark.aggregates import AGGREGATES as ON_SPARK
+from jupyter_stream.spark.aggregates import REFUSED
+from jupyter_stream.spark.support import RUNS, TABLE, page
+
+REFERENCE = Path(__file__).parents[2] / "tutorials" / "reference"
+DECLARED = "CREATE STREAM s (k STRING, x INT, ts TIMESTAMP) ORDER BY ts SOURCE 'frame://rows'"
+
+
+@pytest.fixture
+def session():
+    frame = pl.DataFrame({"k": ["a"], "x": [1], "ts": [0]}).with_columns(pl.col("ts").cast(pl.Datetime("us")))
+    with Session({"rows": frame}) as opened:
+        opened.run(DECLARED)
+        yield opened
+
+
+def test_reference_page_is_what_the_table_says():
+    command = "python -c 'from jupyter_stream.spark.support import page; print(page(), end=\"\")' > tutorials/reference/spark.md"
+    assert (REFERENCE / "spark.md").read_text() == page(), f"run: {command}"
+
+
+def test_every_aggregate_is_in_the_table():
+    assert {a.name for a in AGGREGATES} == set(ON_SPARK) | set(REFUSED)
+    assert {a.support for a in ON_SPARK.values()} | set(REFUSED.values()) <= {
+        r.name for r in TABLE if r.part == "aggregate"
+    }
+
+
+def test_what_is_refused_says_what_to_write_instead():
+    assert all(row.how.endswith(".") for row in TABLE if row.kind not in RUNS)
+
+
+def test_explain_on_spark_goes_part_by_part(session):
+    text = str(
+        session.run("EXPLAIN SELECT k, count(*) AS n FROM s [RANGE 1 MINUTE TUMBLING] WHERE x > 0 GROUP BY k ON SPARK")[
+            -1
+        ]
+    )
+    assert "native: window()" in text
+    assert "filter (x > 0)" in text
+    assert text.endswith("This query runs on Spark.")
+
+
+def test_explain_on_spark_shows_what_is_refused(session):
+    text = str(session.run("EXPLAIN SELECT count(*) FROM s [ROWS 5 SLIDE 1] ON SPARK")[-1])
+    assert "not yet by us: Spark has no windows of rows" in text
+    assert text.endswith("This query can't run on Spark.")
+
+
+def test_explain_of_a_query_by_name(session):
+    session.run("SELECT k FROM s", name="names")[-1].wait(10)
+    assert "stream s" in str(session.run("EXPLAIN names ON SPARK")[-1])
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("SELECT count(*) FROM s", "relation"),
+        ("SELECT count(*) FROM s [ROWS 5 SLIDE 1]", "windows of rows"),
+        ("SELECT count(*) FROM s [RANGE ALL SLIDE 1 MINUTE]", "landmark"),
+        ("SELECT count(*) FROM s [RANGE 1 MINUTE SLIDE 1 ROW]", "SLIDE 1 SECOND"),
+        ("SELECT approx_top_k(k, 2) AS top FROM s [RANGE 1 MINUTE TUMBLING]", "GROUP BY item"),
+        ("SELECT count(*) FROM s [RANGE 1 MINUTE TUMBLING] EMIT EVERY 1 SECOND", "EMIT"),
+        ("SELECT k, sum(x) OVER (PARTITION BY k ROWS 3 PRECEDING) AS n FROM s", "can't run on Spark"),
+        (
+            "SELECT sum(n) AS n FROM (SELECT count(*) AS n FROM s [RANGE 1 SECOND TUMBLING]) [RANGE 1 MINUTE TUMBLING]",
+            "Group the inner query",
+        ),
+    ],
+)
+def test_refused_query_starts_nothing(session, query, says):
+    folders = set(Path(tempfile.gettempdir()).glob("jupyter-stream-*"))
+    with pytest.raises(UnsupportedError) as refused:
+        session.run(query, name="refused", engine="spark")
+    assert says in str(refused.value)
+    assert "refused" not in session.queries
+    assert set(Path(tempfile.gettempdir()).glob("jupyter-stream-*")) == folders
+
+
+def test_without_java_it_says_what_to_install(session, monkeypatch):
+    monkeypatch.setattr(start, "_made", None)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(UnsupportedError, match="Spark needs Java") as refused:
+        session.run("SELECT k FROM s", engine="spark")
+    assert "openjdk-17" in str(refused.value)
+    kernel = session.run("SELECT k FROM s")[-1]
+    assert kernel.wait(10)
+
+
+def test_unknown_engine(session):
+    with pytest.raises(QueryError, match="no engine 'flink'"):
+        session.run("SELECT k FROM s", engine="flink")
