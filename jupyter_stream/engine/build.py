@@ -28,9 +28,10 @@ from jupyter_stream.operators.session_aggregate import SessionAggregate, Session
 from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig, in_time_order
 from jupyter_stream.operators.ticker import Ticker
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
+from jupyter_stream.operators.window_join import WindowJoin, WindowJoinConfig
 from jupyter_stream.operators.witness import Witness
 from jupyter_stream.plan.catalog import StreamDef
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Over, Plan, Project, Query, Scan, Union
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Over, Plan, Project, Query, Scan, Union
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
 
@@ -155,6 +156,10 @@ class _Builder:
                 self._graph.entries.append(entry)
                 if at is not None:
                     at.step.inputs.append(entry)
+            case Join():
+                join = self._step(_join(plan), at_base(target) if at_base else target)
+                for port, part in enumerate(plan.inputs):
+                    self.visit(part, Target(join.step, port), everything_is_final, None)
             case Over():
                 above = at_base(target) if at_base else target
                 self.visit(plan.input, self._step(_over(plan), above), everything_is_final, None)
@@ -245,6 +250,27 @@ def _slide_by_tuple(plan: Aggregate, window: TupleWindow, provisional: bool) -> 
     inputs, calls = _inputs(plan)
     window = replace(window, by_rank=window.by_rank or in_time_order(plan.input))
     return SlideByTuple(SlideByTupleConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional))
+
+
+def _join(plan: Join) -> WindowJoin:
+    lengths = [w.range if isinstance(w, LifetimeWindow | TimeWindow) else None for w in plan.windows]
+    lifetimes = (lengths[0], lengths[1])
+    if any(isinstance(w, TimeWindow) for w in plan.windows):
+        lifetimes = (None, None)  # equal extents say who meets
+    return WindowJoin(
+        WindowJoinConfig(
+            plan.kind,
+            plan.left.schema,
+            plan.right.schema,
+            plan.right_names,
+            plan.schema,
+            plan.keys,
+            plan.residual,
+            plan.low,
+            plan.high,
+            lifetimes,
+        )
+    )
 
 
 def _over(plan: Over) -> OverOperator:

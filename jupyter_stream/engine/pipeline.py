@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
+import numpy as np
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
@@ -80,6 +81,7 @@ class Pipeline:
         self._backlog_rows = 0
         self._reached: dict[Entry, int] = dict.fromkeys(self.graph.entries, MIN_TIME)
         self._feed: Feed | None = None
+        self._listed = np.empty(0, np.int64)  # late rows of the batch under way that have been told of
         self._ending = False
         self.sink = ControlTable("result")
         self.changes = 0
@@ -144,6 +146,7 @@ class Pipeline:
 
     def _run(self, feed: Feed, message: Message) -> None:
         self._feed = feed
+        self._listed = np.empty(0, np.int64)
         if isinstance(message, Punctuation) and message.value == MAX_TIME and message.key is None:
             for entry in self.feeds[feed]:
                 self._reached[entry] = MAX_TIME
@@ -169,9 +172,7 @@ class Pipeline:
 
     def _deliver(self, target: Target | None, message: Message) -> None:
         if isinstance(message, Missed):
-            self.late += message.late_ids.size
-            assert self._feed is not None
-            self._on_missed(self._feed, self, message)
+            self._note_missed(message)
             return
         if isinstance(message, Failed):
             self.failed_rows += message.frame.height
@@ -202,6 +203,17 @@ class Pipeline:
             if isinstance(made, Batch):
                 control.rows_out += made.rows
             self._deliver(onward, made)
+
+    def _note_missed(self, message: Missed) -> None:
+        """A late row is listed once, however many inputs of this query it came to."""
+        assert self._feed is not None
+        if len(self.feeds[self._feed]) > 1:
+            new = np.isin(message.late_ids, self._listed, invert=True)
+            self._listed = np.append(self._listed, message.late_ids)
+            message = Missed(message.late_ids[new], None if message.missed is None else message.missed[new])
+        if message.late_ids.size:
+            self.late += message.late_ids.size
+            self._on_missed(self._feed, self, message)
 
     def _answer(self, message: Message) -> None:
         if isinstance(message, Tick):

@@ -17,7 +17,7 @@ from jupyter_stream.functions.expression import show
 from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.bind_window import bind_window
 from jupyter_stream.language.nodes import ColumnRef, FunctionCall, Node, Star, walk
-from jupyter_stream.language.scope import WINDOW_TIME, Scope, slides
+from jupyter_stream.language.scope import WINDOW_TIME, AmbiguousColumn, Scope, slides
 from jupyter_stream.language.source_text import Name, SourceText, Span
 from jupyter_stream.language.syntax import WindowClause
 from jupyter_stream.plan.logical import AggregateCall, Filter
@@ -50,7 +50,7 @@ class InputNames:
     def column(self, name: Name, qualifier: Name | None) -> Expr | None:
         """A column of FROM, or an alias."""
         check_qualifier(self.scope, qualifier, self.source)
-        found = self.scope.find(name.text)
+        found = lookup(self.scope, name, qualifier, self.source)
         if found is not None or qualifier is not None:
             return found
         if name.text.lower() in WINDOW_COLUMNS and self.scope.window is not None and slides(self.scope.window):
@@ -91,9 +91,22 @@ def windowed(clause: WindowClause, scope: Scope, source: SourceText) -> Scope:
     window = bind_window(clause, scope, source)
     plan = scope.plan
     if clause.where is not None:
-        names = InputNames(Scope(plan, scope.qualifiers), source, "WHERE")
+        names = InputNames(replace(scope, window=None), source, "WHERE")
         plan = Filter(plan, ExpressionBinder(source, names).condition(clause.where, "WHERE"), plan.schema)
-    return Scope(plan, scope.qualifiers, window)
+    return replace(scope, plan=plan, window=window)
+
+
+def lookup(scope: Scope, name: Name, qualifier: Name | None, source: SourceText) -> Expr | None:
+    """A column by its name, or None. Raises `QueryError` where it could be one of several."""
+    try:
+        # a qualifier that is no input's is the name of a STRUCT column
+        known = qualifier is not None and qualifier.text.lower() in scope.qualifiers
+        return scope.find(name.text, qualifier.text if qualifier is not None and known else None)
+    except AmbiguousColumn as ambiguous:
+        hint = " or ".join(f"{q}.{name.text}" for q in ambiguous.qualifiers)
+        raise source.error(
+            f"{name.text} could be a column of {' or '.join(ambiguous.qualifiers)}", name.span, f"Write {hint}."
+        ) from None
 
 
 def check_qualifier(scope: Scope, qualifier: Name | None, source: SourceText) -> None:
@@ -101,7 +114,10 @@ def check_qualifier(scope: Scope, qualifier: Name | None, source: SourceText) ->
     if qualifier is None or qualifier.text.lower() in scope.qualifiers or scope.schema.find(qualifier.text) is not None:
         return
     known = scope.qualifiers[0] if scope.qualifiers else None
-    hint = f"FROM has {known} only." if known else "Give this part of FROM a name: FROM (...) AS a."
+    if len(scope.qualifiers) > 1:
+        hint = f"FROM has {', '.join(scope.qualifiers)}."
+    else:
+        hint = f"FROM has {known} only." if known else "Give this part of FROM a name: FROM (...) AS a."
     raise source.error(f"{qualifier.text} isn't in FROM", qualifier.span, hint)
 
 
@@ -195,7 +211,7 @@ class Grouping:
     def column(self, name: Name, qualifier: Name | None) -> Expr | None:
         """A grouping column, something about the extent, a column of FROM (refused later unless grouped), or an alias."""
         check_qualifier(self.scope, qualifier, self.source)
-        found = self.scope.find(name.text)
+        found = lookup(self.scope, name, qualifier, self.source)
         lower = name.text.lower()
         grouped = found is not None and any(found == key for _, key in self.keys)
         if qualifier is None and not grouped:

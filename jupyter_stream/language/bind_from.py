@@ -9,10 +9,11 @@ from jupyter_stream import functions
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.functions import Column, Expr
 from jupyter_stream.language.bind_aggregate import windowed
+from jupyter_stream.language.bind_join import bind_join
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.scope import Scope, time_of
 from jupyter_stream.language.source_text import SourceText, Span
-from jupyter_stream.language.syntax import FromItem, QueryBody, StreamRef, SubqueryRef
+from jupyter_stream.language.syntax import FromItem, JoinRef, QueryBody, StreamRef, SubqueryRef
 from jupyter_stream.plan.catalog import Catalog, DerivedStream, StreamDef
 from jupyter_stream.plan.logical import Derived, Plan, Project, Query, Scan, Union
 from jupyter_stream.windows import LifetimeWindow, Window
@@ -27,6 +28,9 @@ def bind_from(item: FromItem, catalog: Catalog, source: SourceText, bind_body: B
     Raises:
         QueryError: an unknown stream, a union of unlike parts, a wrong window.
     """
+    if isinstance(item, JoinRef):
+        joined = bind_join(item, source, lambda part: bind_from(part, catalog, source, bind_body))
+        return joined if item.window is None else windowed(item.window, joined, source)
     qualifiers: tuple[str, ...] = (item.alias.text.lower(),) if item.alias is not None else ()
     window: Window | None = None
     if isinstance(item, StreamRef):

@@ -6,6 +6,7 @@ Shape of a plan: FROM, Filter for WHERE, Aggregate if it is an aggregate query, 
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import polars as pl
 
@@ -17,6 +18,7 @@ from jupyter_stream.functions.expression import substitute, walk
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_from import bind_from, union_of
+from jupyter_stream.language.bind_join import absorb, check_bounds, holds_join
 from jupyter_stream.language.bind_over import OverNames
 from jupyter_stream.language.durations import parse_duration
 from jupyter_stream.language.nodes import ColumnRef, Constant, FieldOf, FunctionCall, Node, Star
@@ -25,6 +27,7 @@ from jupyter_stream.language.source_text import Name, SourceText, Span
 from jupyter_stream.language.syntax import (
     Amount,
     CreateStreamAs,
+    JoinRef,
     QueryBody,
     Select,
     SelectBody,
@@ -33,7 +36,7 @@ from jupyter_stream.language.syntax import (
     WindowClause,
 )
 from jupyter_stream.plan.catalog import Catalog, DerivedStream
-from jupyter_stream.plan.logical import Aggregate, Derived, Emit, Filter, Over, Plan, Project, Query
+from jupyter_stream.plan.logical import Aggregate, Derived, Emit, Filter, Join, Over, Plan, Project, Query
 from jupyter_stream.windows import LifetimeWindow, RowWindow
 
 _AUTOMATIC = ("window_start", "window_end")
@@ -129,6 +132,10 @@ def _key_columns(plan: Plan) -> tuple[str, ...]:
         return _key_columns(plan.input)
     if isinstance(plan, Aggregate):
         return tuple(name for name, _ in plan.keys)
+    if isinstance(plan, Join):
+        right = set(_key_columns(plan.right))
+        renamed = (n for n, f in zip(plan.right_names, plan.right.schema, strict=True) if f.name in right)
+        return tuple(n for n in (*_key_columns(plan.left), *renamed) if plan.schema.find(n) is not None)
     if isinstance(plan, Over):
         return tuple(
             dict.fromkeys(
@@ -196,7 +203,7 @@ class _Binder:
                     "an aggregate over a relation", body.source.span, "Give the inner aggregate a window with SLIDE."
                 )
             return self._aggregate(body, scope, where), None
-        if sliding:
+        if sliding and not holds_join(scope.plan):
             place = getattr(body.source, "window", None)
             raise self._unsupported(
                 "a window with SLIDE in a query without aggregates",
@@ -205,6 +212,7 @@ class _Binder:
             )
         if where is not None:
             scope = filtered(scope, where)
+        check_bounds(scope.plan, self.source, body.source.span)
         lifetime = scope.window if isinstance(scope.window, LifetimeWindow) else None
         return self._project(body, scope), lifetime
 
@@ -218,8 +226,9 @@ class _Binder:
         for item in body.items:
             if _is_star(item.expression):
                 self._check_star(item, scope)
-                for field in scope.schema:
-                    items.add(field.name, Column(field.name, field.dtype), item, explicit=False)
+                qualifier = getattr(item.expression, "qualifier", None)
+                for name, column in scope.star(None if qualifier is None else qualifier.text):
+                    items.add(name, column, item, explicit=False)
                 continue
             bound = binder.bind(item.expression)
             items.add_item(item, bound)
@@ -249,6 +258,7 @@ class _Binder:
         if where is not None and not isinstance(grouping.window, RowWindow):
             grouping.scope, where = filtered(grouping.scope, where), None
         self._check_lifetimes(grouping, body)
+        check_bounds(grouping.scope.plan, self.source, body.source.span)
         self._keys(body, grouping, group_nodes)
         grouping.take_partition()
         items = _Items(self.source)
@@ -289,6 +299,12 @@ class _Binder:
         return Project(plan, made, _schema(made))
 
     def _check_lifetimes(self, grouping: Grouping, body: SelectBody) -> None:
+        if not grouping.slides and isinstance(body.source, JoinRef) and holds_join(grouping.scope.plan):
+            raise self._unsupported(
+                "an aggregate over a join without SLIDE",
+                body.source.span,
+                "Put a window around it: SELECT count(*) FROM (SELECT ... FROM a JOIN b ...) [RANGE 1 MINUTE TUMBLING].",
+            )
         if not grouping.slides and grouping.window.on is not None:
             raise self._unsupported("ON in a window without SLIDE", body.source.span)
 
@@ -302,14 +318,14 @@ class _Binder:
                 clauses.append(clause)
                 continue
             lower = _plain(node)
-            if lower in WINDOW_COLUMNS and scope.find(lower) is None:
+            if lower in WINDOW_COLUMNS and not scope.has(lower):
                 continue  # in Flink's way: answers are per extent anyway
             kept.append(node)
         return kept, clauses
 
     def _is_window(self, node: Node, scope: Scope) -> bool:
         if _plain(node) == "window":
-            return scope.find("window") is None
+            return not scope.has("window")
         return isinstance(node, FunctionCall) and window_call(node, self.source, scope) is not None
 
     def _keys(self, body: SelectBody, grouping: Grouping, nodes: list[Node]) -> None:
@@ -336,7 +352,7 @@ class _Binder:
 
     def _about_extent(self, node: Node, grouping: Grouping) -> bool:
         lower = _plain(node)
-        return grouping.slides and lower in (*WINDOW_COLUMNS, "window") and grouping.scope.find(lower) is None
+        return grouping.slides and lower in (*WINDOW_COLUMNS, "window") and not grouping.scope.has(lower)
 
     def _stars_out(self, nodes: list[Node], scope: Scope) -> list[Node]:
         for node in nodes:
@@ -354,7 +370,7 @@ class _Binder:
                 )
             return body.items[node.value - 1].expression
         lower = _plain(node)
-        if lower and scope.find(lower) is None:
+        if lower and not scope.has(lower):
             for item in body.items:
                 if item.alias is not None and item.alias.text.lower() == lower:
                     return item.expression
@@ -432,7 +448,7 @@ class _Items:
 
 def filtered(scope: Scope, where: Expr) -> Scope:
     """What FROM gives, after WHERE."""
-    return Scope(Filter(scope.plan, where, scope.schema), scope.qualifiers, scope.window)
+    return replace(scope, plan=absorb(scope.plan, where))
 
 
 def window_call(node: Node, source: SourceText, scope: Scope) -> WindowClause | None:

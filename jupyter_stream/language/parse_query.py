@@ -9,6 +9,7 @@ from sqlglot import TokenType
 from jupyter_stream.language.diagnose import did_you_mean, nearest
 from jupyter_stream.language.nodes import FunctionCall, Node
 from jupyter_stream.language.parse_expression import STOP_WORDS, ExpressionParser
+from jupyter_stream.language.parse_join import parse_joins
 from jupyter_stream.language.parse_window import amount, duration, parse_window
 from jupyter_stream.language.reader import CLAUSE_WORDS
 from jupyter_stream.language.source_text import Name, Span
@@ -27,7 +28,6 @@ from jupyter_stream.language.syntax import (
 )
 
 _OPERATORS = ("ISTREAM", "DSTREAM", "RSTREAM")
-_JOIN_WORDS = ("LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "SEMI", "ANTI")
 _NOT_YET = {
     "LIMIT": "LIMIT",
     "OFFSET": "OFFSET",
@@ -164,14 +164,7 @@ def _alias(p: ExpressionParser, what: str = "a column") -> Name | None:
 
 
 def _from(p: ExpressionParser) -> FromItem:
-    item = _union(p)
-    if p.comes(TokenType.COMMA):
-        p.unsupported(
-            "a list of streams in FROM, which joins them,", hint="To put streams one after the other, write a UNION b."
-        )
-    if p.comes(TokenType.JOIN) or any(p.peek(word) for word in _JOIN_WORDS):
-        p.unsupported("JOIN")
-    return item
+    return parse_joins(p, _union)
 
 
 def _union(p: ExpressionParser) -> FromItem:
@@ -239,9 +232,7 @@ def _in_parentheses(p: ExpressionParser, start: Span) -> FromItem:
         _no_emit(p)
         item: FromItem = SubqueryRef(body, None, None, p.since(start))
     else:
-        item = _union(p)
-        if p.comes(TokenType.COMMA, TokenType.JOIN):
-            p.unsupported("a join in FROM")
+        item = parse_joins(p, _union)
     p.expect_sign(TokenType.R_PAREN, ")", "A ( in FROM isn't closed." if p.at_end else None)
     return item
 

@@ -9,7 +9,7 @@ import polars as pl
 from jupyter_stream.core.messages import ROW, TS
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.functions import Column, Expr
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Over, Plan, Project, Scan, Union
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Over, Plan, Project, Scan, Union
 from jupyter_stream.windows import LifetimeWindow, RowWindow, Window
 
 CURRENT_TIME = "current_time"
@@ -63,6 +63,8 @@ def time_of(plan: Plan) -> Time:
         column = None if same is None or isinstance(same, str) else plan.schema.names[same]
         names = frozenset.intersection(*(t.names for t in times))
         return Time(column, times[0].dtype, pseudo.pop() if len(pseudo) == 1 else None, names)
+    if isinstance(plan, Join):
+        return Time(None, time_of(plan.left).dtype, None)  # the later of two
     return Time(None, window_dtype(plan), WINDOW_TIME)
 
 
@@ -92,6 +94,37 @@ def is_windowed(plan: Plan) -> bool:
     return isinstance(plan, Aggregate) or any(is_windowed(part) for part in plan.inputs)
 
 
+class AmbiguousColumn(Exception):
+    """Several inputs of a join have a column of one name.
+
+    Attributes:
+        qualifiers: what tells them apart.
+    """
+
+    def __init__(self, qualifiers: tuple[str, ...]) -> None:
+        super().__init__(", ".join(qualifiers))
+        self.qualifiers = qualifiers
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedColumn:
+    """A column of a join.
+
+    Attributes:
+        qualifiers: what it can be qualified with, in lower case.
+        name: what it is called in its own input.
+        column: what it is called in the join's schema.
+    """
+
+    qualifiers: tuple[str, ...]
+    name: str
+    column: str
+
+    def goes_by(self, qualifier: str | None) -> bool:
+        """Whether it can be qualified so."""
+        return qualifier is None or qualifier.lower() in self.qualifiers
+
+
 @dataclass(frozen=True)
 class Scope:
     """A FROM item with its names resolved.
@@ -100,11 +133,13 @@ class Scope:
         plan: its rows.
         qualifiers: what a column can be qualified with, in lower case.
         window: the window written behind it, or the lifetimes its rows have from further down; None for neither.
+        joined: for a join, whose columns are which; None for anything else.
     """
 
     plan: Plan
     qualifiers: tuple[str, ...]
     window: Window | None = None
+    joined: tuple[JoinedColumn, ...] | None = None
 
     @property
     def schema(self) -> Schema:
@@ -116,17 +151,42 @@ class Scope:
         """Its time."""
         return time_of(self.plan)
 
-    def find(self, name: str) -> Expr | None:
-        """A column of that name, or the time or the row number under its name; None if there is none."""
+    def find(self, name: str, qualifier: str | None = None) -> Expr | None:
+        """A column of that name, or the time or the row number under its name; None if there is none.
+
+        Raises:
+            AmbiguousColumn: several inputs of a join have a column of that name.
+        """
+        if self.joined is not None:
+            found = [c for c in self.joined if c.name.lower() == name.lower() and c.goes_by(qualifier)]
+            if len(found) > 1:
+                raise AmbiguousColumn(tuple(c.qualifiers[0] for c in found if c.qualifiers))
+            if not found:
+                return None
+            name = found[0].column
         field = self.schema.find(name)
         if field is not None:
             return Column(field.name, field.dtype)
         lower = name.lower()
         if lower == self.time.pseudo:
             return Column(TS, self.time.dtype)
-        if lower == ROW_NUM and not is_windowed(self.plan):
+        if lower == ROW_NUM and not is_windowed(self.plan) and self.joined is None:
             return Column(ROW, pl.Int64())
         return None
+
+    def has(self, name: str) -> bool:
+        """Whether `find` knows the name."""
+        try:
+            return self.find(name) is not None
+        except AmbiguousColumn:
+            return True
+
+    def star(self, qualifier: str | None = None) -> list[tuple[str, Column]]:
+        """The columns `*` stands for, each with the name it is shown under."""
+        if self.joined is None:
+            return [(f.name, Column(f.name, f.dtype)) for f in self.schema]
+        types = {f.name: f.dtype for f in self.schema}
+        return [(c.name, Column(c.column, types[c.column])) for c in self.joined if c.goes_by(qualifier)]
 
     @property
     def pseudo(self) -> tuple[str, ...]:

@@ -116,7 +116,31 @@ class UnionRef:
     span: Span
 
 
-FromItem: TypeAlias = StreamRef | SubqueryRef | UnionRef
+JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "semi", "anti"]
+
+
+@dataclass(frozen=True, eq=False)
+class JoinRef:
+    """Two FROM items joined: with JOIN, or with a comma between them.
+
+    Attributes:
+        kind: which rows come out.
+        parts: the left and the right one.
+        on: the condition of ON; None with USING, for a comma and for CROSS.
+        using: columns of USING.
+        span: where it stands.
+    """
+
+    kind: JoinKind
+    parts: tuple[FromItem, FromItem]
+    on: Node | None
+    using: tuple[Name, ...]
+    span: Span
+    window: WindowClause | None = None
+    alias: Name | None = None
+
+
+FromItem: TypeAlias = StreamRef | SubqueryRef | UnionRef | JoinRef
 
 
 @dataclass(frozen=True, slots=True)

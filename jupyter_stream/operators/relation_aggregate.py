@@ -16,7 +16,7 @@ from jupyter_stream.core.messages import BROKEN, LATE_ID, TS, Batch, Failed, Mes
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.operators.evaluate import Evaluator
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Over, Plan, Project, Scan, Union
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Over, Plan, Project, Scan, Union
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.relation import Beyond, RelationGroups
 from jupyter_stream.windows import LifetimeWindow
@@ -156,7 +156,7 @@ def progressing(plan: Plan) -> frozenset[str]:
             return frozenset(
                 f.name for f, all_of in zip(plan.schema, zip(*columns, strict=True), strict=True) if all(all_of)
             )
-        case Aggregate():
+        case Aggregate() | Join():
             return frozenset()
 
 

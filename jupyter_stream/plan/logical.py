@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 import polars as pl
 
-from jupyter_stream.core.schema import Schema
+from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.windows import OverWindow, Window
@@ -161,7 +161,48 @@ class Over:
         return (self.input,)
 
 
-Plan: TypeAlias = Scan | Derived | Filter | Project | Union | Aggregate | Over
+@dataclass(frozen=True)
+class Join:
+    """Pairs of rows whose lifetimes meet: with `low <= right time - left time <= high`, equal keys, and the residual true.
+
+    A joined row progresses on the later of its two times.
+
+    Attributes:
+        kind: inner; left, right, full: rows without a partner come padded with NULLs; semi, anti: left rows with, without one.
+        keys: (expression over the left, expression over the right) that are to be equal; NULL equals nothing.
+        residual: a further condition over the joined row; None without.
+        low: least difference of times, microseconds; None for no bound.
+        high: greatest difference.
+        right_names: the right columns' names in the joined row, in the order of the right schema.
+        schema: the joined row: left columns, then right ones (semi, anti: left ones only).
+        windows: the two windows, for people.
+    """
+
+    left: Plan
+    right: Plan
+    kind: JoinKind
+    keys: tuple[tuple[Expr, Expr], ...]
+    residual: Expr | None
+    low: int | None
+    high: int | None
+    right_names: tuple[str, ...]
+    schema: Schema
+    windows: tuple[Window, Window]
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plans below."""
+        return (self.left, self.right)
+
+    @property
+    def joined(self) -> Schema:
+        """Left and right columns under their joined names, whatever the kind: what the residual is over."""
+        right = (Field(n, f.dtype) for n, f in zip(self.right_names, self.right.schema, strict=True))
+        return Schema((*self.left.schema, *right))
+
+
+Plan: TypeAlias = Scan | Derived | Filter | Project | Union | Aggregate | Over | Join
+JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "semi", "anti"]
 
 
 @dataclass(frozen=True)

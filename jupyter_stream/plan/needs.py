@@ -14,6 +14,7 @@ from jupyter_stream.plan.logical import (
     AggregateCall,
     Derived,
     Filter,
+    Join,
     Over,
     Plan,
     Project,
@@ -65,6 +66,18 @@ def _visit(plan: Plan, wanted: set[str], found: dict[str, set[str]]) -> None:
             for expr in (*over.partition, *call_inputs(aggregates)):
                 needed |= columns(expr)
             _visit(plan.input, needed, found)
+        case Join(left=left, right=right):
+            needed = set(wanted)
+            if plan.residual is not None:
+                needed |= columns(plan.residual)
+            there = {n: f.name for n, f in zip(plan.right_names, right.schema, strict=True)}
+            below = needed & set(left.schema.names)
+            other = {there[n] for n in needed if n in there}
+            for left_key, right_key in plan.keys:
+                below |= columns(left_key)
+                other |= columns(right_key)
+            _visit(left, below, found)
+            _visit(right, other, found)
         case Derived():
             _visit(plan.input, wanted, found)
         case Union(parts=parts, schema=schema):
@@ -90,6 +103,8 @@ def reads_row_numbers(plan: Plan) -> bool:
             case Aggregate(keys=keys, aggregates=aggregates):
                 where = [] if node.where is None else [node.where]
                 return [*(e for _, e in keys), *call_inputs(aggregates), *where]
+            case Join(keys=pairs, residual=residual):
+                return [*(e for pair in pairs for e in pair), *([] if residual is None else [residual])]
             case Over(window=over, aggregates=aggregates):
                 return [Column(ROW, pl.Int64()), *over.partition, *call_inputs(aggregates)]
         return []

@@ -13,7 +13,7 @@ from jupyter_stream.errors import QueryError
 from jupyter_stream.functions.expression import show
 from jupyter_stream.language import CreateStream, CreateStreamAs, Select, bind_derived, bind_query, bind_stream, parse
 from jupyter_stream.plan.catalog import Catalog, StreamDef, TimeSpec, Watermark
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Over, Plan, Project, Query, Scan, Union
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Over, Plan, Project, Query, Scan, Union
 
 
 @dataclass
@@ -57,6 +57,11 @@ def shown(plan: Plan) -> str:
         return f"Project({items}) <- {shown(plan.input)}"
     if isinstance(plan, Union):
         return f"Union({'; '.join(shown(p) for p in plan.parts)})"
+    if isinstance(plan, Join):
+        keys = " AND ".join(f"{show(a)} = {show(b)}" for a, b in plan.keys)
+        rest = f" AND {show(plan.residual)}" if plan.residual is not None else ""
+        near = f"{plan.low} <= dt <= {plan.high}"
+        return f"Join({plan.kind}: {keys}{rest}, {near}) <- ({shown(plan.left)}; {shown(plan.right)})"
     assert isinstance(plan, Aggregate | Over)
     calls = []
     for call in plan.aggregates:

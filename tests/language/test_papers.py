@@ -89,6 +89,15 @@ RUNNING = {
         "Select Count(*)\nFrom M S [Range 1 Day Preceding]\nWhere S.srcIP = ‘stanford.edu’",
         "Project(Count(*)=$agg0) <- Aggregate( | count() | [RANGE 1 DAY]) <- Filter((srcIP = 'stanford.edu')) <- M",
     ),
+    "Q3-1": (
+        "SELECT *  \nFROM Main1 [WA ts, RANGE 3 min],  \n      Main2 [WA ts, RANGE 2 min]  \nWHERE Main1.srcIP = Main2.destIP;",
+        "Join(inner: srcIP = destIP, -119999999 <= dt <= 179999999) <- (Main1; Main2)",
+    ),
+    "Q5-7": (
+        "SELECT Main1.srcIP, Main2.ts\nFROM Main1, Main2\n    [RANGE TUMBLING 5 minutes, WA ts],\nWHERE Main1.srcIP = Main2.destIP",
+        "Project(srcIP, ts=ts_2) <- Join(inner: ($ts - pmod($ts, 300000000)) = ($ts - pmod($ts, 300000000)) AND srcIP = destIP,"
+        " -299999999 <= dt <= 299999999) <- (Main1; Main2)",
+    ),
     "CQL, second query": (
         "Select Count(*)\nFrom M S\n[Partition By S.srcIP\nRows 10 Preceding\nWhere S.destIP = ‘stanford.edu’]\nWhere S.srcIP Like ‘http://cs.stanford.edu/%’",
         "Project(Count(*)=$agg0) <- Aggregate( | count() | [PARTITION BY srcIP ROWS 10] where like(srcIP, 'http://cs.stanford.edu/%'))"
@@ -120,8 +129,6 @@ def test_a_printed_query_has_this_plan(plan: Callable[..., str], name: str) -> N
 
 
 READ = {
-    "Q3-1": ("SELECT *  \nFROM Main1 [WA ts, RANGE 3 min],  \n      Main2 [WA ts, RANGE 2 min]  \nWHERE Main1.srcIP = Main2.destIP;", "list of streams"),
-    "Q5-7": ("SELECT Main1.srcIP, Main2.ts\nFROM Main1, Main2\n    [RANGE TUMBLING 5 minutes, WA ts],\nWHERE Main1.srcIP = Main2.destIP", "list of streams"),
     "CQL, third query": ("Select T.srcIP\nFrom\n(Select srcIP\nFrom M\nWhere srcIP = ’commerce’) T Sample(10)\nWhere T.srcIP Between 1 And 1000", "SAMPLE"),
 }  # fmt: skip
 

@@ -1,0 +1,113 @@
+"""Joins of two streams, by definition: every pair of rows looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.oracle.predicates import Predicate
+from tests.oracle.progress import Arrived
+from tests.oracle.query import Answer, Stream, duration
+from tests.oracle.values import Row, same_key
+
+WORDS = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT OUTER JOIN", "full": "FULL JOIN", "semi": "LEFT SEMI JOIN",
+         "anti": "LEFT ANTI JOIN"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class JoinQuery:
+    """Two streams joined.
+
+    Attributes:
+        stream: the left one.
+        other: the right one; its columns are called otherwise.
+        kind: which rows come out.
+        left: how long left rows live, microseconds; None with `tumbling` or `bounds`.
+        right: how long right rows live.
+        tumbling: length of the extents both have to fall into.
+        bounds: least and greatest right time minus left time, as a condition.
+        keys: pairs of columns that are to be equal.
+        residual: a further condition over both rows.
+        where: WHERE, over what comes out.
+        listed: written as a comma list with WHERE (inner joins).
+    """
+
+    stream: Stream
+    other: Stream
+    kind: str = "inner"
+    left: int | None = None
+    right: int | None = None
+    tumbling: int | None = None
+    bounds: tuple[int, int] | None = None
+    keys: tuple[tuple[str, str], ...] = ()
+    residual: Predicate | None = None
+    where: Predicate | None = None
+    listed: bool = False
+    window: None = None
+    emit_every: None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the result's columns, in order."""
+        left = tuple(name for name, _ in self.stream.columns)
+        return left if self.kind in ("semi", "anti") else (*left, *(name for name, _ in self.other.columns))
+
+    def sql(self) -> str:
+        """The SELECT."""
+        windows = ["", ""]
+        if self.tumbling is not None:
+            windows[1] = f" [RANGE {duration(self.tumbling)} TUMBLING]"
+        elif self.bounds is None:
+            windows = [f" [RANGE {duration(d)}]" for d in (self.left, self.right) if d is not None]
+        one, other = f"{self.stream.name}{windows[0]} l", f"{self.other.name}{windows[1]} r"
+        parts = [f"l.{a} = r.{b}" for a, b in self.keys]
+        if self.bounds is not None:
+            integer = dict(self.stream.columns)[self.stream.time] == "BIGINT"
+            amounts = [str(abs(b)) if integer else f"INTERVAL {duration(abs(b))}" for b in self.bounds]
+            low, high = (f"{'-' if b < 0 else '+'} {a}" for a, b in zip(amounts, self.bounds, strict=True))
+            parts.append(f"r.{self.other.time} BETWEEN l.{self.stream.time} {low} AND l.{self.stream.time} {high}")
+        parts += [self.residual.sql()] if self.residual else []
+        condition = " AND ".join(parts) or "TRUE"
+        where = f"({self.where.sql()})" if self.where else ""
+        if self.listed:
+            both = " AND ".join(p for p in (condition, where) if p)
+            return f"SELECT * FROM {one}, {other} WHERE {both}"
+        return f"SELECT * FROM {one} {WORDS[self.kind]} {other} ON {condition}" + (f" WHERE {where}" if where else "")
+
+    def meet(self, left: Arrived, right: Arrived) -> bool:
+        """Whether two rows are partners."""
+        if self.tumbling is not None:
+            near = left.ts // self.tumbling == right.ts // self.tumbling
+        elif self.bounds is not None:
+            near = self.bounds[0] <= right.ts - left.ts <= self.bounds[1]
+        else:
+            assert self.left is not None and self.right is not None
+            near = right.ts - self.left < left.ts < right.ts + self.right
+        if not near or any(left.row[a] is None or right.row[b] is None for a, b in self.keys):
+            return False
+        if any(same_key(left.row[a]) != same_key(right.row[b]) for a, b in self.keys):
+            return False
+        return self.residual is None or self.residual.truth({**left.row, **right.row}) is True
+
+
+def join(query: JoinQuery) -> Answer:
+    """What a join gives: late rows are not used."""
+    lefts, rights = query.stream.arrived(), query.other.arrived()
+    answer = Answer(rows=[])
+    answer.late = [(r.row, r.before, None) for r in (*lefts, *rights) if r.late and r.before is not None]
+    lefts, rights = [r for r in lefts if not r.late], [r for r in rights if not r.late]
+    pairs = [(one, two) for one in lefts for two in rights if query.meet(one, two)]
+    found: list[Row] = []
+    if query.kind in ("inner", "left", "right", "full"):
+        found += [{**one.row, **two.row} for one, two in pairs]
+    lone_left = [r.row for r in lefts if not any(r is one for one, _ in pairs)]
+    lone_right = [r.row for r in rights if not any(r is other for _, other in pairs)]
+    if query.kind in ("left", "full"):
+        found += [{**row, **{name: None for name, _ in query.other.columns}} for row in lone_left]
+    if query.kind in ("right", "full"):
+        found += [{**{name: None for name, _ in query.stream.columns}, **row} for row in lone_right]
+    if query.kind == "semi":
+        found = [r.row for r in lefts if any(r is one for one, _ in pairs)]
+    if query.kind == "anti":
+        found = lone_left
+    answer.rows = [row for row in found if query.where is None or query.where.truth(row) is True]
+    return answer
