@@ -129,6 +129,8 @@ class Session:
                             taken = self._next_name(f"{name}_")
                         if said is not None:
                             results.append(said)
+                        if query.engine == "spark" and query.status == "waiting" and start.starts(self.namespace):
+                            results.append(Message("Spark is being started, which takes some seconds."))
                         if query._pipeline.running and not query._pipeline.feeds:
                             starting.append(query)
                         results.append(query)

@@ -36,8 +36,8 @@ from jupyter_stream.spark.translate import translate
 
 log = logging.getLogger(__name__)
 
-_AHEAD_ROWS: Final = 4_000_000
-"""Rows that may wait for Spark before the source does."""
+_AHEAD_ROWS: Final = 8_000_000
+"""Rows that may wait for Spark, on disk, before the source does; few large micro-batches cost less than many small ones."""
 _LOOK: Final = 0.05
 """Seconds between looks at what Spark's query is doing."""
 _TICK: Final = 1.0

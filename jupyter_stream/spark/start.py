@@ -60,13 +60,9 @@ def session(namespace: Mapping[str, object]) -> Any:
     return found
 
 
-def stop() -> None:
-    """Stop the Spark that was made here, if one was."""
-    global _made
-    with _lock:
-        made, _made = _made, None
-    if made is not None:
-        made.stop()
+def starts(namespace: Mapping[str, object]) -> bool:
+    """Whether the next query will have to start Spark."""
+    return _made is None and _own(namespace) is None
 
 
 def _own(namespace: Mapping[str, object]) -> Any:
@@ -79,6 +75,11 @@ def _own(namespace: Mapping[str, object]) -> Any:
     if isinstance(value, SparkSession):
         if value.sparkContext._jsc is None:
             raise UnsupportedError("the variable spark holds a session that was stopped", hint="Delete it: del spark.")
+        if not value.sparkContext.master.startswith("local"):
+            raise UnsupportedError(
+                f"the variable spark is a session on {value.sparkContext.master}, which can't read this machine's files",
+                hint="Rows go to Spark through a folder here: use a session with the master local[*].",
+            )
         return value
     if type(value).__module__.startswith("pyspark.sql.connect"):
         raise UnsupportedError(

@@ -77,7 +77,7 @@ def test_answers_come_while_the_source_goes_on(sessions: Callable[..., Session],
     assert query.engine == "spark"
 
 
-def test_stop_ends_it_and_leaves_nothing_behind(sessions: Callable[..., Session], live: Live, spark: Any) -> None:
+def test_stop_ends_it_and_leaves_nothing_behind(sessions: Callable[..., Session], live: Live) -> None:
     query = on_spark(sessions(source=live.rows()), declared("python://source") + COUNTS)
     until(lambda: query.to_polars().height == 3)
     run = query._pipeline
@@ -87,7 +87,7 @@ def test_stop_ends_it_and_leaves_nothing_behind(sessions: Callable[..., Session]
     assert query.status == "stopped"
     assert query.to_polars().height == 3
     until(lambda: not run._folder.exists())
-    assert not [q for q in spark.streams.active if q.name == query.name]
+    assert not run._streaming.isActive
 
 
 def test_pause_holds_rows_back_until_resume(sessions: Callable[..., Session], live: Live) -> None:

@@ -102,6 +102,17 @@ def test_without_java_it_says_what_to_install(session, monkeypatch):
     assert kernel.wait(10)
 
 
+def test_session_of_a_cluster_is_refused_with_the_reason(session, monkeypatch):
+    from pyspark.sql import SparkSession
+
+    cluster = object.__new__(SparkSession)
+    context = type("Context", (), {"_jsc": object(), "master": "yarn"})()
+    monkeypatch.setattr(SparkSession, "sparkContext", context)
+    session.namespace["spark"] = cluster
+    with pytest.raises(UnsupportedError, match="yarn"):
+        session.run("SELECT k FROM s", engine="spark")
+
+
 def test_unknown_engine(session):
     with pytest.raises(QueryError, match="no engine 'flink'"):
         session.run("SELECT k FROM s", engine="flink")

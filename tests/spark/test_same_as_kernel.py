@@ -145,6 +145,18 @@ def test_late_row_of_a_session_goes_to_the_late_stream(sessions: Callable[..., S
     assert spark.late.select("ts", "missed").rows() == [(START + dt.timedelta(seconds=1), 1)]
 
 
+def test_late_rows_are_a_stream_on_spark_as_well(sessions: Callable[..., Session]) -> None:
+    session = sessions(rows=ROWS)
+    session.run(DECLARED)
+    session.run("SELECT count(*) AS n FROM s [RANGE 10 SECONDS TUMBLING]")[-1].wait(30)  # type: ignore[union-attr]
+    text = "SELECT k, count(*) AS n, sum(missed) AS missed FROM late(s) [RANGE 10 SECONDS TUMBLING] GROUP BY k"
+    handles: list[Any] = [session.run(text, engine=engine)[-1] for engine in ("kernel", "spark")]
+    for handle in handles:
+        assert handle.wait(60)
+    assert handles[0].to_polars().height > 2
+    assert_same(*handles)
+
+
 def test_times_declared_as_integers_stay_integers(sessions: Callable[..., Session]) -> None:
     frame = pl.DataFrame({"k": [1, 2, 1, 2], "t": [-5_000_000, 0, 3, 12_000_000]})
     declared = "CREATE STREAM e (k INT, t BIGINT) ORDER BY t SOURCE 'frame://rows';"
