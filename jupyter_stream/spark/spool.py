@@ -112,7 +112,8 @@ class Spool:
         columns = [(f.name, spark_ddl(f.dtype)) for f in self._schema]
         columns += [(TS, "TIMESTAMP"), (BROKEN, "TIMESTAMP"), (ROW, "BIGINT")]
         ddl = ", ".join("`" + name.replace("`", "``") + "` " + kind for name, kind in columns)
-        found = spark.readStream.schema(ddl).parquet(str(self.folder))
+        # a file is deleted once the micro-batch that read it is done: a live stream would fill the disk
+        found = spark.readStream.schema(ddl).option("cleanSource", "delete").parquet(str(self.folder))
         if watermark:
             # Spark counts milliseconds; rounded so that its watermark never passes our punctuation
             millis = _FOR_EVER if delay is None else -(-delay // 1000)

@@ -18,6 +18,7 @@ _OURS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
 }
 _QUERY: Final = {
     "spark.sql.session.timeZone": "UTC",
@@ -98,6 +99,5 @@ def _ours() -> Any:
         for key, value in _OURS.items():
             builder = builder.config(key, value)
         _made = builder.getOrCreate()
-        _made.sparkContext.setLogLevel("OFF")  # what fails is told in the query's own words
         logging.getLogger("SQLQueryContextLogger").disabled = True
     return _made

@@ -90,6 +90,24 @@ def test_stop_ends_it_and_leaves_nothing_behind(sessions: Callable[..., Session]
     assert not run._streaming.isActive
 
 
+def test_files_spark_has_read_are_deleted(sessions: Callable[..., Session]) -> None:
+    over = threading.Event()
+
+    def trickle() -> Iterator[pl.DataFrame]:
+        for start in range(0, 600, 10):
+            yield frame(range(start, start + 10))
+            over.wait(0.1)
+        over.wait(30)
+
+    query = on_spark(sessions(source=trickle()), declared("python://source") + COUNTS)
+    folder = query._pipeline._folder / "rows0"
+    until(lambda: query.to_polars().height == 59)
+    until(lambda: len(list(folder.glob("*.parquet"))) < query._pipeline._inlets[0].spool._files / 2)
+    over.set()
+    assert query.wait(30)
+    assert query.to_polars()["n"].sum() == 600
+
+
 def test_pause_holds_rows_back_until_resume(sessions: Callable[..., Session], live: Live) -> None:
     query = on_spark(sessions(source=live.rows()), declared("python://source") + COUNTS)
     until(lambda: query.to_polars().height == 3)
