@@ -14,7 +14,7 @@ from jupyter_stream.functions import compile_kernel
 from jupyter_stream.functions.expression import Column, Expr, columns, show
 from jupyter_stream.plan import logical
 from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, Unpromised, Watermark
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Query, Scan, Union
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Over, Plan, Project, Query, Scan, Union
 from jupyter_stream.spark.aggregates import AGGREGATES, may_overflow, support_of
 from jupyter_stream.spark.support import RUNS, Support, find
 from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
@@ -151,6 +151,10 @@ def _visit(plan: Plan, depth: int, *, outermost: bool) -> Iterator[Verdict]:
                 yield from _visit(part, depth + 1, outermost=False)
         case Aggregate():
             yield from _aggregate(plan, depth, outermost)
+        case Join():
+            yield Verdict(depth, f"{plan.kind} join", find("clause", "joins"))
+        case Over():
+            yield Verdict(depth, str(plan.window), find("window", "OVER (...)"))
         case _:
             yield Verdict(depth, type(plan).__name__.lower(), find("clause", "anything else"))
 

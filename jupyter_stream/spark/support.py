@@ -68,6 +68,7 @@ TABLE: Final[tuple[Support, ...]] = (
     Support("clause", "row_num", "native", "the arrival number, counted by our reader"),
     Support("clause", "row_num of a derived stream", "not yet by us", "Number the rows in the kernel."),
     Support("clause", "EMIT EVERY, EMIT CHANGES", "not yet by us", "Leave EMIT out: answers come when they are final."),
+    Support("clause", "joins", "not yet by us", "Join in the kernel: leave out --engine spark."),
     Support(
         "clause", "anything else", "not yet by us", "Leave out ON SPARK and --engine spark to run it in the kernel."
     ),
