@@ -9,8 +9,9 @@ from typing import TypeAlias
 
 import polars as pl
 
-from jupyter_stream import functions, language
+from jupyter_stream import functions, language, tables
 from jupyter_stream.core.schema import Field, Schema, type_name
+from jupyter_stream.core.table import TableRows
 from jupyter_stream.engine.build import build
 from jupyter_stream.engine.engine import Engine
 from jupyter_stream.engine.explain import Text, explain, progress
@@ -19,6 +20,7 @@ from jupyter_stream.engine.refused import ERRORS_SCHEMA
 from jupyter_stream.engine.results import Results
 from jupyter_stream.engine.side import SideStream
 from jupyter_stream.errors import QueryError, UnsupportedError
+from jupyter_stream.language.bind_table import LATENT
 from jupyter_stream.plan.catalog import (
     Catalog,
     DerivedStream,
@@ -34,6 +36,7 @@ from jupyter_stream.plan.logical import Query as Plan
 from jupyter_stream.query import Explanation, Listing, Message, Query, Running
 from jupyter_stream.schedulers import Scheduler
 from jupyter_stream.sources import open_source
+from jupyter_stream.sources.table import TableSource
 from jupyter_stream.spark import preflight, start
 from jupyter_stream.spark.run import SparkRun
 
@@ -122,6 +125,10 @@ class Session:
                         results.append(self._declare(language.bind_stream(statement, self._open)))
                     case language.CreateStreamAs():
                         results.append(self._declare(language.bind_derived(statement, self.catalog)))
+                    case language.CreateTable():
+                        results.append(self._create_table(statement))
+                    case language.Insert() | language.Delete() | language.Update():
+                        results.append(self._change_table(statement))
                     case language.Select():
                         bound = language.bind_query(statement, self.catalog)
                         query, said = self._prepare(bound, taken, keep, paused, engine)
@@ -151,6 +158,61 @@ class Session:
         if isinstance(entry, StreamDef):
             return Message(f"Stream {entry.name} {verb}: {len(entry.schema)} columns, {progress(entry)}.")
         return Message(f"Stream {entry.name} {verb}: {len(entry.schema)} columns.")
+
+    def _create_table(self, statement: language.CreateTable) -> Message:
+        schema, source = language.bind_table(statement, self._open)
+        rows, refused = tables.read(schema, source)
+        name = statement.name.text
+        entry = StreamDef(name, schema, LATENT, statement.uri or "", TableSource(rows), text=statement.text, table=rows)
+        former = self.catalog.find(name)
+        self.catalog.add(entry)
+        verb = "declared" if former is None else "declared anew; queries started before go on with the former one"
+        bad = f" {refused} records could not be used." if refused else ""
+        return Message(f"Table {name} {verb}: {len(schema)} columns, {rows.frame.height:,} rows.{bad}")
+
+    def _change_table(self, statement: language.TableChange) -> Message:
+        match statement:
+            case language.Insert():
+                table, names, rows = language.bind_values(statement, self.catalog)
+                written = statement.select is None
+                new = tables.values(rows, table.schema) if written else self._selected(statement, table, names)
+                count, verb = tables.insert(table, new), "inserted into"
+            case language.Delete():
+                table, where = language.bind_where(statement, self.catalog)
+                count, verb = tables.delete(table, where), "deleted from"
+            case language.Update():
+                table, where = language.bind_where(statement, self.catalog)
+                assignments = language.bind_assignments(statement, self.catalog)
+                count, verb = tables.update(table, assignments, where), "changed in"
+        pipelines = [q._pipeline for q in self.queries.values()]
+        self.engine.submit(lambda: tables.tell(table, pipelines)).result()
+        return Message(f"{count:,} row{'' if count == 1 else 's'} {verb} {statement.table.text}.")
+
+    def _selected(self, statement: language.Insert, table: TableRows, names: tuple[str, ...]) -> pl.DataFrame:
+        """The rows of INSERT INTO ... SELECT, which reads tables only."""
+        assert statement.select is not None
+        bound = language.bind_query(statement.select, self.catalog)
+        reads = next((s.name for s in streams(bound.plan) if s.table is None), None)
+        if reads is not None:
+            raise statement.source.error(
+                f"{reads} is a stream: an INSERT would never end",
+                statement.select.span,
+                "INSERT reads tables. A view of a stream is kept by a query: q.to_polars().",
+            )
+        if len(bound.plan.schema) != len(names):
+            raise statement.source.error(
+                f"{len(bound.plan.schema)} columns for {len(names)}",
+                statement.select.span,
+                f"They are {', '.join(names)}.",
+            )
+        pipeline = Pipeline("insert", bound, KEEP, self.engine.missed, self.engine.failed, {})
+        self.engine.launch([pipeline])
+        pipeline.done.wait()
+        given = Query(self, pipeline).to_polars()
+        types = {f.name: f.dtype for f in table.schema}
+        new = given.select(pl.col(c).alias(n).cast(types[n]) for c, n in zip(given.columns, names, strict=True))
+        absent = [pl.lit(None, f.dtype).alias(f.name) for f in table.schema if f.name not in names]
+        return new.with_columns(absent).select(table.schema.names)
 
     def _prepare(
         self, bound: Plan, name: str | None, keep: int, paused: bool, engine: str
@@ -195,6 +257,8 @@ class Session:
         match statement:
             case language.Show(what="streams" | "sources"):
                 return self._show_streams()
+            case language.Show(what="tables"):
+                return self._show_tables()
             case language.Show(what="queries"):
                 return self.show_queries()
             case language.Show(what="functions") | language.DescribeFunctions(name=None):
@@ -221,9 +285,16 @@ class Session:
                 ", ".join(e.schema.names),
             )
             for e in self.catalog
+            if not _is_table(e)
         ]
         schema = {n: pl.String() for n in ("stream", "source", "progress", "columns")}
         return Listing("Streams", pl.DataFrame(rows, schema=schema, orient="row"))
+
+    def _show_tables(self) -> Listing:
+        found = [e for e in self.catalog if isinstance(e, StreamDef) and e.table is not None]
+        rows = [(e.name, e.uri, e.table.frame.height if e.table else 0, ", ".join(e.schema.names)) for e in found]
+        schema = {"table": pl.String(), "source": pl.String(), "rows": pl.Int64(), "columns": pl.String()}
+        return Listing("Tables", pl.DataFrame(rows, schema=schema, orient="row"))
 
     def show_queries(self) -> Listing:
         """Every query of the session with its state."""
@@ -255,7 +326,7 @@ class Session:
         entry = self.catalog.find(name if statement.function is None else f"{statement.function}({name})")
         if entry is None:
             raise self._unknown(statement, name)
-        time = entry.time.column if isinstance(entry, StreamDef) else None
+        time = entry.time.column if isinstance(entry, StreamDef) and not _is_table(entry) else None
         rows = [(f.name, type_name(f.dtype), "event time" if f.name == time else "") for f in entry.schema]
         return Listing(
             entry.name, pl.DataFrame(rows, schema={n: pl.String() for n in ("column", "type", "role")}, orient="row")
@@ -282,7 +353,7 @@ class Session:
                 if user is not None:
                     raise QueryError(f"{user} is derived from {entry.name}", hint=f"Drop {user} first.")
                 self.catalog.drop(name)
-                return Message(f"Stream {entry.name} is dropped.")
+                return Message(f"{'Table' if _is_table(entry) else 'Stream'} {entry.name} is dropped.")
             query = self.queries.pop(name, None)
             if query is None:
                 raise QueryError(f"there is no stream or query called {name}")
@@ -415,6 +486,10 @@ class _Parameters:
 
     def __call__(self, text: str) -> object:
         return eval(text, self._all)
+
+
+def _is_table(entry: Entry) -> bool:
+    return isinstance(entry, StreamDef) and entry.table is not None
 
 
 def _names_in(query: Plan) -> set[str]:

@@ -26,12 +26,25 @@ from jupyter_stream.operators.row_relation import RowRelation, RowRelationConfig
 from jupyter_stream.operators.row_window import RowWindowAggregate, RowWindowConfig
 from jupyter_stream.operators.session_aggregate import SessionAggregate, SessionAggregateConfig
 from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig, in_time_order
+from jupyter_stream.operators.table_lookup import TableLookup, TableLookupConfig
 from jupyter_stream.operators.ticker import Ticker
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
 from jupyter_stream.operators.window_join import WindowJoin, WindowJoinConfig
 from jupyter_stream.operators.witness import Witness
 from jupyter_stream.plan.catalog import StreamDef
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Over, Plan, Project, Query, Scan, Union
+from jupyter_stream.plan.logical import (
+    Aggregate,
+    Derived,
+    Filter,
+    Join,
+    Lookup,
+    Over,
+    Plan,
+    Project,
+    Query,
+    Scan,
+    Union,
+)
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
 
@@ -156,6 +169,8 @@ class _Builder:
                 self._graph.entries.append(entry)
                 if at is not None:
                     at.step.inputs.append(entry)
+            case Lookup():
+                self.visit(plan.input, self._step(_lookup(plan), target), boundary, at_base)
             case Join():
                 join = self._step(_join(plan), at_base(target) if at_base else target)
                 for port, part in enumerate(plan.inputs):
@@ -250,6 +265,12 @@ def _slide_by_tuple(plan: Aggregate, window: TupleWindow, provisional: bool) -> 
     inputs, calls = _inputs(plan)
     window = replace(window, by_rank=window.by_rank or in_time_order(plan.input))
     return SlideByTuple(SlideByTupleConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional))
+
+
+def _lookup(plan: Lookup) -> TableLookup:
+    assert plan.table.table is not None
+    names = tuple(zip(plan.table.schema.names, plan.right_names, strict=True))
+    return TableLookup(TableLookupConfig(plan.kind, plan.table.table, names, plan.keys, plan.residual))
 
 
 def _join(plan: Join) -> WindowJoin:

@@ -1,19 +1,25 @@
 """The language: text -> statements (`parse`) -> bound logical plans (`bind_stream`, `bind_derived`, `bind_query`)."""
 
 from jupyter_stream.language.bind_query import bind_derived, bind_query
+from jupyter_stream.language.bind_table import bind_assignments, bind_table, bind_values, bind_where
 from jupyter_stream.language.create import OPTIONS, bind_stream
 from jupyter_stream.language.keywords import KEYWORDS
 from jupyter_stream.language.statements import parse
 from jupyter_stream.language.syntax import (
     CreateStream,
     CreateStreamAs,
+    CreateTable,
+    Delete,
     Describe,
     DescribeFunctions,
     Drop,
     Explain,
+    Insert,
     Select,
     Show,
     Statement,
+    TableChange,
+    Update,
     stream_names,
 )
 
@@ -22,16 +28,25 @@ __all__ = [
     "OPTIONS",
     "CreateStream",
     "CreateStreamAs",
+    "CreateTable",
+    "Delete",
     "Describe",
     "DescribeFunctions",
     "Drop",
     "Explain",
+    "Insert",
     "Select",
     "Show",
     "Statement",
+    "TableChange",
+    "Update",
+    "bind_assignments",
     "bind_derived",
     "bind_query",
     "bind_stream",
+    "bind_table",
+    "bind_values",
+    "bind_where",
     "parse",
     "stream_names",
 ]

@@ -35,6 +35,14 @@ def bind_from(item: FromItem, catalog: Catalog, source: SourceText, bind_body: B
     window: Window | None = None
     if isinstance(item, StreamRef):
         plan = _stream(item, catalog, source)
+        if isinstance(plan, Scan) and plan.stream.table is not None:
+            if item.window is not None:
+                raise source.error(
+                    f"{item.name.text} is a table, and windows go with streams",
+                    item.window.span,
+                    "Take the window away.",
+                )
+            window = LifetimeWindow(None)
         if item.alias is None and item.function is None:
             qualifiers = (item.name.text.lower(),)
     elif isinstance(item, SubqueryRef):

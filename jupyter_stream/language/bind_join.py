@@ -18,7 +18,8 @@ from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.scope import JoinedColumn, Scope, is_relation, time_of
 from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.language.syntax import FromItem, JoinRef
-from jupyter_stream.plan.logical import Filter, Join, Plan, Project
+from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.plan.logical import Filter, Join, Lookup, Plan, Project, Scan
 from jupyter_stream.windows import LifetimeWindow, TimeWindow, Window
 
 _UNBOUNDED = LifetimeWindow(None, written=False)
@@ -33,6 +34,18 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
         QueryError: a wrong condition, windows that don't go together.
     """
     left, right = (bind(part) for part in item.parts)
+    if _table(left) is not None and _table(right) is None and item.kind == "inner":
+        left, right = right, left  # SELECT * shows the stream's columns first
+        item = replace(item, parts=(item.parts[1], item.parts[0]))
+    table = _table(right)
+    if _table(left) is not None and table is None:
+        raise source.error(
+            f"a {item.kind} join of a table with a stream would wait for ever to say which of its rows never matched",
+            item.span,
+            "Write the stream on the left: FROM stream LEFT JOIN table ON ....",
+        )
+    if table is not None and _table(left) is None:
+        return _look_up(item, left, right, table, source)
     for scope, part in ((left, item.parts[0]), (right, item.parts[1])):
         _check_input(scope, part, source)
     if left.time.dtype != right.time.dtype:
@@ -66,6 +79,65 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
         return Scope(plan, left.qualifiers, None, left.joined)
     # a tumbling join's rows are each in one extent, so that aggregates over it are answered extent by extent
     return replace(scope, window=left.window) if isinstance(left.window, TimeWindow) else scope
+
+
+def _table(scope: Scope) -> StreamDef | None:
+    """The table a FROM item is, None for anything else."""
+    plan = scope.plan
+    return plan.stream if isinstance(plan, Scan) and plan.stream.table is not None else None
+
+
+def _look_up(item: JoinRef, left: Scope, right: Scope, table: StreamDef, source: SourceText) -> Scope:
+    """A stream joined with a table: the rows keep their time and their window."""
+    if item.kind in ("right", "full"):
+        raise source.error(
+            f"a {item.kind} join with a table would wait for ever to say which of its rows never matched",
+            item.span,
+            "Write LEFT JOIN, with the stream on the left.",
+        )
+    if set(left.qualifiers) & set(right.qualifiers):
+        raise source.error(
+            f"two inputs of the join are called {right.qualifiers[0]}",
+            item.parts[1].span,
+            "Give each a name of its own.",
+        )
+    join, columns_ = _joined(left, right, item, None, None)
+    lookup_ = Lookup(left.plan, table, item.kind, (), None, join.right_names, join.schema)
+    scope = Scope(lookup_, (*left.qualifiers, *right.qualifiers), left.window, columns_)
+    if item.using:
+        hidden = {n.text.lower() for n in item.using}
+        kept = tuple(c for c in columns_ if not (c.name.lower() in hidden and c.qualifiers == right.qualifiers))
+        lookup_ = replace(lookup_, keys=tuple(_using(item, left, right, source)))
+        scope = replace(scope, plan=lookup_, joined=kept)
+    if item.on is not None:
+        condition = ExpressionBinder(source, InputNames(scope, source, "ON")).condition(item.on, "ON")
+        scope = replace(scope, plan=_matched(lookup_, condition))
+    if item.kind in ("semi", "anti"):
+        assert isinstance(scope.plan, Lookup)
+        return Scope(replace(scope.plan, schema=left.schema), left.qualifiers, left.window, left.joined)
+    return scope
+
+
+def _matched(lookup_: Lookup, condition: Expr) -> Lookup:
+    """A look-up with a condition: equal keys, and a rest."""
+    own = set(lookup_.input.schema.names)
+    back = {n: Column(f.name, f.dtype) for n, f in zip(lookup_.right_names, lookup_.table.schema, strict=True)}
+    keys = list(lookup_.keys)
+    rest: list[Expr] = [] if lookup_.residual is None else [lookup_.residual]
+    for part in conjuncts(condition):
+        pair = _key(part, own, back)
+        if pair is not None:
+            keys.append(pair)
+        else:
+            rest.append(part)
+    return replace(lookup_, keys=tuple(keys), residual=_all(rest))
+
+
+def _all(parts: list[Expr]) -> Expr | None:
+    found: Expr | None = None
+    for part in parts:
+        found = part if found is None else functions.resolve("and", [found, part])
+    return found
 
 
 def _check_input(scope: Scope, part: FromItem, source: SourceText) -> None:
@@ -191,7 +263,7 @@ def _coalesced(join: Join, using: list[str], every: tuple[JoinedColumn, ...], sh
 
 def holds_join(plan: Plan) -> bool:
     """Whether a plan's rows are joined ones, as FROM gives them."""
-    return isinstance(plan, Join) or (isinstance(plan, Filter | Project) and holds_join(plan.input))
+    return isinstance(plan, Join) or (isinstance(plan, Filter | Project | Lookup) and holds_join(plan.input))
 
 
 def _equal(left: Expr, right: Expr) -> tuple[Expr, Expr]:
@@ -214,6 +286,13 @@ def absorb(plan: Plan, where: Expr) -> Plan:
     """A join with WHERE: for an inner join its conditions are the join's own, otherwise it filters the joined rows."""
     if isinstance(plan, Join) and plan.kind == "inner":
         return _take(plan, where, into_inputs=True)
+    if isinstance(plan, Lookup) and plan.kind == "inner":
+        own = set(plan.input.schema.names)
+        before = _all([p for p in conjuncts(where) if columns(p) and columns(p) <= own])
+        after = _all([p for p in conjuncts(where) if not (columns(p) and columns(p) <= own)])
+        if before is not None:
+            plan = replace(plan, input=absorb(plan.input, before))
+        return plan if after is None else _matched(plan, after)
     return Filter(plan, where, plan.schema)
 
 
@@ -239,10 +318,7 @@ def _take(join: Join, condition: Expr, into_inputs: bool) -> Join:
             keys.append(pair)
         else:
             rest.append(part)
-    residual = None
-    for part in rest:
-        residual = part if residual is None else functions.resolve("and", [residual, part])
-    return replace(join, left=left, right=right, keys=tuple(keys), residual=residual, low=low, high=high)
+    return replace(join, left=left, right=right, keys=tuple(keys), residual=_all(rest), low=low, high=high)
 
 
 def _tighter(one: int | None, other: int | None, pick: Callable[[int, int], int]) -> int | None:

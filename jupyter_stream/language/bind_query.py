@@ -36,7 +36,7 @@ from jupyter_stream.language.syntax import (
     WindowClause,
 )
 from jupyter_stream.plan.catalog import Catalog, DerivedStream
-from jupyter_stream.plan.logical import Aggregate, Derived, Emit, Filter, Join, Over, Plan, Project, Query
+from jupyter_stream.plan.logical import Aggregate, Derived, Emit, Filter, Join, Lookup, Over, Plan, Project, Query
 from jupyter_stream.windows import LifetimeWindow, RowWindow
 
 _AUTOMATIC = ("window_start", "window_end")
@@ -136,6 +136,8 @@ def _key_columns(plan: Plan) -> tuple[str, ...]:
         right = set(_key_columns(plan.right))
         renamed = (n for n, f in zip(plan.right_names, plan.right.schema, strict=True) if f.name in right)
         return tuple(n for n in (*_key_columns(plan.left), *renamed) if plan.schema.find(n) is not None)
+    if isinstance(plan, Lookup):
+        return tuple(n for n in _key_columns(plan.input) if plan.schema.find(n) is not None)
     if isinstance(plan, Over):
         return tuple(
             dict.fromkeys(

@@ -14,7 +14,7 @@ from jupyter_stream.language.diagnose import did_you_mean, nearest
 from jupyter_stream.language.durations import parse_duration
 from jupyter_stream.language.scope import CURRENT_TIME
 from jupyter_stream.language.source_text import Name, SourceText
-from jupyter_stream.language.syntax import CreateStream, Option
+from jupyter_stream.language.syntax import ColumnDef, CreateStream, Option
 from jupyter_stream.plan.catalog import OpenSource, Progress, PunctuationColumn, Slack, StreamDef, TimeSpec, Watermark
 
 OpenSourceFunction: TypeAlias = Callable[[str, Schema | None, Mapping[str, str]], OpenSource]
@@ -47,7 +47,7 @@ def bind_stream(statement: CreateStream, open_source: OpenSourceFunction) -> Str
                 f"there is no option called {option.name.text}", option.name.span, f"Did you mean {meant}?"
             )
     internal = statement.order_by is not None and statement.order_by.text.lower() == CURRENT_TIME
-    declared = _declared(statement, internal)
+    declared = declared_columns(statement.columns, source, internal)
     own = {name: o.value for name, o in options.items() if name not in OPTIONS}
     try:
         opened = open_source(statement.uri, declared, own)
@@ -72,15 +72,16 @@ def bind_stream(statement: CreateStream, open_source: OpenSourceFunction) -> Str
     )
 
 
-def _declared(statement: CreateStream, internal: bool) -> Schema | None:
-    if statement.columns is None:
+def declared_columns(columns: tuple[ColumnDef, ...] | None, source: SourceText, internal: bool) -> Schema | None:
+    """The columns as declared, None if none are. Raises `QueryError` where two have one name."""
+    if columns is None:
         return None
     seen: dict[str, Name] = {}
     fields = []
-    for column in statement.columns:
+    for column in columns:
         lower = column.name.text.lower()
         if lower in seen:
-            raise statement.source.error(f"two columns are called {column.name.text}", column.name.span)
+            raise source.error(f"two columns are called {column.name.text}", column.name.span)
         seen[lower] = column.name
         if internal and lower == CURRENT_TIME:
             continue  # stamped on arrival, not read from the source (stream-mill's declaration lists it)

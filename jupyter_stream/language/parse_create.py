@@ -16,7 +16,6 @@ from jupyter_stream.language.syntax import ColumnDef, Option, WatermarkClause
 
 _CLAUSES = ("ORDER BY", "WATERMARK FOR", "SOURCE", "WITH", "AS")
 _NOT_YET = (
-    (("TABLE",), "CREATE TABLE"),
     (("RETROACTIVE", "TABLE"), "CREATE RETROACTIVE TABLE"),
     (("VIEW",), "CREATE VIEW"),
     (("AGGREGATE",), "CREATE AGGREGATE"),
@@ -30,7 +29,7 @@ _WATERMARK = "Write WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS."
 
 def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
     """Take what follows CREATE. `common` is what every statement has."""
-    from jupyter_stream.language.syntax import CreateStream, CreateStreamAs
+    from jupyter_stream.language.syntax import CreateStream, CreateStreamAs, CreateTable
 
     if p.comes(TokenType.OR):
         p.advance()
@@ -38,7 +37,8 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
     for words, clause in _NOT_YET:
         if p.peek(*words):
             p.unsupported(clause, p.here)
-    if not p.word("STREAM"):
+    table = p.word("TABLE")
+    if not table and not p.word("STREAM"):
         word = p.curr.text if p.curr else ""
         p.fail("STREAM is missing here", hint=did_you_mean(word, ("STREAM", "TABLE", "VIEW", "AGGREGATE", "SUMMARY")))
     if p.comes(TokenType.IN) or p.peek("IF"):
@@ -46,11 +46,13 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
         if not p.sign(TokenType.NOT):
             p.fail("NOT EXISTS is missing here")
         p.expect("EXISTS")
-    name = p.name("the stream")
+    name = p.name("the table" if table else "the stream")
     names: list[tuple[Name, Any]] | None = None
     watermark: WatermarkClause | None = None
     if p.sign(TokenType.L_PAREN):
         names, watermark = _columns(p)
+    if table and p.comes(TokenType.ALIAS):
+        p.unsupported("CREATE TABLE ... AS SELECT", hint="Declare its columns, then INSERT INTO t SELECT ....")
     if p.sign(TokenType.ALIAS):
         columns = None
         if names is not None:
@@ -101,7 +103,10 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
                 )
         else:
             options = _options(p)
-    if uri is None:
+    if table and (order_by is not None or watermark is not None):
+        at = order_by.span if order_by is not None else name.span
+        p.fail("a table has no time to progress on", at, "Take ORDER BY and WATERMARK away.")
+    if uri is None and not (table and names is not None):
         p.fail("SOURCE is missing", hint="Say where the rows come from, such as SOURCE 'frame://df'.")
     columns_ = None
     if names is not None:
@@ -111,6 +116,9 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
                     f"the type of {column.text} is missing", column.span, f"Write {column.text} DOUBLE, for example."
                 )
         columns_ = tuple(ColumnDef(column, dtype) for column, dtype in names)
+    if table:
+        return CreateTable(name=name, columns=columns_, uri=uri, uri_span=uri_span, options=options, **common)
+    assert uri is not None
     return CreateStream(
         name=name, columns=columns_, watermark=watermark, order_by=order_by, uri=uri, uri_span=uri_span, options=options, **common
     )  # fmt: skip

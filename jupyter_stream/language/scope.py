@@ -9,7 +9,7 @@ import polars as pl
 from jupyter_stream.core.messages import ROW, TS
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.functions import Column, Expr
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Over, Plan, Project, Scan, Union
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Over, Plan, Project, Scan, Union
 from jupyter_stream.windows import LifetimeWindow, RowWindow, Window
 
 CURRENT_TIME = "current_time"
@@ -47,7 +47,7 @@ def time_of(plan: Plan) -> Time:
         return Time(column, pl.Int64() if integer else TIMESTAMP, None, frozenset({spec.column.lower()}))
     if isinstance(plan, Over) and plan.window.on_expiry:
         return Time(None, time_of(plan.input).dtype, None)  # answers come when rows leave, and no column says when
-    if isinstance(plan, Filter | Derived | Over):
+    if isinstance(plan, Filter | Derived | Over | Lookup):
         return time_of(plan.input)
     if isinstance(plan, Project):
         below = time_of(plan.input)

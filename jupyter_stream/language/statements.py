@@ -11,13 +11,26 @@ from jupyter_stream.language.parameters import Parameters
 from jupyter_stream.language.parse_create import parse_create
 from jupyter_stream.language.parse_expression import ExpressionParser
 from jupyter_stream.language.parse_query import parse_body, parse_query
+from jupyter_stream.language.parse_table import parse_delete, parse_insert, parse_update
 from jupyter_stream.language.parse_window import parse_over, parse_window
 from jupyter_stream.language.script import Piece, cut
 from jupyter_stream.language.source_text import SourceText
 from jupyter_stream.language.syntax import Describe, DescribeFunctions, Drop, Explain, Select, Show, Statement
 
-_FIRST_WORDS = ("SELECT", "CREATE STREAM", "SHOW", "DESCRIBE", "DROP", "EXPLAIN", "WITH")
-_NOT_YET = ("INSERT", "DELETE", "UPDATE", "MERGE", "ALTER", "TRUNCATE")
+_FIRST_WORDS = (
+    "SELECT",
+    "CREATE STREAM",
+    "CREATE TABLE",
+    "INSERT",
+    "DELETE",
+    "UPDATE",
+    "SHOW",
+    "DESCRIBE",
+    "DROP",
+    "EXPLAIN",
+    "WITH",
+)
+_NOT_YET = ("MERGE", "ALTER", "TRUNCATE")
 _SHOWN = ("STREAMS", "QUERIES", "TABLES", "VIEWS", "SOURCES", "FUNCTIONS")
 
 
@@ -60,6 +73,12 @@ def _statement(p: ExpressionParser, common: dict[str, Any]) -> Any:
         return _select(p, common)
     if p.word("CREATE"):
         return parse_create(p, common)
+    if p.word("INSERT"):
+        return parse_insert(p, common)
+    if p.word("DELETE"):
+        return parse_delete(p, common)
+    if p.word("UPDATE"):
+        return parse_update(p, common)
     if p.word("SHOW"):
         return _show(p, common)
     if p.word("DESCRIBE") or p.word("DESC"):
@@ -98,7 +117,7 @@ def _describe(p: ExpressionParser, common: dict[str, Any]) -> Any:
     if p.peek("FUNCTION") and p.next:
         p.advance()
         return DescribeFunctions(name=p.name("a function"), **common)
-    p.word("STREAM")
+    p.word("STREAM") or p.word("TABLE")
     name = p.name("a stream")
     if name.text.lower() in ("late", "errors") and p.sign(TokenType.L_PAREN):
         inner = p.name("a stream")

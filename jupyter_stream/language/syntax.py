@@ -263,6 +263,44 @@ class CreateStreamAs(_Statement):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class CreateTable(_Statement):
+    """CREATE TABLE name (...) [SOURCE ... [WITH ...]]; without SOURCE it is empty."""
+
+    name: Name
+    columns: tuple[ColumnDef, ...] | None
+    uri: str | None
+    uri_span: Span
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Insert(_Statement):
+    """INSERT INTO table [(columns)] VALUES (...), ... or SELECT ...: one of `rows` and `select`."""
+
+    table: Name
+    columns: tuple[Name, ...] | None
+    rows: tuple[tuple[Node, ...], ...]
+    select: Select | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Delete(_Statement):
+    """DELETE FROM table [WHERE ...]."""
+
+    table: Name
+    where: Node | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Update(_Statement):
+    """UPDATE table SET column = value, ... [WHERE ...]."""
+
+    table: Name
+    assignments: tuple[tuple[Name, Node], ...]
+    where: Node | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Select(_Statement):
     """A query."""
 
@@ -310,7 +348,19 @@ class Explain(_Statement):
     engine: Literal["kernel", "spark"]
 
 
-Statement: TypeAlias = CreateStream | CreateStreamAs | Select | Show | Describe | DescribeFunctions | Drop | Explain
+TableChange: TypeAlias = Insert | Delete | Update
+Statement: TypeAlias = (
+    CreateStream
+    | CreateStreamAs
+    | CreateTable
+    | TableChange
+    | Select
+    | Show
+    | Describe
+    | DescribeFunctions
+    | Drop
+    | Explain
+)
 
 
 def stream_names(statement: Statement) -> tuple[str, ...]:

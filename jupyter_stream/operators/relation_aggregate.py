@@ -16,7 +16,7 @@ from jupyter_stream.core.messages import BROKEN, LATE_ID, TS, Batch, Failed, Mes
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.operators.evaluate import Evaluator
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Over, Plan, Project, Scan, Union
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Over, Plan, Project, Scan, Union
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.relation import Beyond, RelationGroups
 from jupyter_stream.windows import LifetimeWindow
@@ -145,7 +145,7 @@ def progressing(plan: Plan) -> frozenset[str]:
             return frozenset((column,)) if stream.time.kind == "external" and column is not None else frozenset()
         case Over(window=window) if window.on_expiry:
             return frozenset()
-        case Filter() | Derived() | Over():
+        case Filter() | Derived() | Over() | Lookup():
             return progressing(plan.input)
         case Project():
             below = progressing(plan.input)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from jupyter_stream.core.schema import Schema
+from jupyter_stream.core.table import TableRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class StreamDef:
         source: the opened connector.
         options: the WITH options.
         text: the statement.
+        table: for a table, its rows; None for a stream.
     """
 
     name: str
@@ -91,6 +93,7 @@ class StreamDef:
     source: OpenSource
     options: Mapping[str, str] = field(default_factory=dict)
     text: str = ""
+    table: TableRows | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -201,7 +201,34 @@ class Join:
         return Schema((*self.left.schema, *right))
 
 
-Plan: TypeAlias = Scan | Derived | Filter | Project | Union | Aggregate | Over | Join
+@dataclass(frozen=True)
+class Lookup:
+    """Stream rows with the rows of a table they match when they come (a non-retroactive join).
+
+    Attributes:
+        table: the table, as its declaration.
+        kind: inner; left: rows without a match come padded with NULLs; semi, anti: rows with, without one.
+        keys: (expression over the input, expression over the table) that are to be equal; NULL equals nothing.
+        residual: a further condition over the joined row; None without.
+        right_names: the table's columns in the joined row, in the order of its schema.
+        schema: the input's columns, then the table's (semi, anti: the input's only).
+    """
+
+    input: Plan
+    table: StreamDef
+    kind: JoinKind
+    keys: tuple[tuple[Expr, Expr], ...]
+    residual: Expr | None
+    right_names: tuple[str, ...]
+    schema: Schema
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plan below."""
+        return (self.input,)
+
+
+Plan: TypeAlias = Scan | Derived | Filter | Project | Union | Aggregate | Over | Join | Lookup
 JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "semi", "anti"]
 
 

@@ -15,6 +15,7 @@ from jupyter_stream.plan.logical import (
     Derived,
     Filter,
     Join,
+    Lookup,
     Over,
     Plan,
     Project,
@@ -66,6 +67,13 @@ def _visit(plan: Plan, wanted: set[str], found: dict[str, set[str]]) -> None:
             for expr in (*over.partition, *call_inputs(aggregates)):
                 needed |= columns(expr)
             _visit(plan.input, needed, found)
+        case Lookup(input=below_it):
+            needed = wanted & set(below_it.schema.names)
+            if plan.residual is not None:
+                needed |= columns(plan.residual) & set(below_it.schema.names)
+            for key, _ in plan.keys:
+                needed |= columns(key)
+            _visit(below_it, needed, found)
         case Join(left=left, right=right):
             needed = set(wanted)
             if plan.residual is not None:
@@ -103,6 +111,8 @@ def reads_row_numbers(plan: Plan) -> bool:
             case Aggregate(keys=keys, aggregates=aggregates):
                 where = [] if node.where is None else [node.where]
                 return [*(e for _, e in keys), *call_inputs(aggregates), *where]
+            case Lookup(keys=pairs, residual=residual):
+                return [*(one for one, _ in pairs), *([] if residual is None else [residual])]
             case Join(keys=pairs, residual=residual):
                 return [*(e for pair in pairs for e in pair), *([] if residual is None else [residual])]
             case Over(window=over, aggregates=aggregates):

@@ -1,0 +1,37 @@
+"""The rows of a table: what it holds now, and who is told when that changes. Any thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import polars as pl
+
+from jupyter_stream.core.schema import Schema
+
+
+class TableRows:
+    """A bag of rows that statements change as a whole.
+
+    Args:
+        schema: its columns.
+        frame: what it holds at first.
+    """
+
+    def __init__(self, schema: Schema, frame: pl.DataFrame) -> None:
+        self.schema = schema
+        self._frame = frame
+        self._lock = threading.Lock()
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """What it holds now."""
+        with self._lock:
+            return self._frame
+
+    def change(self, make: Callable[[pl.DataFrame], pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Replace what it holds by what `make` makes of it; returns both."""
+        with self._lock:
+            before = self._frame
+            self._frame = make(before)
+            return before, self._frame

@@ -1,0 +1,118 @@
+"""Stream rows with the rows of a table they match, looked up as each comes: a non-retroactive join (update-patterns paper §4).
+
+A change of the table goes for the rows from its time on; what was given stays. Rows keep their time, late ones stay late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from jupyter_stream.core.messages import TS, Batch, Failed, Message, ints
+from jupyter_stream.core.table import TableRows
+from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.functions.expression import Expr
+from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.operators.protocol import Stateless
+from jupyter_stream.plan.logical import JoinKind
+
+_PLACE = "$place"
+
+
+@dataclass(frozen=True)
+class TableLookupConfig:
+    """Which rows match.
+
+    Attributes:
+        kind: inner, left, semi or anti.
+        table: the table's rows.
+        names: (column of the table, its name in the joined row).
+        keys: (expression over the stream, expression over the table) that are to be equal.
+        residual: a further condition over the joined row, None without.
+    """
+
+    kind: JoinKind
+    table: TableRows
+    names: tuple[tuple[str, str], ...]
+    keys: tuple[tuple[Expr, Expr], ...]
+    residual: Expr | None
+
+
+class TableLookup(Stateless):
+    """Joined rows, at the stream rows' own times."""
+
+    def __init__(self, config: TableLookupConfig) -> None:
+        super().__init__(f"{config.kind} look-up in a table")
+        self._config = config
+        self._stream_keys = Evaluator([key for key, _ in config.keys])
+        self._table_keys = Evaluator([key for _, key in config.keys])
+        self._residual = None if config.residual is None else Evaluator([config.residual])
+        self._on = [f"$k{i}" for i in range(len(config.keys))]
+        # what the table held when the query began goes for all rows before its first change
+        self._since = [MIN_TIME]
+        self._versions = [self._prepared(config.table.frame)]
+
+    @property
+    def table(self) -> TableRows:
+        """The table it looks into."""
+        return self._config.table
+
+    def _prepared(self, frame: pl.DataFrame) -> pl.DataFrame:
+        frame, keys, _ = self._table_keys.evaluate(frame)
+        columns = [frame.get_column(n).alias(m) for n, m in self._config.names]
+        return pl.DataFrame([*columns, *(k.alias(n) for k, n in zip(keys, self._on, strict=True))])
+
+    def changed(self, at: int) -> None:
+        """The table has changed: what it holds now goes for rows at or after `at`, microseconds."""
+        at = max(at, self._since[-1])
+        self._since.append(at)
+        self._versions.append(self._prepared(self._config.table.frame))
+        self.control.holds(sum(int(v.estimated_size()) for v in self._versions))
+
+    def on_batch(self, port: int, batch: Batch) -> Iterable[Message]:
+        """Look the rows up."""
+        frame, keys, failed = self._stream_keys.evaluate(batch.frame)
+        if failed is not None:
+            yield failed
+        if not frame.height:
+            return
+        own = frame.columns
+        frame = frame.with_columns(*(k.alias(n) for k, n in zip(keys, self._on, strict=True)))
+        frame = frame.with_columns(pl.int_range(frame.height, dtype=pl.Int64).alias(_PLACE))
+        which = np.searchsorted(self._since, ints(frame.get_column(TS)), "right") - 1
+        for version in np.unique(which).tolist():
+            rows = frame if which.size and (which == version).all() else frame.filter(pl.Series(which == version))
+            for message in self._look_up(rows, self._versions[version], own):
+                yield batch.with_frame(message) if isinstance(message, pl.DataFrame) else message
+
+    def _look_up(self, rows: pl.DataFrame, table: pl.DataFrame, own: list[str]) -> Iterable[pl.DataFrame | Failed]:
+        kind = self._config.kind
+        if self._on:
+            joined = rows.join(table, on=self._on, how="inner", maintain_order="left_right")
+        else:
+            joined = rows.join(table, how="cross", maintain_order="left_right")
+        if self._residual is not None:
+            joined, (true,), failed = self._residual.evaluate(joined)
+            if failed is not None:
+                yield Failed(failed.frame.drop(_PLACE, *self._on, strict=False), failed.reasons)
+            joined = joined.filter(true.fill_null(False))
+        columns = [*own, *(name for _, name in self._config.names)]
+        if kind == "inner":
+            yield joined.select(columns)
+            return
+        matched = rows.get_column(_PLACE).is_in(joined.get_column(_PLACE).unique().implode())
+        if kind == "semi":
+            yield rows.filter(matched).select(own)
+        elif kind == "anti":
+            yield rows.filter(~matched).select(own)
+        else:
+            alone = rows.filter(~matched)
+            nothing = [pl.lit(None, table.schema[name]).alias(name) for _, name in self._config.names]
+            both = pl.concat([joined.select(_PLACE, *columns), alone.with_columns(nothing).select(_PLACE, *columns)])
+            yield both.sort(_PLACE, maintain_order=True).drop(_PLACE)
+
+
+__all__ = ["TableLookup", "TableLookupConfig"]
