@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
-import polars as pl
-
-from jupyter_stream import aggregates
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.engine.progress import Boundary
 from jupyter_stream.errors import UnsupportedError
-from jupyter_stream.functions.expression import Expr
+from jupyter_stream.operators import planned
 from jupyter_stream.operators.filter import Filter as FilterOperator
 from jupyter_stream.operators.meld import Meld
 from jupyter_stream.operators.named import Named
-from jupyter_stream.operators.over_window import Over as OverOperator
-from jupyter_stream.operators.over_window import OverConfig
 from jupyter_stream.operators.project import Project as ProjectOperator
 from jupyter_stream.operators.protocol import Operator
-from jupyter_stream.operators.relation_aggregate import RelationAggregate, RelationAggregateConfig, progressing
 from jupyter_stream.operators.retime import Retime
-from jupyter_stream.operators.row_relation import RowRelation, RowRelationConfig
-from jupyter_stream.operators.row_window import RowWindowAggregate, RowWindowConfig
-from jupyter_stream.operators.session_aggregate import SessionAggregate, SessionAggregateConfig
-from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig, in_time_order
-from jupyter_stream.operators.table_lookup import TableLookup, TableLookupConfig
 from jupyter_stream.operators.ticker import Ticker
-from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
-from jupyter_stream.operators.window_join import WindowJoin, WindowJoinConfig
 from jupyter_stream.operators.witness import Witness
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import (
@@ -45,7 +32,6 @@ from jupyter_stream.plan.logical import (
     Scan,
     Union,
 )
-from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
 
 
@@ -170,14 +156,14 @@ class _Builder:
                 if at is not None:
                     at.step.inputs.append(entry)
             case Lookup():
-                self.visit(plan.input, self._step(_lookup(plan), target), boundary, at_base)
+                self.visit(plan.input, self._step(planned.lookup(plan), target), boundary, at_base)
             case Join():
-                join = self._step(_join(plan), at_base(target) if at_base else target)
+                join = self._step(planned.join(plan), at_base(target) if at_base else target)
                 for port, part in enumerate(plan.inputs):
                     self.visit(part, Target(join.step, port), everything_is_final, None)
             case Over():
                 above = at_base(target) if at_base else target
-                self.visit(plan.input, self._step(_over(plan), above), everything_is_final, None)
+                self.visit(plan.input, self._step(planned.over(plan), above), everything_is_final, None)
             case Aggregate():
                 self._aggregate(plan, at_base(target) if at_base else target)
             case _:
@@ -191,30 +177,30 @@ class _Builder:
         operator: Operator
         at_base: AtBase | None = None
         if isinstance(plan.window, TimeWindow):
-            operator = _window_aggregate(plan, plan.window, ticks is not None)
+            operator = planned.window_aggregate(plan, plan.window, ticks is not None)
             boundary: Boundary = operator.boundary
             if ticks is not None:
                 at_base = self._ticker(ticks)
         elif isinstance(plan.window, TupleWindow):
-            operator = _slide_by_tuple(plan, plan.window, ticks is not None)
+            operator = planned.slide_by_tuple(plan, plan.window, ticks is not None)
             boundary = everything_is_final
             if ticks is not None:
                 at_base = self._ticker(ticks)
         elif isinstance(plan.window, RowWindow) and plan.window.slide is not None:
-            operator = _row_window_aggregate(plan, plan.window, ticks is not None)
+            operator = planned.row_window_aggregate(plan, plan.window, ticks is not None)
             boundary = nothing_is_final  # no row is late for a row number
             if ticks is not None:
                 at_base = self._ticker(ticks)
         elif isinstance(plan.window, RowWindow):
-            operator = _row_relation(plan, plan.window)
+            operator = planned.row_relation(plan, plan.window)
             boundary = nothing_is_final
         elif isinstance(plan.window, SessionWindow):
-            operator = _session_aggregate(plan, plan.window, ticks is not None)
+            operator = planned.session_aggregate(plan, plan.window, ticks is not None)
             boundary = everything_is_final
             if ticks is not None:
                 at_base = self._ticker(ticks)
         elif isinstance(plan.window, LifetimeWindow):
-            operator = _relation_aggregate(plan, plan.window)
+            operator = planned.relation_aggregate(plan, plan.window)
             boundary = everything_is_final
             saw = operator.saw
             at_base = lambda t: self._step(Witness(saw), t)  # noqa: E731  # as above
@@ -225,113 +211,3 @@ class _Builder:
             at = self._step(Retime(plan.window.on), at)
             boundary = nothing_is_final
         self.visit(plan.input, at, boundary, at_base)
-
-
-def _window_aggregate(plan: Aggregate, window: TimeWindow, provisional: bool) -> WindowAggregate:
-    inputs, calls = _inputs(plan)
-    return WindowAggregate(WindowAggregateConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional))
-
-
-def _row_window_aggregate(plan: Aggregate, window: RowWindow, provisional: bool) -> RowWindowAggregate:
-    inputs, calls = _inputs(plan)
-    partition = _partition(plan, window.partition)
-    return RowWindowAggregate(RowWindowConfig(window, _keys(plan), partition, inputs, calls, plan.where, provisional))
-
-
-def _row_relation(plan: Aggregate, window: RowWindow) -> RowRelation:
-    inputs, calls = _inputs(plan)
-    return RowRelation(RowRelationConfig(window, _keys(plan), inputs, calls, plan.where))
-
-
-def _session_aggregate(plan: Aggregate, window: SessionWindow, provisional: bool) -> SessionAggregate:
-    inputs, calls = _inputs(plan)
-    partition, integer = _partition(plan, window.partition), integer_time(plan)
-    return SessionAggregate(SessionAggregateConfig(window, _keys(plan), partition, inputs, calls, integer, provisional))
-
-
-def _partition(plan: Aggregate, columns: Sequence[tuple[str, Expr]]) -> tuple[int, ...]:
-    """Which of the grouping columns are a window's PARTITION BY."""
-    wanted = {expr for _, expr in columns}
-    return tuple(i for i, (_, expr) in enumerate(plan.keys) if expr in wanted)
-
-
-def _relation_aggregate(plan: Aggregate, window: LifetimeWindow) -> RelationAggregate:
-    inputs, calls = _inputs(plan)
-    time = frozenset({window.on}) if window.on is not None else progressing(plan.input)
-    return RelationAggregate(RelationAggregateConfig(window, _keys(plan), inputs, calls, time))
-
-
-def _slide_by_tuple(plan: Aggregate, window: TupleWindow, provisional: bool) -> SlideByTuple:
-    inputs, calls = _inputs(plan)
-    window = replace(window, by_rank=window.by_rank or in_time_order(plan.input))
-    return SlideByTuple(SlideByTupleConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional))
-
-
-def _lookup(plan: Lookup) -> TableLookup:
-    assert plan.table.table is not None
-    names = tuple(zip(plan.table.schema.names, plan.right_names, strict=True))
-    return TableLookup(TableLookupConfig(plan.kind, plan.table.table, names, plan.keys, plan.residual))
-
-
-def _join(plan: Join) -> WindowJoin:
-    lengths = [w.range if isinstance(w, LifetimeWindow | TimeWindow) else None for w in plan.windows]
-    lifetimes = (lengths[0], lengths[1])
-    if any(isinstance(w, TimeWindow) for w in plan.windows):
-        lifetimes = (None, None)  # equal extents say who meets
-    return WindowJoin(
-        WindowJoinConfig(
-            plan.kind,
-            plan.left.schema,
-            plan.right.schema,
-            plan.right_names,
-            plan.schema,
-            plan.keys,
-            plan.residual,
-            plan.low,
-            plan.high,
-            lifetimes,
-        )
-    )
-
-
-def _over(plan: Over) -> OverOperator:
-    inputs, calls = _inputs(plan)
-    return OverOperator(OverConfig(plan.window, inputs, calls))
-
-
-def _keys(plan: Aggregate) -> tuple[tuple[str, Expr, pl.DataType], ...]:
-    return tuple((name, expr, expr.dtype) for name, expr in plan.keys)
-
-
-def _inputs(plan: Aggregate | Over) -> tuple[tuple[Expr, ...], tuple[GroupAggregate, ...]]:
-    """Each distinct argument and FILTER condition once, and the aggregates over them."""
-    inputs: dict[Expr, int] = {}
-    calls = []
-    for call in plan.aggregates:
-        function = aggregates.find(call.function)
-        assert function is not None
-        calls.append(
-            GroupAggregate(
-                function,
-                function.form([a.dtype for a in call.args], call.distinct, call.parameters),
-                tuple(inputs.setdefault(a, len(inputs)) for a in call.args),
-                None if call.where is None else inputs.setdefault(call.where, len(inputs)),
-                call.dtype,
-                call.name,
-            )
-        )
-    return tuple(inputs), tuple(calls)
-
-
-def integer_time(plan: Plan) -> bool:
-    """Whether the progressing attribute below is an integer."""
-    match plan:
-        case Aggregate(window=window) if window.on is not None:
-            field = plan.input.schema.find(window.on)
-            return field is not None and field.dtype.is_integer()
-        case Scan(stream=stream):
-            field = stream.schema.find(stream.time.column or "")
-            return field is not None and field.dtype.is_integer()
-        case Union(parts=parts):
-            return integer_time(parts[0])
-    return integer_time(plan.inputs[0])

@@ -14,11 +14,11 @@ import polars as pl
 
 from jupyter_stream.core.messages import LATE_ID, TS, Batch, Failed, Message, Missed
 from jupyter_stream.core.time import MIN_TIME
-from jupyter_stream.engine.build import integer_time
 from jupyter_stream.engine.feed import Feed, Reader
 from jupyter_stream.engine.progress import late_rows
 from jupyter_stream.engine.refused import ERRORS_SCHEMA, as_errors
 from jupyter_stream.engine.side import SideStream
+from jupyter_stream.operators.planned import integer_time
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Query, streams
 from jupyter_stream.plan.needs import needed_columns, reads_row_numbers

@@ -18,13 +18,14 @@ from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import Batch, Failed, Message, Missed, Punctuation, Tick
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.engine.build import Entry, Graph, Target, build, integer_time
+from jupyter_stream.engine.build import Entry, Graph, Target, build
 from jupyter_stream.engine.explain import explain
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.relation import Relation
 from jupyter_stream.engine.results import Results
 from jupyter_stream.engine.side import SideStream
 from jupyter_stream.operators.named import Named
+from jupyter_stream.operators.planned import integer_time
 from jupyter_stream.plan.logical import Query
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,143 @@
+"""Each plan node's operator: from what the binder says to an operator's configuration. Both engines make their operators here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from jupyter_stream import aggregates
+from jupyter_stream.functions.expression import Expr
+from jupyter_stream.operators.over_window import Over as OverOperator
+from jupyter_stream.operators.over_window import OverConfig
+from jupyter_stream.operators.relation_aggregate import RelationAggregate, RelationAggregateConfig, progressing
+from jupyter_stream.operators.row_relation import RowRelation, RowRelationConfig
+from jupyter_stream.operators.row_window import RowWindowAggregate, RowWindowConfig
+from jupyter_stream.operators.session_aggregate import SessionAggregate, SessionAggregateConfig
+from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig, in_time_order
+from jupyter_stream.operators.table_lookup import TableLookup, TableLookupConfig
+from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
+from jupyter_stream.operators.window_join import WindowJoin, WindowJoinConfig
+from jupyter_stream.plan.logical import Aggregate, Join, Lookup, Over, Plan, Scan, Union
+from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
+
+
+def window_aggregate(plan: Aggregate, window: TimeWindow, provisional: bool) -> WindowAggregate:
+    """Aggregates over windows of time."""
+    inputs, calls = _inputs(plan)
+    return WindowAggregate(WindowAggregateConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional))
+
+
+def row_window_aggregate(plan: Aggregate, window: RowWindow, provisional: bool) -> RowWindowAggregate:
+    """Aggregates over windows of rows."""
+    inputs, calls = _inputs(plan)
+    partition = _partition(plan, window.partition)
+    return RowWindowAggregate(RowWindowConfig(window, _keys(plan), partition, inputs, calls, plan.where, provisional))
+
+
+def row_relation(plan: Aggregate, window: RowWindow) -> RowRelation:
+    """Aggregates over the newest rows, as a relation."""
+    inputs, calls = _inputs(plan)
+    return RowRelation(RowRelationConfig(window, _keys(plan), inputs, calls, plan.where))
+
+
+def session_aggregate(plan: Aggregate, window: SessionWindow, provisional: bool) -> SessionAggregate:
+    """Aggregates over sessions."""
+    inputs, calls = _inputs(plan)
+    partition, integer = _partition(plan, window.partition), integer_time(plan)
+    return SessionAggregate(SessionAggregateConfig(window, _keys(plan), partition, inputs, calls, integer, provisional))
+
+
+def _partition(plan: Aggregate, columns: Sequence[tuple[str, Expr]]) -> tuple[int, ...]:
+    """Which of the grouping columns are a window's PARTITION BY."""
+    wanted = {expr for _, expr in columns}
+    return tuple(i for i, (_, expr) in enumerate(plan.keys) if expr in wanted)
+
+
+def relation_aggregate(plan: Aggregate, window: LifetimeWindow) -> RelationAggregate:
+    """Aggregates as a relation."""
+    inputs, calls = _inputs(plan)
+    time = frozenset({window.on}) if window.on is not None else progressing(plan.input)
+    return RelationAggregate(RelationAggregateConfig(window, _keys(plan), inputs, calls, time))
+
+
+def slide_by_tuple(plan: Aggregate, window: TupleWindow, provisional: bool) -> SlideByTuple:
+    """Aggregates over windows that slide by rows."""
+    inputs, calls = _inputs(plan)
+    window = replace(window, by_rank=window.by_rank or in_time_order(plan.input))
+    return SlideByTuple(SlideByTupleConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional))
+
+
+def lookup(plan: Lookup) -> TableLookup:
+    """A look-up in a table."""
+    assert plan.table.table is not None
+    names = tuple(zip(plan.table.schema.names, plan.right_names, strict=True))
+    return TableLookup(TableLookupConfig(plan.kind, plan.table.table, names, plan.keys, plan.residual))
+
+
+def join(plan: Join) -> WindowJoin:
+    """A join of two streams."""
+    lengths = [w.range if isinstance(w, LifetimeWindow | TimeWindow) else None for w in plan.windows]
+    lifetimes = (lengths[0], lengths[1])
+    if any(isinstance(w, TimeWindow) for w in plan.windows):
+        lifetimes = (None, None)  # equal extents say who meets
+    return WindowJoin(
+        WindowJoinConfig(
+            plan.kind,
+            plan.left.schema,
+            plan.right.schema,
+            plan.right_names,
+            plan.schema,
+            plan.keys,
+            plan.residual,
+            plan.low,
+            plan.high,
+            lifetimes,
+        )
+    )
+
+
+def over(plan: Over) -> OverOperator:
+    """Rows with aggregates over their predecessors."""
+    inputs, calls = _inputs(plan)
+    return OverOperator(OverConfig(plan.window, inputs, calls))
+
+
+def _keys(plan: Aggregate) -> tuple[tuple[str, Expr, pl.DataType], ...]:
+    return tuple((name, expr, expr.dtype) for name, expr in plan.keys)
+
+
+def _inputs(plan: Aggregate | Over) -> tuple[tuple[Expr, ...], tuple[GroupAggregate, ...]]:
+    """Each distinct argument and FILTER condition once, and the aggregates over them."""
+    inputs: dict[Expr, int] = {}
+    calls = []
+    for call in plan.aggregates:
+        function = aggregates.find(call.function)
+        assert function is not None
+        calls.append(
+            GroupAggregate(
+                function,
+                function.form([a.dtype for a in call.args], call.distinct, call.parameters),
+                tuple(inputs.setdefault(a, len(inputs)) for a in call.args),
+                None if call.where is None else inputs.setdefault(call.where, len(inputs)),
+                call.dtype,
+                call.name,
+            )
+        )
+    return tuple(inputs), tuple(calls)
+
+
+def integer_time(plan: Plan) -> bool:
+    """Whether the progressing attribute below is an integer."""
+    match plan:
+        case Aggregate(window=window) if window.on is not None:
+            field = plan.input.schema.find(window.on)
+            return field is not None and field.dtype.is_integer()
+        case Scan(stream=stream):
+            field = stream.schema.find(stream.time.column or "")
+            return field is not None and field.dtype.is_integer()
+        case Union(parts=parts):
+            return integer_time(parts[0])
+    return integer_time(plan.inputs[0])
