@@ -161,7 +161,7 @@ class WindowAggregate:
 
     def _last_extent(self, reached: int) -> int | None:
         """The last extent at the end of the input, which had reached that punctuation."""
-        occupied = self._groups.panes.rows
+        occupied = self._groups.occupied
         newest = occupied.peekitem(-1)[0] if occupied else None
         if self._window.range is not None:
             return None if newest is None else self._window.last_extent(newest)
@@ -184,7 +184,7 @@ class WindowAggregate:
 
     def _close_tumbling(self, k: int) -> Iterator[Message]:
         """Single-pane extents need no fold: many are read at once."""
-        panes = list(self._groups.panes.rows.irange(None, k, inclusive=(True, False)))
+        panes = list(self._groups.occupied.irange(None, k, inclusive=(True, False)))
         for start in range(0, len(panes), _PANES_AT_ONCE):
             some = panes[start : start + _PANES_AT_ONCE]
             try:
@@ -223,7 +223,7 @@ class WindowAggregate:
 
     def _extents_until(self, k: int) -> Iterator[int]:
         """Extents after the last closed one, up to k, that hold rows; skips gaps however long."""
-        window, occupied = self._window, self._groups.panes.rows
+        window, occupied = self._window, self._groups.occupied
         at = self._closed
         full = self._last_full is not None
         while True:
@@ -237,7 +237,7 @@ class WindowAggregate:
                 first = window.first_extent(oldest)
                 last = window.last_extent(oldest)
                 if last is not None and last < first:  # between extents: SLIDE is longer than RANGE
-                    self._groups.panes.free([oldest])
+                    self._groups.free([oldest])
                     continue
                 at = first if at is None else max(first, at + 1)
             if at > k:
@@ -333,7 +333,7 @@ class WindowAggregate:
             yield tick
             return
         found: list[_Answers] = []
-        newest = self._groups.panes.rows.peekitem(-1)[0] if self._groups.panes.rows else None
+        newest = self._groups.occupied.peekitem(-1)[0] if self._groups.occupied else None
         last = None if newest is None else self._window.last_extent(newest)
         if self._window.range is None:
             last = self._last_extent(MIN_TIME)
@@ -358,7 +358,7 @@ class WindowAggregate:
     def _report(self) -> None:
         self.control.holds(self._groups.report())
         self.control.extra["live_groups"] = self._groups.live
-        self.control.extra["open_panes"] = len(self._groups.panes.rows)
+        self.control.extra["open_panes"] = len(self._groups.occupied)
         following = next(self._extents_until(np.iinfo(np.int64).max), None)
         if following is not None:
             self.control.extra["next_final"] = self._window.end(following)

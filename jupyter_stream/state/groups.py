@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from sortedcontainers import SortedDict
 
 from jupyter_stream.aggregates import AggregateFunction, Dense, FrameForm, Partial
 from jupyter_stream.aggregates.protocol import SLOT, VALUE, Array
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.state.frames import PANE, FramePanes
-from jupyter_stream.state.panes import Panes
+from jupyter_stream.state.panes import Cells, PaneMap, Panes
 from jupyter_stream.state.sliding import SlidingFold
 from jupyter_stream.state.slots import KeySlots
-from jupyter_stream.windows import TimeWindow
 
 _CHUNK = 16_384
 """Rows folded at a time: temporaries stay in the second-level cache, and most chunks meet one pane or two (measured)."""
@@ -61,6 +62,52 @@ class Overflowed(Exception):
         self.slots = slots
 
 
+class PanedWindow(PaneMap, Protocol):
+    """What is asked of a window: which panes an extent is made of."""
+
+    @property
+    def panes_per_slide(self) -> int:
+        """Panes of extent k end before `panes_per_slide * k`."""
+
+    def first_pane(self, k: int) -> int | None:
+        """The first pane of extent k, None for a landmark."""
+
+
+class Groups(Protocol):
+    """What gives groups their slots; `KeySlots` finds them by their keys."""
+
+    capacity: int
+
+    @property
+    def live(self) -> int:
+        """Groups that have a slot."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes held."""
+
+    def encode(self, columns: Sequence[pl.Series]) -> Int64s:
+        """The slot of each row; new groups get one."""
+
+    def takes_numbers(self, columns: Sequence[pl.Series]) -> bool:
+        """Whether `find` serves these grouping columns."""
+
+    def find(self, values: Int64s, dtype: pl.DataType) -> Int64s:
+        """`encode` for one integral column without NULLs, given as numbers."""
+
+    def gather(self, slots: Int64s) -> list[pl.Series]:
+        """The grouping columns of the given slots."""
+
+    def release(self, live: NDArray[np.bool_]) -> None:
+        """Free all slots that are not live."""
+
+    def renumber(self) -> Int64s:
+        """Give live groups the slots 0, 1, ...; returns the former slot of each."""
+
+    def check(self) -> None:
+        """Raise AssertionError where an invariant is broken."""
+
+
 class WindowGroups:
     """Partials of groups in panes.
 
@@ -68,18 +115,19 @@ class WindowGroups:
         window: gives panes their numbers.
         keys: names and types of the grouping columns.
         aggregates: what is computed.
+        slots: what finds a group's slot, instead of its keys.
     """
 
     def __init__(
         self,
-        window: TimeWindow,
+        window: PanedWindow,
         keys: Sequence[tuple[str, pl.DataType]],
         aggregates: Sequence[GroupAggregate],
+        slots: Groups | None = None,
     ) -> None:
         self._window = window
-        self._keys = tuple(keys)
         self._aggregates = tuple(aggregates)
-        self.slots = KeySlots(keys) if keys else None
+        self.slots: Groups | None = KeySlots(keys) if keys and slots is None else slots
         self._inputs: list[tuple[int | None, int | None]] = []  # of each dense partial: value and FILTER columns
         partials = [Partial("count")]
         self._inputs.append((None, None))
@@ -109,7 +157,7 @@ class WindowGroups:
         self.fold = SlidingFold(self.panes)
         names = ["panes", "sliding fold"]
         names += [f"partials of {a.name}" for a, f in zip(aggregates, self._frames, strict=True) if f is not None]
-        self.tables = [ControlTable(n) for n in (*names, *(["key slots"] if keys else []))]
+        self.tables = [ControlTable(n) for n in (*names, *(["key slots"] if self.slots is not None else []))]
         self._mass: dict[int, int] = {}
         self._largest: dict[int, int] = {}
         self._checked = 0
@@ -118,6 +166,15 @@ class WindowGroups:
     def live(self) -> int:
         """Groups with a slot."""
         return self.slots.live if self.slots is not None else 1
+
+    @property
+    def occupied(self) -> SortedDict:
+        """The panes that hold rows, in order."""
+        return self.panes.rows
+
+    def free(self, panes: Sequence[int]) -> None:
+        """Forget panes that no extent holds."""
+        self.panes.free(panes)
 
     def report(self) -> int:
         """Bring the control tables up to date; returns the bytes held."""
@@ -153,20 +210,36 @@ class WindowGroups:
                     all_slots[start:stop] = slots
             self._fold_chunk(ts[start:stop], slots, columns, start, stop)
         if all_slots is not None:
-            self._add_frames(ts, all_slots, inputs)
+            self._add_frames(self._window.pane(ts), ts, all_slots, inputs)
+
+    def fold_pane(self, pane: int, slots: Int64s, ts: Int64s | None, inputs: Sequence[pl.Series]) -> None:
+        """Fold rows of known groups in, all of one pane; `ts` are their times, where an aggregate needs them."""
+        columns = {i: _Input(inputs[i]) for i in {i for pair in self._inputs for i in pair if i is not None}}
+        late = None
+        if self.fold.back is not None and pane <= self.fold.back:
+            self.fold.reopen(pane)
+            late = _Late(np.ones(slots.size, np.bool_), np.full(slots.size, pane), slots)
+        cells = Cells(slots, self.panes.open(pane) * self.panes.slots, self.panes.slots)
+        self._fold_cells(cells, late, columns, 0, slots.size)
+        if any(f is not None for f in self._frames):
+            self._add_frames(np.full(slots.size, pane), ts, slots, inputs)
 
     def _fold_chunk(self, ts: Int64s, slots: Int64s | None, columns: dict[int, _Input], start: int, stop: int) -> None:
         low, high = int(ts.min()), int(ts.max())
-        late = self._already_folded(ts, low)
-        if late is not None:
-            for pane in np.unique(self._window.pane(ts[late])).tolist():
+        late = None
+        which = self._already_folded(ts, low)
+        if which is not None:
+            panes = self._window.pane(ts[which])
+            for pane in np.unique(panes).tolist():
                 self.fold.reopen(pane)
-        cells = self.panes.cells(ts, slots, self._window, (low, high))
+            late = _Late(which, panes, np.zeros(panes.size, np.int64) if slots is None else slots[which])
+        self._fold_cells(self.panes.cells(ts, slots, self._window, (low, high)), late, columns, start, stop)
+
+    def _fold_cells(self, cells: Cells, late: _Late | None, columns: dict[int, _Input], start: int, stop: int) -> None:
         for index, (argument, _) in enumerate(self._inputs):
             # before the row count takes these rows, which a copy of it must not have
             if self.panes.shared(index) and argument is not None and not columns[argument].whole(start, stop):
-                self.panes.unshare(index)
-                self.fold.unshare(index)
+                self._unshare(index)
         for index, (argument, where) in enumerate(self._inputs):
             partial = self.panes.partials[index]
             if self.panes.shared(index):
@@ -179,7 +252,11 @@ class WindowGroups:
                 values = self._values(index, partial, columns[argument], mask, start, stop)
             self.panes.update(index, cells if mask is None else cells.where(mask), values)
             if late is not None:
-                self._patch(index, late if mask is None else late & mask, ts, slots, values, mask)
+                self._patch(index, late, values, mask)
+
+    def _unshare(self, index: int) -> None:
+        self.panes.unshare(index)
+        self.fold.unshare(index)
 
     def _already_folded(self, ts: Int64s, low: int) -> NDArray[np.bool_] | None:
         """Which rows are late ones for panes the window holds already; None mostly."""
@@ -190,24 +267,16 @@ class WindowGroups:
             return None
         return ts < bound
 
-    def _patch(
-        self,
-        index: int,
-        late: NDArray[np.bool_],
-        ts: Int64s,
-        slots: Int64s | None,
-        values: Array | None,
-        mask: NDArray[np.bool_] | None,
-    ) -> None:
-        if not late.any():
-            return
-        panes = self._window.pane(ts[late])
-        at = np.zeros(panes.size, np.int64) if slots is None else slots[late]
+    def _patch(self, index: int, late: _Late, values: Array | None, mask: NDArray[np.bool_] | None) -> None:
+        panes, slots = late.panes, late.slots
+        if mask is not None:
+            kept = mask[late.rows]
+            panes, slots = panes[kept], slots[kept]
         if values is not None:
-            values = values[late if mask is None else late[mask]]
+            values = values[late.rows if mask is None else late.rows[mask]]
         for pane in np.unique(panes).tolist():
             which = panes == pane
-            self.fold.patch(index, pane, at[which], None if values is None else values[which])
+            self.fold.patch(index, pane, slots[which], None if values is None else values[which])
 
     def _values(
         self, index: int, partial: Partial, column: _Input, mask: NDArray[np.bool_] | None, start: int, stop: int
@@ -234,13 +303,13 @@ class WindowGroups:
                 self.fold.widen(index)
         self._mass[index] = mass
 
-    def _add_frames(self, ts: Int64s, slots: Int64s, inputs: Sequence[pl.Series]) -> None:
-        base = [pl.Series(PANE, self._window.pane(ts)), pl.Series(SLOT, slots)]
+    def _add_frames(self, panes: Int64s, ts: Int64s | None, slots: Int64s, inputs: Sequence[pl.Series]) -> None:
+        base = [pl.Series(PANE, panes), pl.Series(SLOT, slots)]
         for aggregate, frames in zip(self._aggregates, self._frames, strict=True):
             if frames is None:
                 continue
             arguments = [inputs[i].alias(VALUE if n == 0 else f"{VALUE}{n}") for n, i in enumerate(aggregate.inputs)]
-            time = [pl.Series(TS, ts)] if frames.form.needs_time else []
+            time = [pl.Series(TS, ts)] if frames.form.needs_time and ts is not None else []
             rows = pl.DataFrame([*base, *arguments, *time])
             if aggregate.where is not None:
                 rows = rows.filter(inputs[aggregate.where])
@@ -288,7 +357,10 @@ class WindowGroups:
     def _renumber(self) -> None:
         """Give the few live groups small slots, and the memory of the many dead ones back."""
         assert self.slots is not None
-        old = self.slots.renumber()
+        self.take(self.slots.renumber())
+
+    def take(self, old: Int64s) -> None:
+        """Renumber groups: what was in slot `old[i]` is now in slot i; the others hold nothing and are given up."""
         self.panes.take(old)
         self.fold.take(old)
         for frames in self._frames:
@@ -352,6 +424,15 @@ class WindowGroups:
         self.panes.check()
         if self.slots is not None:
             self.slots.check()
+
+
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """Rows of panes that the window holds already: which of the rows they are, their panes and their groups."""
+
+    rows: NDArray[np.bool_]
+    panes: Int64s
+    slots: Int64s
 
 
 def _narrow(high: Array, low: Array, slots: Int64s) -> Array:
