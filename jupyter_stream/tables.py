@@ -16,6 +16,7 @@ from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.table_lookup import TableLookup
 from jupyter_stream.plan.catalog import OpenSource
 from jupyter_stream.sources.protocol import Request, Source
+from jupyter_stream.spark.run import SparkRun
 
 _ONE_ROW = pl.DataFrame({"$ts": [0]}, schema={"$ts": pl.Int64()})
 
@@ -91,9 +92,13 @@ def tell(table: TableRows, pipelines: Iterable[object]) -> None:
     The engine's thread calls this.
     """
     for pipeline in pipelines:
-        if not isinstance(pipeline, Pipeline) or not pipeline.running:
+        if not isinstance(pipeline, Pipeline | SparkRun) or not pipeline.running:
+            continue
+        live = any(not feed.stream.source.replayable for feed in pipeline.feeds)
+        at = time.time_ns() // 1000 if live else pipeline.low_watermark
+        if isinstance(pipeline, SparkRun):
+            pipeline.table_changed(table, at)
             continue
         for step in pipeline.graph.steps:
             if isinstance(step.operator, TableLookup) and step.operator.table is table:
-                live = any(not feed.stream.source.replayable for feed in pipeline.feeds)
-                step.operator.changed(time.time_ns() // 1000 if live else pipeline.low_watermark)
+                step.operator.changed(at)

@@ -35,10 +35,15 @@ def instant(time: str) -> str:
     return f"timestamp_micros({micros(time)})"
 
 
-def sql(expr: Expr) -> str:
-    """The expression in Spark's SQL."""
+def sql(expr: Expr, time: str = TIME) -> str:
+    """The expression in Spark's SQL.
+
+    Args:
+        expr: the expression.
+        time: the SQL of the rows' time, shifted.
+    """
     read = next((e for e in walk(expr) if isinstance(e, Column) and e.name == TS), None)
     if read is None:
         return to_spark_sql(expr)
     written = to_spark_sql(substitute(expr, {TS: Column(_TIME_HERE, read.dtype)}))
-    return written.replace(quoted(_TIME_HERE), micros(TIME) if read.dtype == pl.Int64() else instant(TIME))
+    return written.replace(quoted(_TIME_HERE), micros(time) if read.dtype == pl.Int64() else instant(time))

@@ -11,11 +11,13 @@ import polars as pl
 from jupyter_stream import aggregates
 from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START, Batch, Failed, ints
 from jupyter_stream.core.schema import TIMESTAMP, Field, Schema
+from jupyter_stream.operators import planned
 from jupyter_stream.operators.filter import Filter as FilterOperator
 from jupyter_stream.operators.project import Project as ProjectOperator
-from jupyter_stream.plan.logical import Aggregate, Filter, Plan, Project
+from jupyter_stream.operators.table_lookup import TableLookup
+from jupyter_stream.plan.logical import Aggregate, Filter, Lookup, Plan, Project
 from jupyter_stream.spark.expressions import SHIFT
-from jupyter_stream.spark.preflight import above, finished_here, outermost
+from jupyter_stream.spark.preflight import Stage, above, finished_here, outermost
 from jupyter_stream.spark.translate import OVERFLOWED, integer_time
 from jupyter_stream.spark.types import from_spark
 from jupyter_stream.windows import TimeWindow
@@ -33,26 +35,29 @@ class Finish:
 
     def __init__(self, plan: Plan) -> None:
         self._schema = plan.schema
-        self._aggregate = outermost(plan) if finished_here(plan) else None
-        self._operators: list[FilterOperator | ProjectOperator] = []
+        self._stage = outermost(plan) if finished_here(plan) else None
+        self._operators: list[FilterOperator | ProjectOperator | TableLookup] = []
         self._last: int | None = None
-        if self._aggregate is None:
+        if self._stage is None:
             return
-        time = pl.Int64() if integer_time(self._aggregate) else TIMESTAMP
-        self._inner = Schema(
-            (
-                *self._aggregate.schema.fields,
-                Field(WINDOW_START, time),
-                Field(WINDOW_END, time),
-                Field(WINDOW_ID, pl.Int64()),
-            )
-        )
+        fields = list(self._stage.schema.fields)
+        if isinstance(self._stage, Aggregate):
+            time = pl.Int64() if integer_time(self._stage) else TIMESTAMP
+            fields += [Field(WINDOW_START, time), Field(WINDOW_END, time), Field(WINDOW_ID, pl.Int64())]
+        self._inner = Schema(tuple(fields))
         for node in reversed(above(plan)):
             match node:
                 case Filter(predicate=predicate):
                     self._operators.append(FilterOperator(predicate))
                 case Project(items=items):
                     self._operators.append(ProjectOperator(items))
+                case Lookup():
+                    self._operators.append(planned.lookup(node))
+
+    @property
+    def lookups(self) -> list[TableLookup]:
+        """Look-ups in tables among what is done here."""
+        return [o for o in self._operators if isinstance(o, TableLookup)]
 
     def answers(self, table: Any) -> Iterator[pl.DataFrame | Failed]:
         """Answers, and those that could not be computed.
@@ -60,21 +65,21 @@ class Finish:
         Args:
             table: a micro-batch as a `pyarrow.Table`.
         """
-        if self._aggregate is None:
+        if self._stage is None:
             frame = from_spark(table, self._schema)
             if frame.height:
                 yield frame
             return
-        for frame in self._with_empties(from_spark(table, self._inner), self._aggregate):
+        for frame in self._with_empties(from_spark(table, self._inner), self._stage):
             yield from self._finished(frame)
 
     def _finished(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame | Failed]:
-        assert self._aggregate is not None
         if OVERFLOWED in frame.columns:
+            assert isinstance(self._stage, Aggregate)
             beyond = frame.get_column(OVERFLOWED).fill_null(False)
             if beyond.any():
                 bad = frame.filter(beyond).select(
-                    *(n for n, _ in self._aggregate.keys if n not in ("window_start", "window_end")),
+                    *(n for n, _ in self._stage.keys if n not in ("window_start", "window_end")),
                     pl.col(WINDOW_START).alias("window_start"),
                     pl.col(WINDOW_END).alias("window_end"),
                 )
@@ -95,9 +100,12 @@ class Finish:
         if frame.height:
             yield frame.select(self._schema.names)
 
-    def _with_empties(self, frame: pl.DataFrame, aggregate: Aggregate) -> Iterator[pl.DataFrame]:
+    def _with_empties(self, frame: pl.DataFrame, aggregate: Stage) -> Iterator[pl.DataFrame]:
         """Ungrouped: the extents without rows between those that hold some; Spark gives extents in the order they close."""
         if not frame.height:
+            return
+        if not isinstance(aggregate, Aggregate):
+            yield frame
             return
         window = aggregate.window
         if aggregate.keys or not isinstance(window, TimeWindow):

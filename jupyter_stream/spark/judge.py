@@ -12,49 +12,69 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from jupyter_stream.core.messages import BROKEN, LATE_ID, TS, Batch, Failed, Missed, ints
-from jupyter_stream.functions import Column
+from jupyter_stream.core.messages import BROKEN, LATE_ID, TS, Batch, Failed, Int64s, Missed, ints
+from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.functions import Column, Expr
+from jupyter_stream.operators import planned
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.filter import Filter as FilterOperator
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.project import Project as ProjectOperator
 from jupyter_stream.operators.retime import Retime
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Scan, Union
+from jupyter_stream.operators.table_lookup import TableLookup
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Plan, Project, Scan, Union
 from jupyter_stream.spark.expressions import SHIFT
-from jupyter_stream.spark.preflight import can_fail, expressions, on_column
+from jupyter_stream.spark.preflight import Stage, expressions, looked_up_here, on_column, stage_inputs
+from jupyter_stream.spark.rewrite import can_fail
 from jupyter_stream.windows import SessionWindow, TimeWindow
 
 _NUMBER = "$number"
 
 
 class Way:
-    """The way of a stream's rows up to the first window.
+    """The way of a stream's rows up to the first operator that keeps rows.
 
     Attributes:
         scan: where it begins.
         nodes: what is on it, the stream's end first.
-        aggregate: the window's node; None if rows go straight to the result.
+        stage: the node it leads to: a window or a join; None if rows go straight to the result.
+        port: which input of the stage.
+        base: the node whose rows go to Spark: the stream, or all the way to the stage where that is ours.
     """
 
-    def __init__(self, scan: Scan, nodes: tuple[Plan, ...], aggregate: Aggregate | None) -> None:
+    def __init__(self, scan: Scan, nodes: tuple[Plan, ...], stage: Stage | None, port: int) -> None:
         self.scan = scan
         self.nodes = nodes
-        self.aggregate = aggregate
+        self.stage = stage
+        self.port = port
+        self.base: Plan = nodes[-1] if nodes and looked_up_here(nodes, self.inputs) else scan
+
+    @property
+    def inputs(self) -> list[Expr]:
+        """What the stage computes of each row."""
+        return [] if self.stage is None else stage_inputs(self.stage, self.port)
+
+    @property
+    def on(self) -> str | None:
+        """The column the stage's window is on, where it isn't the stream's own time."""
+        return self.stage.window.on if isinstance(self.stage, Aggregate) else None
 
     @property
     def time_column(self) -> str | None:
-        """The column a window is on, where it isn't the stream's own time."""
-        if self.aggregate is None or self.aggregate.window.on is None:
+        """That column among the rows that go to Spark."""
+        if self.on is None:
             return None
-        return on_column(self.aggregate)
+        assert isinstance(self.stage, Aggregate)
+        return on_column(self.stage) if self.base is self.scan else self.on
 
     def boundary(self, punctuation: int) -> int:
         """Rows at or after this time miss no answer that is final at the punctuation."""
-        if self.aggregate is None or self.aggregate.window.on is not None:
-            return -(2**63)
-        window = self.aggregate.window
-        if isinstance(window, TimeWindow) and abs(punctuation) < 2**62:
-            return window.end(window.closed(punctuation))
+        if self.stage is None or self.on is not None:
+            return MIN_TIME
+        if isinstance(self.stage, Aggregate):
+            window = self.stage.window
+            if isinstance(window, TimeWindow) and abs(punctuation) < 2**62:
+                return window.end(window.closed(punctuation))
         return punctuation
 
 
@@ -63,12 +83,15 @@ def paths(plan: Plan) -> list[Way]:
     return list(_paths(plan, (), None))
 
 
-def _paths(plan: Plan, above: tuple[Plan, ...], aggregate: Aggregate | None) -> Iterator[Way]:
+def _paths(plan: Plan, above: tuple[Plan, ...], stage: Stage | None, port: int = 0) -> Iterator[Way]:
     match plan:
         case Scan():
-            yield Way(plan, above, aggregate)
+            yield Way(plan, above, stage, port)
         case Aggregate():
             yield from _paths(plan.input, (), plan)
+        case Join(left=left, right=right):
+            yield from _paths(left, (), plan, 0)
+            yield from _paths(right, (), plan, 1)
         case Union(parts=parts):
             for part in parts:
                 renamed = Project(
@@ -79,10 +102,10 @@ def _paths(plan: Plan, above: tuple[Plan, ...], aggregate: Aggregate | None) -> 
                     ),
                     plan.schema,
                 )
-                yield from _paths(part, (renamed, *above), aggregate)
+                yield from _paths(part, (renamed, *above), stage, port)
         case _:
             for child in plan.inputs:
-                yield from _paths(child, (plan, *above), aggregate)
+                yield from _paths(child, (plan, *above), stage, port)
 
 
 def _column(plan: Plan, name: str) -> Column:
@@ -96,24 +119,31 @@ class Judge:
 
     def __init__(self, way: Way) -> None:
         self._way = way
-        self._operators: list[FilterOperator | ProjectOperator | Named | Retime] = []
+        self._operators: list[FilterOperator | ProjectOperator | TableLookup | Named | Retime] = []
         for node in way.nodes:
             match node:
                 case Filter(predicate=predicate):
                     self._operators.append(FilterOperator(predicate))
                 case Project(items=items):
                     self._operators.append(ProjectOperator(items))
+                case Lookup():
+                    self._operators.append(planned.lookup(node))
                 case Derived(name=name):
                     self._operators.append(Named(name))
         used = [e for node in way.nodes for e in expressions(node)]
         self._last: Evaluator | None = None
-        if way.aggregate is not None:
-            inputs = expressions(way.aggregate)
-            used += inputs
-            self._last = Evaluator(inputs)
-            if way.aggregate.window.on is not None:
-                self._operators.append(Retime(way.aggregate.window.on))
-        self._can_fail = way.time_column is not None or any(can_fail(e) for e in used)
+        if way.stage is not None:
+            used += way.inputs
+            self._last = Evaluator(way.inputs)
+            if way.on is not None:
+                self._operators.append(Retime(way.on))
+        self._can_fail = way.on is not None or any(can_fail(e) for e in used)
+        self._whole = way.base is not way.scan
+
+    @property
+    def lookups(self) -> list[TableLookup]:
+        """Look-ups in tables on the way."""
+        return [o for o in self._operators if isinstance(o, TableLookup)]
 
     def judge(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Missed | Failed]]:
         """The rows for Spark, and what is to be said of the others.
@@ -122,13 +152,13 @@ class Judge:
             frame: rows of the stream with `$ts`, and with `$broken` and `$late` where some are late.
         """
         early: list[Missed | Failed] = []
-        if self._way.aggregate is not None:
+        if self._way.stage is not None:
             frame, early = self._in_reach(frame)
-        late = BROKEN in frame.columns and self._way.aggregate is not None and self._way.time_column is None
-        if not (late or self._can_fail):
+        late = BROKEN in frame.columns and self._way.stage is not None and self._way.on is None
+        if not (late or self._can_fail or self._whole):
             return frame, early
         frame = frame.with_columns(pl.int_range(frame.height, dtype=pl.Int64).alias(_NUMBER))
-        passing = frame if self._can_fail else frame.filter(pl.col(BROKEN).is_not_null())
+        passing = frame if self._can_fail or self._whole else frame.filter(pl.col(BROKEN).is_not_null())
         said = early
         out: list[pl.Series] = []
         for operator in self._operators:
@@ -149,6 +179,11 @@ class Judge:
             if failed is not None:
                 said.append(failed)
                 out.append(failed.frame.get_column(_NUMBER))
+                passing = (
+                    passing.filter(~passing.get_column(_NUMBER).is_in(out[-1].implode())) if self._whole else passing
+                )
+        if self._whole:
+            return passing.drop(_NUMBER), said
         if out:
             gone = np.zeros(frame.height, np.bool_)
             gone[pl.concat(out).to_numpy()] = True
@@ -157,7 +192,7 @@ class Judge:
 
     def _in_reach(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Missed | Failed]]:
         """Spark's watermark begins at 1970, so that rows before that are late for it from the start, shifted as they are."""
-        time = self._way.time_column or TS
+        time = on_column(self._way.stage) or TS if isinstance(self._way.stage, Aggregate) and self._way.on else TS
         early = (frame.get_column(time).cast(pl.Int64) < -SHIFT).fill_null(False)
         if not early.any():
             return frame, []
@@ -172,13 +207,17 @@ class Judge:
 
     def _late(self, passing: pl.DataFrame) -> tuple[pl.DataFrame, list[Missed], pl.Series]:
         """Rows that are used in some extent, what late ones missed, and the numbers of those that are used in none."""
-        assert self._way.aggregate is not None
-        window = self._way.aggregate.window
+        window = self._way.stage.window if isinstance(self._way.stage, Aggregate) else None
         is_late = passing.get_column(BROKEN).is_not_null()
         late = passing.filter(is_late)
         ids = ints(late.get_column(LATE_ID))
         ts, broken = ints(late.get_column(TS)), ints(late.get_column(BROKEN))
-        if isinstance(window, SessionWindow):
+        missed: Int64s | None
+        if window is None:  # joins use no late row
+            missed = None
+            usable = np.zeros(ids.size, np.bool_)
+            some = np.arange(ids.size)
+        elif isinstance(window, SessionWindow):
             missed = np.ones(ids.size, np.int64)
             usable = np.zeros(ids.size, np.bool_)
             some = np.arange(ids.size)
@@ -193,4 +232,5 @@ class Judge:
             some = np.flatnonzero((missed > 0) & (last >= first))
         unusable = late.get_column(_NUMBER).filter(pl.Series(~usable))
         kept = passing.filter(~passing.get_column(_NUMBER).is_in(unusable.implode()))
-        return kept, [Missed(ids[some], missed[some])] if some.size else [], unusable
+        found = Missed(ids[some], None if missed is None else missed[some])
+        return kept, [found] if some.size else [], unusable

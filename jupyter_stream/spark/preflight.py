@@ -5,17 +5,30 @@ Reads the bound plan and the support table; needs neither Spark nor Java.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from jupyter_stream.core.messages import ROW, TS
 from jupyter_stream.errors import UnsupportedError
-from jupyter_stream.functions import compile_kernel
 from jupyter_stream.functions.expression import Column, Expr, columns, show
 from jupyter_stream.plan import logical
 from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, Unpromised, Watermark
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Over, Plan, Project, Query, Scan, Union
+from jupyter_stream.plan.logical import (
+    Aggregate,
+    Derived,
+    Filter,
+    Join,
+    Lookup,
+    Over,
+    Plan,
+    Project,
+    Query,
+    Scan,
+    Union,
+)
 from jupyter_stream.spark.aggregates import AGGREGATES, may_overflow, support_of
+from jupyter_stream.spark.rewrite import can_fail, condition_can_fail, normal
 from jupyter_stream.spark.support import RUNS, Support, find
 from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
 
@@ -35,12 +48,16 @@ class Verdict:
     support: Support
 
 
+Stage: TypeAlias = Aggregate | Join
+"""A node that keeps rows."""
+
+
 def check(query: Query) -> tuple[Verdict, ...]:
     """A verdict for every part of a query, outermost first."""
     verdicts = [Verdict(0, f"EMIT {query.emit.mode}", find("clause", "EMIT EVERY, EMIT CHANGES"))]
     if query.emit.mode == "final" or query.relation:  # a relation says itself why it can't run
         verdicts.clear()
-    verdicts += _visit(query.plan, 0, outermost=True)
+    verdicts += _visit(normal(query.plan), 0, outermost=True)
     return tuple(verdicts)
 
 
@@ -63,36 +80,57 @@ def explain(query: Query) -> str:
     return "\n".join(lines)
 
 
-def outermost(plan: Plan) -> Aggregate | None:
-    """The aggregate whose answers are the query's own, None if there is none."""
-    while isinstance(plan, Filter | Project | Derived):
+def outermost(plan: Plan) -> Stage | None:
+    """The window or join whose answers are the query's own, None if there is none."""
+    while isinstance(plan, Filter | Project | Derived | Lookup):
         plan = plan.input
-    return plan if isinstance(plan, Aggregate) else None
+    return plan if isinstance(plan, Stage) else None
 
 
 def finished_here(plan: Plan) -> bool:
-    """Whether what stands above the outermost aggregate is done as its answers arrive, not on Spark.
+    """Whether what stands above the outermost window or join is done as its answers arrive, not on Spark.
 
     So it is where that can fail on an answer, which would end a Spark query, and for ungrouped ones, whose empty extents are
     filled in first.
     """
-    aggregate = outermost(plan)
-    if aggregate is None:
+    stage = outermost(plan)
+    if stage is None:
         return False
-    if not aggregate.keys and isinstance(aggregate.window, TimeWindow):
-        return True
-    return any(may_overflow(c) for c in aggregate.aggregates) or any(
-        can_fail(e) for node in above(plan) for e in expressions(node)
-    )
+    if isinstance(stage, Aggregate):
+        if not stage.keys and isinstance(stage.window, TimeWindow):
+            return True
+        if any(may_overflow(c) for c in stage.aggregates):
+            return True
+    return any(can_fail(e) for node in above(plan) for e in expressions(node))
 
 
-def above(plan: Plan) -> list[Plan]:
-    """The nodes above the outermost aggregate, outermost first; all down to it or to a union, if there is none."""
-    found: list[Plan] = []
-    while isinstance(plan, Filter | Project | Derived):
+def above(plan: Plan) -> list[Filter | Project | Derived | Lookup]:
+    """The nodes above the outermost window or join, outermost first; all down to it or to a union, if there is none."""
+    found: list[Filter | Project | Derived | Lookup] = []
+    while isinstance(plan, Filter | Project | Derived | Lookup):
         found.append(plan)
         plan = plan.input
     return found
+
+
+def looked_up_here(nodes: Iterable[Plan], inputs: Iterable[Expr]) -> bool:
+    """Whether the way of a stream's rows to a window or join is ours: what comes after a look-up in a table can fail.
+
+    Args:
+        nodes: the way, the stream's end first.
+        inputs: what the window or join computes of each row.
+    """
+    after = False
+    for node in nodes:
+        if after and any(can_fail(e) for e in expressions(node)):
+            return True
+        after |= isinstance(node, Lookup)
+    return after and any(can_fail(e) for e in inputs)
+
+
+def stage_inputs(stage: Stage, port: int) -> list[Expr]:
+    """What a window or join computes of each row of an input."""
+    return expressions(stage) if isinstance(stage, Aggregate) else [pair[port] for pair in stage.keys]
 
 
 def expressions(node: Plan) -> list[Expr]:
@@ -105,6 +143,10 @@ def expressions(node: Plan) -> list[Expr]:
         case Aggregate(keys=keys, aggregates=aggregates):
             calls = [e for c in aggregates for e in (*c.args, *([c.where] if c.where is not None else []))]
             return [*(e for _, e in keys), *calls]
+        case Lookup(keys=pairs, residual=residual):
+            return [*(own for own, _ in pairs), *([] if residual is None else [residual])]
+        case Join(keys=pairs, residual=residual):
+            return [*(e for pair in pairs for e in pair), *([] if residual is None else [residual])]
     return []
 
 
@@ -112,7 +154,7 @@ def on_column(aggregate: Aggregate) -> str | None:
     """The stream's own column that a window's ON names; None if it is computed, or the stream's time is read beside it."""
     name = aggregate.window.on
     plan = aggregate.input
-    while isinstance(plan, Filter | Project | Derived):
+    while isinstance(plan, Filter | Project | Derived | Lookup):
         if any(TS in columns(e) for e in expressions(plan)):
             return None
         if isinstance(plan, Project):
@@ -122,11 +164,6 @@ def on_column(aggregate: Aggregate) -> str | None:
     return name if isinstance(plan, Scan) else None
 
 
-def can_fail(expr: Expr) -> bool:
-    """Whether there are rows it can't be computed for."""
-    return bool(compile_kernel(expr).failures)
-
-
 def ordered(aggregate: Aggregate) -> bool:
     """Whether any of its calls goes by arrival."""
     return any(AGGREGATES[c.function].ordered for c in aggregate.aggregates if c.function in AGGREGATES)
@@ -134,9 +171,16 @@ def ordered(aggregate: Aggregate) -> bool:
 
 def _visit(plan: Plan, depth: int, *, outermost: bool) -> Iterator[Verdict]:
     finishing = outermost and finished_here(plan)
-    while isinstance(plan, Filter | Project | Derived):
+    while isinstance(plan, Filter | Project | Derived | Lookup):
         name = "answers that can fail" if finishing else _CLAUSES[type(plan)]
         yield Verdict(depth, _named(plan), find("clause", name))
+        if (
+            isinstance(plan, Lookup)
+            and plan.kind != "inner"
+            and plan.residual is not None
+            and condition_can_fail(plan.residual)
+        ):
+            yield Verdict(depth, show(plan.residual), find("clause", "conditions of outer joins that can fail"))
         yield from _expressions(plan, depth)
         depth += 1
         plan = plan.input
@@ -152,11 +196,32 @@ def _visit(plan: Plan, depth: int, *, outermost: bool) -> Iterator[Verdict]:
         case Aggregate():
             yield from _aggregate(plan, depth, outermost)
         case Join():
-            yield Verdict(depth, f"{plan.kind} join", find("clause", "joins"))
+            yield from _join(plan, depth)
         case Over():
             yield Verdict(depth, str(plan.window), find("window", "OVER (...)"))
         case _:
             yield Verdict(depth, type(plan).__name__.lower(), find("clause", "anything else"))
+
+
+def _join(plan: Join, depth: int) -> Iterator[Verdict]:
+    bounded = plan.low is not None and plan.high is not None
+    name = "joins" if plan.kind == "inner" else "outer, semi and anti joins"
+    yield Verdict(
+        depth,
+        f"{plan.kind} join",
+        find("clause", name if bounded or plan.kind == "inner" else "outer joins without bounds"),
+    )
+    if plan.kind != "inner" and plan.residual is not None and condition_can_fail(plan.residual):
+        yield Verdict(depth, show(plan.residual), find("clause", "conditions of outer joins that can fail"))
+    if any(isinstance(n, Aggregate) for n in logical.walk(plan)):
+        yield Verdict(depth, "join of windows", find("clause", "joins of windows"))
+    if any(
+        isinstance(n, Join) and (n.low is None or n.high is None) for part in plan.inputs for n in logical.walk(part)
+    ):
+        yield Verdict(depth, "join over it", find("clause", "above joins without bounds"))
+    yield from _expressions(plan, depth)
+    for part in plan.inputs:
+        yield from _visit(part, depth + 1, outermost=False)
 
 
 def _aggregate(plan: Aggregate, depth: int, is_outermost: bool) -> Iterator[Verdict]:
@@ -167,12 +232,14 @@ def _aggregate(plan: Aggregate, depth: int, is_outermost: bool) -> Iterator[Verd
     if not plan.keys and isinstance(plan.window, TimeWindow):
         name = "empty extents" if is_outermost else "empty extents below a window"
         yield Verdict(depth, "empty extents", find("clause", name))
+    if any(isinstance(n, Join) and (n.low is None or n.high is None) for n in logical.walk(plan.input)):
+        yield Verdict(depth, "window over it", find("clause", "above joins without bounds"))
     if any(isinstance(n, Aggregate) and isinstance(n.window, SessionWindow) for n in logical.walk(plan.input)):
         yield Verdict(depth, "window over sessions", find("window", "window over sessions"))
     for call in plan.aggregates:
         shown = f"{call.function}({'DISTINCT ' if call.distinct else ''}{', '.join(show(a) for a in call.args)})"
         yield Verdict(depth, shown, find("aggregate", support_of(call)))
-    if over_windows and ordered(plan):
+    if any(isinstance(n, Stage) for n in logical.walk(plan.input)) and ordered(plan):
         yield Verdict(depth, "order of arrival", find("aggregate", "first, last and lists of windows"))
     yield from _expressions(plan, depth)
     yield from _visit(plan.input, depth + 1, outermost=False)
@@ -181,19 +248,26 @@ def _aggregate(plan: Aggregate, depth: int, is_outermost: bool) -> Iterator[Verd
 def _expressions(plan: Plan, depth: int) -> Iterator[Verdict]:
     used = expressions(plan)
     if any(ROW in columns(e) for e in used):
-        numbered = not any(isinstance(n, Derived | Aggregate) for n in logical.walk(plan) if n is not plan)
+        numbered = not any(isinstance(n, Derived | Stage) for n in logical.walk(plan) if n is not plan)
         yield Verdict(depth, "row_num", find("clause", "row_num" if numbered else "row_num of a derived stream"))
 
 
-_CLAUSES = {Filter: "WHERE, HAVING", Project: "select list", Derived: "derived stream"}
+_CLAUSES = {
+    Filter: "WHERE, HAVING",
+    Project: "select list",
+    Derived: "derived stream",
+    Lookup: "look-ups in tables",
+}
 
 
-def _named(plan: Filter | Project | Derived) -> str:
+def _named(plan: Filter | Project | Derived | Lookup) -> str:
     match plan:
         case Filter(predicate=predicate):
             return f"filter {show(predicate)}"
         case Project(items=items):
             return "project " + ", ".join(n if show(e) == n else f"{show(e)} AS {n}" for n, e in items)
+        case Lookup(table=table, kind=kind):
+            return f"{kind} look-up in {table.name}"
     return f"stream {plan.name}"
 
 

@@ -17,21 +17,25 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+import numpy as np
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import Batch, Failed, Message, Missed, Punctuation
 from jupyter_stream.core.snapshot import State
+from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.errors import StreamError
 from jupyter_stream.plan.catalog import StreamDef, Watermark
-from jupyter_stream.plan.logical import Query, Scan
+from jupyter_stream.plan.logical import Lookup, Plan, Query, walk
 from jupyter_stream.plan.needs import needed_columns
 from jupyter_stream.spark import preflight
 from jupyter_stream.spark.finish import Finish
 from jupyter_stream.spark.judge import Judge, Way, paths
+from jupyter_stream.spark.rewrite import normal
 from jupyter_stream.spark.spool import Spool
 from jupyter_stream.spark.start import session
+from jupyter_stream.spark.tables import Versions
 from jupyter_stream.spark.translate import translate
 
 log = logging.getLogger(__name__)
@@ -69,7 +73,8 @@ class Inlet:
     def __init__(self, way: Way, folder: Path, columns: frozenset[str]) -> None:
         self.way = way
         self.judge = Judge(way)
-        self.spool = Spool(folder, way.scan.schema, columns, way.time_column)
+        needed = columns if way.base is way.scan else frozenset(way.base.schema.names)
+        self.spool = Spool(folder, way.base.schema, needed, way.time_column)
         self.ticked = 0.0
 
     @property
@@ -125,20 +130,29 @@ class SparkRun:
         self._submit = submit
         self._namespace = namespace
         self._folder = Path(tempfile.mkdtemp(prefix="jupyter-stream-"))
-        needed = needed_columns(query.plan)
+        self._plan = normal(query.plan)
+        needed = needed_columns(self._plan)
         self._inlets = [
             Inlet(way, self._folder / f"rows{i}", needed[way.scan.stream.name])
-            for i, way in enumerate(paths(query.plan))
+            for i, way in enumerate(paths(self._plan))
         ]
-        self._finish = Finish(query.plan)
+        self._finish = Finish(self._plan)
+        self._tables = {
+            n.table.table: Versions(n.table, self._folder) for n in walk(self._plan) if isinstance(n, Lookup)
+        }
+        self._table_changed = threading.Event()
+        self._answering = threading.Lock()
+        self._answered = -1
         self._reached = dict.fromkeys(self._inlets, MIN_TIME)
         self._backlog: deque[tuple[Any, Message]] = deque()
         self._backlog_rows = 0
         self._named: list[tuple[str, pl.DataFrame]] = []
+        self._listed = np.empty(0, np.int64)  # late rows of the batch under way that have been told of
         self._taken = 0
         self._seen = -1
         self._broken: str | None = None
         self._input_ended = threading.Event()
+        self._restarting = False
         self._stopping = threading.Event()
         self._streaming: Any = None
         self._thread: threading.Thread | None = None
@@ -183,6 +197,7 @@ class SparkRun:
             if isinstance(message, Batch):
                 self._backlog_rows += message.rows
             return
+        self._listed = np.empty(0, np.int64)
         try:
             for inlet in self.feeds[feed]:
                 self._take(feed, inlet, message)
@@ -209,8 +224,7 @@ class SparkRun:
             self._named = inlet.judge.named_late()
             for what in said:
                 if isinstance(what, Missed):
-                    self.late += what.late_ids.size
-                    self._on_missed(feed, self, what)
+                    self._note_missed(feed, what)
                 else:
                     self._failed(inlet.stream.name, what)
             inlet.spool.put(frame)
@@ -223,6 +237,25 @@ class SparkRun:
             elif inlet.stream.time.kind != "external" and time.monotonic() - inlet.ticked > _TICK:
                 inlet.ticked = time.monotonic()
                 inlet.spool.tick(message.value)
+
+    def _note_missed(self, feed: Any, missed: Missed) -> None:
+        """A late row is listed once, however many inputs of this query it came to."""
+        if len(self.feeds[feed]) > 1:
+            new = np.isin(missed.late_ids, self._listed, invert=True)
+            self._listed = np.append(self._listed, missed.late_ids)
+            missed = Missed(missed.late_ids[new], None if missed.missed is None else missed.missed[new])
+        if missed.late_ids.size:
+            self.late += missed.late_ids.size
+            self._on_missed(feed, self, missed)
+
+    def table_changed(self, table: TableRows, at: int) -> None:
+        """What the table holds now goes for rows at or after `at`, microseconds."""
+        for operator in (*self._finish.lookups, *(o for i in self._inlets for o in i.judge.lookups)):
+            if operator.table is table:
+                operator.changed(at)
+        if table in self._tables:
+            self._tables[table].changed(at)
+            self._table_changed.set()
 
     def _failed(self, stream: str, message: Failed) -> None:
         self.failed_rows += message.frame.height
@@ -260,6 +293,8 @@ class SparkRun:
                 self._measure(query)
                 if self._broken is not None:
                     break
+                if self._table_changed.is_set():
+                    query = self._begin_again(query)
                 if self._input_ended.is_set():
                     self._drain(query)
                     break
@@ -280,16 +315,19 @@ class SparkRun:
             self._end()
 
     def _begin(self) -> Any:
+        self._table_changed.clear()
         spark = session(self._namespace)
-        windowed = any(i.way.aggregate is not None for i in self._inlets)
+        windowed = any(i.way.stage is not None for i in self._inlets)
         waiting = list(self._inlets)
 
-        def scan(node: Scan) -> Any:
-            inlet = next(i for i in waiting if i.way.scan is node)
+        def given(node: Plan) -> Any:
+            inlet = next((i for i in waiting if i.way.base is node), None)
+            if inlet is None:
+                return None
             waiting.remove(inlet)
             return inlet.spool.frame(spark, _delay(inlet), watermark=windowed)
 
-        made = translate(self.query.plan, scan)
+        made = translate(self._plan, given, lambda table: self._tables[table.table].frame(spark))
         self._streaming = (
             made.writeStream.foreachBatch(self._batch)
             .outputMode("append")
@@ -298,6 +336,14 @@ class SparkRun:
             .start()
         )
         return self._streaming
+
+    def _begin_again(self, query: Any) -> Any:
+        """Go on from where it is with what the tables hold now: Spark reads a table when a query starts."""
+        self._restarting = True
+        self._stop(query)
+        with self._answering:  # Spark has let go of the micro-batch that may be under way here
+            self._restarting = False
+        return self._begin()
 
     def _drain(self, query: Any) -> None:
         """Let Spark's query take all there is; stopping interrupts it."""
@@ -327,11 +373,16 @@ class SparkRun:
 
     def _batch(self, frame: Any, number: int) -> None:
         """A micro-batch, on a thread of Spark's."""
-        if not self.running or self._broken is not None:
-            return
+        with self._answering:
+            if self.running and self._broken is None and number > self._answered:
+                self._answer(frame, number)
+
+    def _answer(self, frame: Any, number: int) -> None:
         try:
             table = frame.toArrow()
         except Exception as error:
+            if self._restarting:
+                raise
             # not raised from here: it would come back wrapped in the traces of three processes
             self._broken = told(error)
             return
@@ -345,6 +396,7 @@ class SparkRun:
                 self.state = "running"
             for listener in self.listeners:
                 listener(added)
+        self._answered = number
 
     def _measure(self, query: Any) -> None:
         progress = query.lastProgress

@@ -68,7 +68,30 @@ TABLE: Final[tuple[Support, ...]] = (
     Support("clause", "row_num", "native", "the arrival number, counted by our reader"),
     Support("clause", "row_num of a derived stream", "not yet by us", "Number the rows in the kernel."),
     Support("clause", "EMIT EVERY, EMIT CHANGES", "not yet by us", "Leave EMIT out: answers come when they are final."),
-    Support("clause", "joins", "not yet by us", "Join in the kernel: leave out --engine spark."),
+    Support(
+        "clause", "look-ups in tables", "native", "join with the table as it is; a change of the table is followed"
+    ),
+    Support("clause", "joins", "native", "stream-stream join on equal keys and bounds of the times' difference"),
+    Support("clause", "outer, semi and anti joins", "native", "the same; anti joins as outer ones without a partner"),
+    Support(
+        "clause",
+        "outer joins without bounds",
+        "not in Spark",
+        "Give both streams a window, such as [RANGE 5 MINUTES]: Spark must know when a row finds no partner any more.",
+    ),
+    Support(
+        "clause",
+        "above joins without bounds",
+        "not in Spark",
+        "Give both joined streams a window: Spark never knows when what is above an unbounded join is final.",
+    ),
+    Support("clause", "joins of windows", "not yet by us", "Join in the kernel: leave out --engine spark."),
+    Support(
+        "clause",
+        "conditions of outer joins that can fail",
+        "not yet by us",
+        "Compute what can fail in a subquery below the join, or use try_cast and the like.",
+    ),
     Support(
         "clause", "anything else", "not yet by us", "Leave out ON SPARK and --engine spark to run it in the kernel."
     ),
@@ -132,7 +155,7 @@ TABLE: Final[tuple[Support, ...]] = (
         "aggregate",
         "first, last and lists of windows",
         "not yet by us",
-        "Rows of a window have no arrival number on Spark: use min or max.",
+        "Rows of a window or join have no arrival number on Spark: use min or max.",
     ),
     Support("aggregate", "median, quantile", "native", "percentile"),
     Support("aggregate", "mode", "native", "mode, the least of equally frequent values"),

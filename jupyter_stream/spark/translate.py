@@ -9,57 +9,79 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
-from jupyter_stream.core.messages import BROKEN, ROW, TS, WINDOW_END, WINDOW_ID, WINDOW_START
+from jupyter_stream.core.messages import BROKEN, ROW, TS, UNTIL, WINDOW_END, WINDOW_ID, WINDOW_START
 from jupyter_stream.functions import Expr
 from jupyter_stream.functions.types import spark_name
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Scan, Union
+from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Plan, Project, Scan, Union
 from jupyter_stream.spark.aggregates import aggregate_sql, may_overflow, overflow_sql
 from jupyter_stream.spark.expressions import SHIFT, TIME, instant, micros, quoted, sql
+from jupyter_stream.spark.joins import join, look_up
 from jupyter_stream.spark.preflight import finished_here, outermost
 from jupyter_stream.windows import SessionWindow, TimeWindow
 
 Frame: TypeAlias = Any
 """A `pyspark.sql.DataFrame`; pyspark is imported when the first query starts on Spark, not before."""
-OpenScan: TypeAlias = Callable[[Scan], Frame]
-"""The rows of a stream, with their system columns and watermark."""
+Given: TypeAlias = Callable[[Plan], Frame | None]
+"""The rows of a node that come from outside, with their system columns and watermark; None for a node to be translated. Asked
+once for every node that isn't below such a one, in the order written."""
+OpenTable: TypeAlias = Callable[[StreamDef], Frame]
+"""A table's rows with `$since` and `$until`, in microseconds: the times of stream rows each version goes for."""
 
 OVERFLOWED: Final = "$overflowed"
 """Whether a sum of an answer is beyond BIGINT."""
 _EXTENT: Final = "$extent"
 _ONE: Final = "$one"
-_SYSTEM: Final = (TS, BROKEN, ROW)
+_SYSTEM: Final = (TS, BROKEN, ROW, UNTIL)
 _ABOVE: Final = (TS, WINDOW_START, WINDOW_END, WINDOW_ID, OVERFLOWED)
 
 
-def translate(plan: Plan, scan: OpenScan) -> Frame:
-    """The DataFrame of a query: its result columns, or the outermost aggregate's if the rest is done as answers arrive.
+def translate(plan: Plan, given: Given, table: OpenTable) -> Frame:
+    """The DataFrame of a query: its result columns, or the outermost window's or join's if the rest is done as answers arrive.
 
     Args:
         plan: the root.
-        scan: gives the rows of each stream.
+        given: gives the rows of each stream.
+        table: gives the rows of each table.
     """
-    aggregate = outermost(plan)
-    if aggregate is not None and finished_here(plan):
-        return _aggregate(aggregate, scan, guarded=True)
-    return _visit(plan, scan).select(*(quoted(n) for n in plan.schema.names))
+    stage = outermost(plan)
+    if stage is not None and finished_here(plan):
+        return _Translator(given, table).visit(stage, guarded=True)
+    return _Translator(given, table).visit(plan).select(*(quoted(n) for n in plan.schema.names))
 
 
-def _visit(plan: Plan, scan: OpenScan) -> Frame:
-    match plan:
-        case Scan():
-            return scan(plan)
-        case Derived():
-            return _visit(plan.input, scan)
-        case Filter(predicate=predicate):
-            return _visit(plan.input, scan).where(sql(predicate))
-        case Project(items=items):
-            below = _visit(plan.input, scan)
-            return below.selectExpr(*(_item(e, n) for n, e in items), *_system(below.columns))
-        case Union(parts=parts):
-            return _union([_visit(p, scan) for p in parts], parts, plan.schema.names)
-        case Aggregate():
-            return _aggregate(plan, scan, guarded=False)
-    raise AssertionError(f"{type(plan).__name__} was not refused")
+class _Translator:
+    def __init__(self, given: Given, table: OpenTable) -> None:
+        self._given = given
+        self._table = table
+
+    def visit(self, plan: Plan, *, guarded: bool = False) -> Frame:
+        """The rows of a node.
+
+        Args:
+            plan: the node.
+            guarded: whether sums beyond BIGINT are to be told of rather than end the query.
+        """
+        found = self._given(plan)
+        if found is not None:
+            return found
+        match plan:
+            case Derived():
+                return self.visit(plan.input)
+            case Filter(predicate=predicate):
+                return self.visit(plan.input).where(sql(predicate))
+            case Project(items=items):
+                below = self.visit(plan.input)
+                return below.selectExpr(*(_item(e, n) for n, e in items), *_system(below.columns))
+            case Union(parts=parts):
+                return _union([self.visit(p) for p in parts], parts, plan.schema.names)
+            case Aggregate():
+                return _aggregate(plan, self.visit(plan.input), guarded=guarded)
+            case Lookup():
+                return look_up(plan, self.visit(plan.input), self._table(plan.table))
+            case Join():
+                return join(plan, self.visit(plan.left), self.visit(plan.right))
+        raise AssertionError(f"{type(plan).__name__} was not refused")
 
 
 def _item(expr: Expr, name: str) -> str:
@@ -85,8 +107,7 @@ def _union(frames: list[Frame], parts: tuple[Plan, ...], names: tuple[str, ...])
     return whole
 
 
-def _aggregate(plan: Aggregate, scan: OpenScan, *, guarded: bool) -> Frame:
-    below = _visit(plan.input, scan)
+def _aggregate(plan: Aggregate, below: Frame, *, guarded: bool) -> Frame:
     window = plan.window
     if isinstance(window, TimeWindow):
         below, start, end, number = _in_extents(below, window)

@@ -122,6 +122,30 @@ def test_pause_holds_rows_back_until_resume(sessions: Callable[..., Session], li
     assert query.to_polars()["n"].sum() == 70
 
 
+def test_change_of_a_table_goes_for_later_rows(sessions: Callable[..., Session]) -> None:
+    go_on, over = threading.Event(), threading.Event()
+
+    def rows() -> Iterator[pl.DataFrame]:
+        yield frame(range(35))
+        go_on.wait(60)
+        tomorrow = (dt.datetime.now(dt.UTC).replace(tzinfo=None) - START).days + 1
+        yield frame(range(tomorrow * 86_400, tomorrow * 86_400 + 20))
+        over.wait(60)
+
+    session = sessions(source=rows())
+    session.run("CREATE TABLE names (k STRING, name STRING); INSERT INTO names VALUES ('a', 'before')")
+    text = "SELECT name, count(*) AS n FROM s [RANGE 10 SECONDS TUMBLING] JOIN names ON s.k = names.k GROUP BY name"
+    query = on_spark(session, declared("python://source") + text)
+    until(lambda: query.to_polars().height == 3)
+    session.run("UPDATE names SET name = 'after'")
+    go_on.set()
+    until(lambda: query.to_polars().height == 5)
+    over.set()
+    assert query.wait(30)
+    found = query.to_polars().group_by("name").agg(pl.col("n").sum())
+    assert dict(found.iter_rows()) == {"before": 35, "after": 20}
+
+
 def test_interrupts_of_the_notebook_stay_its_own(sessions: Callable[..., Session]) -> None:
     before = signal.getsignal(signal.SIGINT)
     assert on_spark(sessions(rows=frame(range(30))), declared("frame://rows") + COUNTS).wait(30)

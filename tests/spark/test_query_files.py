@@ -18,8 +18,6 @@ NOT_YET = "not yet by us"
 NOT_IN_SPARK = "not in Spark"
 GAPS = {
     "emit_every": NOT_YET,
-    "join_left": NOT_YET,
-    "join_tumbling": NOT_YET,
     "partitioned_rows": NOT_YET,
     "punctuation_column": NOT_IN_SPARK,
     "relation": NOT_YET,

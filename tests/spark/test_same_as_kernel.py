@@ -74,6 +74,23 @@ QUERIES = {
         FROM s [RANGE 4 SECONDS SLIDE 2 SECONDS] GROUP BY k) AS w [RANGE 20 SECONDS TUMBLING] GROUP BY k""",
     "union": """SELECT k, count(*) AS c FROM (SELECT k, x FROM s WHERE n > 1 UNION ALL SELECT upper(k), x FROM s WHERE ok)
         [RANGE 10 SECONDS TUMBLING] GROUP BY k""",
+    "sliding join": """SELECT a.k, a.n, b.x, a.ts, b.ts AS tb FROM s a [RANGE 2 SECONDS] JOIN s b [RANGE 4 SECONDS]
+        ON a.n = b.n WHERE a.ok AND a.x < b.x""",
+    "tumbling join": """SELECT a.k, b.k AS other, a.n + b.n AS n FROM s a, s b [RANGE TUMBLING 3 SECONDS]
+        WHERE a.n = b.n AND a.ts < b.ts""",
+    "full join": """SELECT a.k, a.n, b.x, a.ts FROM (SELECT * FROM s WHERE n > 1) a [RANGE 2 SECONDS]
+        FULL JOIN (SELECT * FROM s WHERE ok) b [RANGE 3 SECONDS] ON a.k = b.k AND a.x >= b.x""",
+    "rows without partner": """SELECT k, n, ts FROM s a [RANGE 1 SECOND]
+        ANTI JOIN s b [RANGE 2 SECONDS] ON a.n = b.n AND a.ts <> b.ts""",
+    "rows with a partner": """SELECT k, n, ts FROM s a [RANGE 1 SECOND]
+        SEMI JOIN s b [RANGE 2 SECONDS] ON a.n = b.n AND a.ts <> b.ts""",
+    "join of three": """SELECT a.n, b.x, c.d, a.ts FROM s a [RANGE 2 SECONDS] JOIN s b [RANGE 1 SECOND] ON a.n = b.n
+        JOIN s c [RANGE 3 SECONDS] ON b.x = c.x WHERE a.ok""",
+    "join without equality": "SELECT a.n, b.x FROM s a [RANGE 400 MILLISECONDS] JOIN s b [RANGE 300 MILLISECONDS] ON a.x < b.x",
+    "window over a join": """SELECT ka, count(*) AS c, max(x) AS x FROM (SELECT a.k AS ka, b.x
+        FROM s a, s b [RANGE TUMBLING 3 SECONDS] WHERE a.n = b.n) [RANGE 10 SECONDS TUMBLING] GROUP BY ka""",
+    "window over a left join": """SELECT n, count(*) AS c, count(x) AS x FROM (SELECT a.n, b.x FROM s a [RANGE 1 SECOND]
+        LEFT JOIN s b [RANGE 1 SECOND] ON a.n = b.n AND a.ts <> b.ts) [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY n""",
     "no window": "SELECT k, n * 2 AS n, 10 / n AS ten, ts, row_num, d FROM s WHERE ok",
     "an expression as group": """SELECT n % 2 AS odd, count(*) FILTER (WHERE x > 0) AS c
         FROM s [RANGE 10 SECONDS TUMBLING] GROUP BY n % 2""",
@@ -109,6 +126,32 @@ def test_same_answers_types_late_rows_and_errors(name: str, sessions: Callable[.
     # in a union, what is late in the kernel depends on what the other input has said
     given = GAP if "empty" in name else IN_ORDER if name == "union" else ROWS
     kernel, spark = both(sessions, DECLARED + QUERIES[name], rows=given)
+    assert kernel.to_polars().height > 2
+    assert_same(kernel, spark)
+
+
+TABLE = """CREATE TABLE names (n INT, name STRING, factor INT);
+    INSERT INTO names VALUES (1, 'one', 100), (2, 'two', 2000000000), (3, 'three', NULL), (3, 'drei', 0), (NULL, 'none', 1);"""
+LOOKUPS = {
+    "below a window": "SELECT name, count(*) AS c FROM s [RANGE 10 SECONDS TUMBLING] JOIN names ON s.n = names.n GROUP BY name",
+    "left, plain": "SELECT k, s.n, name, ts FROM s LEFT JOIN names ON s.n = names.n AND x > 0",
+    "rows without a match": "SELECT k, n FROM s ANTI JOIN names ON s.n = names.n AND ok",
+    "rows that fail after it": "SELECT k, s.n * factor AS p, name FROM s JOIN names ON s.n = names.n WHERE 100 / factor > 0",
+    "failing in a window": """SELECT k, sum(s.n * factor) AS p FROM s [RANGE 10 SECONDS TUMBLING] JOIN names ON s.n = names.n
+        GROUP BY k""",
+    "above a window": """SELECT w.n, name, c FROM (SELECT n, count(*) AS c FROM s [RANGE 10 SECONDS TUMBLING] GROUP BY n) w
+        LEFT JOIN names ON w.n = names.n""",
+    "above empty extents": """SELECT c, name FROM (SELECT count(*) AS c FROM s [RANGE 10 SECONDS TUMBLING]) w
+        LEFT JOIN names ON w.c % 4 = names.n""",
+    "beside a join": """SELECT a.k, name, b.x FROM s a [RANGE 1 SECOND] JOIN s b [RANGE 1 SECOND] ON a.n = b.n AND a.ts < b.ts
+        JOIN names ON a.n = names.n""",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_same_answers_with_a_table(name: str, sessions: Callable[..., Session]) -> None:
+    given = GAP if "empty" in name else ROWS
+    kernel, spark = both(sessions, DECLARED + TABLE + LOOKUPS[name], rows=given)
     assert kernel.to_polars().height > 2
     assert_same(kernel, spark)
 

@@ -1,0 +1,137 @@
+"""Joins on Spark: two streams by its stream-stream join, a stream with a table by a join with what the table holds.
+
+Spark lets go of a row when its watermark says that no partner can come, which it reads off comparisons of the two times with
+whole milliseconds between them; beside those stand the exact bounds, in microseconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+from jupyter_stream.core.messages import TS, UNTIL
+from jupyter_stream.core.time import MAX_TIME
+from jupyter_stream.plan.logical import Join, Lookup
+from jupyter_stream.spark.expressions import SHIFT, TIME, quoted, sql
+from jupyter_stream.windows import LifetimeWindow, TimeWindow, Window
+
+Frame: TypeAlias = Any
+"""A `pyspark.sql.DataFrame`."""
+
+SINCE: Final = "$since"
+"""From which time of stream rows on a version of a table goes, microseconds."""
+_LEFT: Final = "`$left ts`"
+_RIGHT: Final = "`$right ts`"
+_LEFT_END: Final = "`$left until`"
+_RIGHT_END: Final = "`$right until`"
+_WATERMARK: Final = "spark.watermarkDelayMs"
+"""By this Spark knows a column as event time. What a join computes of two such columns is one as well, which it can't know."""
+_HOW: Final = {
+    "inner": "inner",
+    "left": "left_outer",
+    "right": "right_outer",
+    "full": "full_outer",
+    "semi": "left_semi",
+    "anti": "left_outer",
+}
+_HOW_TABLE: Final = {"inner": "inner", "left": "left_outer", "semi": "left_semi", "anti": "left_anti"}
+
+
+def join(plan: Join, left: Frame, right: Frame) -> Frame:
+    """Pairs of rows; `$ts` is the later of their times, `$until` the earlier end of their lifetimes."""
+    from pyspark.sql.functions import expr
+
+    lengths = [None if isinstance(w, TimeWindow) else _length(w) for w in plan.windows]
+    if any(isinstance(w, TimeWindow) for w in plan.windows):
+        lengths = [None, None]  # equal extents say who meets
+    ends = lengths != [None, None] or UNTIL in (*left.columns, *right.columns)
+    own = plan.left.schema.names
+    left = left.selectExpr(
+        *(quoted(n) for n in own),
+        *(f"{sql(pair[0])} AS `$left key {i}`" for i, pair in enumerate(plan.keys)),
+        f"{_end(left, lengths[0])} AS {_LEFT_END}",
+        f"{TIME} AS {_LEFT}",
+    )
+    renamed = zip(plan.right.schema.names, plan.right_names, strict=True)
+    right = right.selectExpr(
+        *(f"{quoted(n)} AS {quoted(m)}" for n, m in renamed),
+        *(f"{sql(pair[1])} AS `$right key {i}`" for i, pair in enumerate(plan.keys)),
+        f"{_end(right, lengths[1])} AS {_RIGHT_END}",
+        f"{TIME} AS {_RIGHT}",
+    )
+    later = f"greatest({_LEFT}, {_RIGHT})"
+    conditions = [f"`$left key {i}` = `$right key {i}`" for i in range(len(plan.keys))]
+    # NULL equals nothing, but in Spark's full outer joins of streams it equals NULL
+    conditions += [f"`$left key {i}` IS NOT NULL" for i in range(len(plan.keys))]
+    conditions += _bounds(plan)
+    if not plan.keys:  # Spark wants an equality; these are 0, which it can't know
+        conditions.append(f"pmod(unix_micros({_LEFT}), 1L) = pmod(unix_micros({_RIGHT}), 1L)")
+    if ends:
+        conditions += [f"unix_micros({_RIGHT}) < {_LEFT_END}", f"unix_micros({_LEFT}) < {_RIGHT_END}"]
+    if plan.residual is not None:
+        conditions.append(sql(plan.residual, later))
+    made = left.join(right, expr(" AND ".join(f"({c})" for c in conditions)), _HOW[plan.kind])
+    if plan.kind in ("semi", "anti"):
+        if plan.kind == "anti":
+            made = made.where(f"{_RIGHT} IS NULL")
+        return made.selectExpr(*(quoted(n) for n in own), f"{_LEFT} AS {TIME}", f"{_LEFT_END} AS {quoted(UNTIL)}")
+    columns = [expr(quoted(n)) for n in plan.schema.names]
+    time = expr(later).alias(TS, metadata={_WATERMARK: 0})
+    return made.select(*columns, time, expr(f"least({_LEFT_END}, {_RIGHT_END})").alias(UNTIL))
+
+
+def look_up(plan: Lookup, stream: Frame, table: Frame) -> Frame:
+    """Stream rows with the rows of a table they match, by what the table held at their time.
+
+    Args:
+        plan: the look-up.
+        stream: the stream's rows.
+        table: the table's, with `$since` and `$until`.
+    """
+    from pyspark.sql.functions import expr
+
+    before = stream.columns
+    stream = stream.selectExpr("*", *(f"{sql(own)} AS `$left key {i}`" for i, (own, _) in enumerate(plan.keys)))
+    renamed = zip(plan.table.schema.names, plan.right_names, strict=True)
+    table = table.selectExpr(
+        *(f"{quoted(n)} AS {quoted(m)}" for n, m in renamed),
+        *(f"{sql(theirs)} AS `$right key {i}`" for i, (_, theirs) in enumerate(plan.keys)),
+        f"{quoted(SINCE)}",
+        f"{quoted(UNTIL)} AS `$version ends`",
+    )
+    time = f"unix_micros({TIME}) - {SHIFT}L"
+    conditions = [f"`$left key {i}` = `$right key {i}`" for i in range(len(plan.keys))]
+    conditions += [f"{time} >= {quoted(SINCE)}", f"{time} < `$version ends`"]
+    if plan.residual is not None:
+        conditions.append(sql(plan.residual))
+    made = stream.join(table, expr(" AND ".join(f"({c})" for c in conditions)), _HOW_TABLE[plan.kind])
+    new = [] if plan.kind in ("semi", "anti") else plan.right_names
+    return made.selectExpr(*(quoted(c) for c in (*before, *new)))
+
+
+def _length(window: Window) -> int | None:
+    assert isinstance(window, LifetimeWindow)
+    return window.range
+
+
+def _end(rows: Frame, length: int | None) -> str:
+    """The end of the rows' lifetimes, in shifted microseconds."""
+    if UNTIL in rows.columns:
+        return quoted(UNTIL)
+    return f"{MAX_TIME}L" if length is None else f"unix_micros({TIME}) + {length}L"
+
+
+def _bounds(plan: Join) -> list[str]:
+    difference = f"unix_micros({_RIGHT}) - unix_micros({_LEFT})"
+    found = []
+    if plan.low is not None:
+        found += [f"{_RIGHT} >= {_LEFT} + {_millis(plan.low // 1000)}", f"{difference} >= {plan.low}L"]
+    if plan.high is not None:
+        found += [f"{_RIGHT} <= {_LEFT} + {_millis(-(-plan.high // 1000))}", f"{difference} <= {plan.high}L"]
+    return found
+
+
+def _millis(count: int) -> str:
+    return f"INTERVAL '{count / 1000:.3f}' SECOND"
+
+
+__all__ = ["SINCE", "join", "look_up"]

@@ -1,0 +1,56 @@
+"""A table on Spark: what it holds, and what it held before a change, as a file that is read when Spark's query starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from jupyter_stream.core.messages import UNTIL
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.spark.joins import SINCE
+from jupyter_stream.spark.types import spark_ddl, to_spark
+
+_BROADCAST_ROWS: Final = 1_000_000
+"""Rows of a table that each task of Spark's may hold as a whole, so that stream rows need not be moved to meet theirs."""
+
+
+class Versions:
+    """What a table has held since a query began.
+
+    Args:
+        table: the table.
+        folder: where its files go.
+    """
+
+    def __init__(self, table: StreamDef, folder: Path) -> None:
+        assert table.table is not None
+        self._table = table
+        self._rows = table.table
+        self._folder = folder
+        self._since = [MIN_TIME]
+        self._held = [table.table.frame]
+
+    def changed(self, at: int) -> None:
+        """What it holds now goes for rows at or after `at`, microseconds."""
+        self._since.append(max(at, self._since[-1]))
+        self._held.append(self._rows.frame)
+
+    def frame(self, spark: Any) -> Any:
+        """All versions as one DataFrame, with `$since` and `$until`."""
+        since, held = list(self._since), list(self._held)
+        parts = [
+            frame.with_columns(pl.lit(begin, pl.Int64).alias(SINCE), pl.lit(end, pl.Int64).alias(UNTIL))
+            for begin, end, frame in zip(since, [*since[1:], MAX_TIME], held, strict=False)
+            if begin < end
+        ]
+        rows = pl.concat(parts)
+        path = self._folder / f"{id(self)}-{len(held)}.parquet"
+        self._folder.mkdir(exist_ok=True)
+        to_spark(rows).write_parquet(path)
+        columns = [(f.name, spark_ddl(f.dtype)) for f in self._table.schema] + [(SINCE, "BIGINT"), (UNTIL, "BIGINT")]
+        ddl = ", ".join("`" + name.replace("`", "``") + "` " + kind for name, kind in columns)
+        found = spark.read.schema(ddl).parquet(str(path))
+        return found.hint("broadcast") if rows.height <= _BROADCAST_ROWS else found
