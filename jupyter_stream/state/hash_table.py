@@ -70,6 +70,24 @@ class HashTable:
             left = left[~won]
             at[left] = (at[left] + 1) & self._mask
 
+    def first_seen(self, keys: Int64s) -> Int64s:
+        """Positions at which a key comes for the first time among `keys`, ascending. Without sorting: 20 ns a key."""
+        bits = max(4, int(2 * keys.size).bit_length())
+        owner = np.full(1 << bits, EMPTY, np.int64)
+        at = ((keys.view(np.uint64) * _MULTIPLIER) >> np.uint64(64 - bits)).view(np.int64)
+        left = np.arange(keys.size)
+        first = np.zeros(keys.size, np.bool_)
+        while left.size:
+            spot = at[left]
+            free = np.flatnonzero(owner[spot] == EMPTY)[::-1]
+            owner[spot[free]] = left[free]  # of several the one written last stays: the earliest
+            own = owner[spot]
+            met = keys[own] == keys[left]  # all with one key are at one place
+            first[own[met]] = True
+            left = left[~met]
+            at[left] = (at[left] + 1) & ((1 << bits) - 1)
+        return np.flatnonzero(first)
+
     def items(self) -> tuple[Int64s, Int64s]:
         """All keys with their slots, in no order."""
         used = self._slots != EMPTY
@@ -101,7 +119,7 @@ class DirectTable:
     def __init__(self) -> None:
         self._base = 0
         self._slots = np.empty(0, np.int64)
-        self._full = False  # every key in the range has a slot
+        self._count = 0
 
     @property
     def bytes(self) -> int:
@@ -117,11 +135,13 @@ class DirectTable:
         if end - base > self.LIMIT:
             return False
         if end - base > self._slots.size:
+            if self._slots.size:  # a range that grows will grow again
+                spare = min(self._slots.size // 4, self.LIMIT - (end - base))
+                base, end = (base - spare, end) if base < self._base else (base, end + spare)
             grown = np.full(end - base, EMPTY, np.int64)
             shift = self._base - base if self._slots.size else 0
             grown[shift : shift + self._slots.size] = self._slots
             self._slots, self._base = grown, base
-            self._full = False
         return True
 
     def lookup_all(self, keys: Int64s) -> Int64s | None:
@@ -131,16 +151,25 @@ class DirectTable:
         if not self._slots.size or int(at.view(np.uint64).max()) >= self._slots.size:
             return None
         found = self._slots.take(at, mode="clip")
-        return found if self._full or int(found.min()) != EMPTY else None
+        return found if self._count == self._slots.size or int(found.min()) != EMPTY else None
 
     def lookup(self, keys: Int64s) -> Int64s:
         """Slots of keys within the range covered, -1 for those without one."""
         return self._slots[keys - self._base] if self._base else self._slots[keys]
 
+    def first_seen(self, keys: Int64s) -> Int64s:
+        """Positions at which a key comes for the first time among `keys`, ascending; they are within the range, without slots."""
+        at = keys - self._base
+        mark = np.arange(EMPTY - 1, EMPTY - 1 - keys.size, -1)
+        self._slots[at[::-1]] = mark[::-1]  # of several the one written last stays: the earliest
+        first = np.flatnonzero(self._slots[at] == mark)
+        self._slots[at[first]] = EMPTY
+        return first
+
     def insert(self, keys: Int64s, slots: Int64s) -> None:
-        """Give keys within the range covered a slot."""
+        """Add keys within the range covered that are distinct and not in the table."""
         self._slots[keys - self._base] = slots
-        self._full = bool((self._slots != EMPTY).all())
+        self._count += keys.size
 
     def items(self) -> tuple[Int64s, Int64s]:
         """All keys with their slots."""
@@ -149,11 +178,11 @@ class DirectTable:
 
     def keep(self, live: np.ndarray) -> None:
         """Forget keys whose slot is not live. Gives back memory where the live ones span less than half the range."""
-        self._full = False
         used = np.flatnonzero(self._slots != EMPTY)
         alive = live[self._slots[used]]
         self._slots[used[~alive]] = EMPTY
         stay = used[alive]
+        self._count = stay.size
         first, end = (int(stay[0]), int(stay[-1]) + 1) if stay.size else (0, 0)
         if 2 * (end - first) < self._slots.size:
             self._slots = self._slots[first:end].copy()

@@ -144,10 +144,13 @@ class KeySlots:
         found = self._table.lookup(values)
         if int(found.min()) == EMPTY:
             unknown = found == EMPTY
-            new, _ = _first_seen(values[unknown])
+            missing = values[unknown]
+            # in the order they come: hot keys come early, and their slots then share cache lines, which makes updates
+            # under a Zipf law 1.3 to 1.5 times faster
+            new = missing[self._table.first_seen(missing)]
             frame = pl.DataFrame({self._names[0]: _from_ints(new, dtype)})
             self._table.insert(new, self._allocate(frame))
-            found[unknown] = self._table.lookup(values[unknown])
+            found[unknown] = self._table.lookup(missing)
         return found
 
     def _find_rows(self, rows: pl.DataFrame) -> Int64s:
@@ -156,9 +159,10 @@ class KeySlots:
         found = self._table.lookup(hashes)
         unknown = np.flatnonzero(found == EMPTY)
         if unknown.size:
-            new, first = _first_seen(hashes[unknown])
-            self._table.insert(new, self._allocate(rows[pl.Series(unknown[first])]))
-            found[unknown] = self._table.lookup(hashes[unknown])
+            missing = hashes[unknown]
+            first = self._table.first_seen(missing)
+            self._table.insert(missing[first], self._allocate(rows[pl.Series(unknown[first])]))
+            found[unknown] = self._table.lookup(missing)
         if not _same(rows, self._rows(found)):
             # two keys, one 64-bit hash: take another hash function. Expected once in 10^5 years at 10^6 groups
             self._rehash()
@@ -200,16 +204,6 @@ class KeySlots:
         assert np.intersect1d(live, self._free).size == 0
         if live.size:
             assert np.array_equal(self.encode(self.gather(live)), live)
-
-
-def _first_seen(values: Int64s) -> tuple[Int64s, Int64s]:
-    """Distinct values and where each comes first, in the order they come.
-
-    Hot keys come early: their slots then share cache lines, which makes updates under a Zipf law 1.3 to 1.5 times faster.
-    """
-    distinct, first = np.unique(values, return_index=True)
-    order = np.argsort(first)
-    return distinct[order], first[order]
 
 
 def _is_integral(dtype: pl.DataType) -> bool:

@@ -57,3 +57,13 @@ def test_a_direct_table_refuses_a_range_too_wide() -> None:
     table = DirectTable()
     assert table.covers(0, DirectTable.LIMIT - 1)
     assert not table.covers(-1, 0)
+
+
+@given(st.lists(st.integers(-40, 40), max_size=60), st.booleans())
+def test_a_key_is_first_seen_where_it_comes_first(asked: list[int], direct: bool) -> None:
+    table = DirectTable() if direct else HashTable()
+    if isinstance(table, DirectTable):
+        assert table.covers(-40, 40)
+    first = table.first_seen(np.array(asked, np.int64))
+    assert first.tolist() == sorted({asked.index(k) for k in asked})
+    assert (table.lookup(np.arange(-40, 41)) == EMPTY).all()
