@@ -80,6 +80,11 @@ class SlideByTuple:
         self.synopses = [*self._bins.tables, ControlTable("ends of extents")]
         self._reached = MIN_TIME
 
+    @property
+    def bin_times(self) -> list[int]:
+        """The times of the bins held, microseconds, each once and in order; for those who draw them."""
+        return self._bins.times
+
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Put rows into their bins; late ones are told."""
         frame = batch.frame

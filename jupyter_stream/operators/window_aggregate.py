@@ -355,6 +355,12 @@ class WindowAggregate:
         yield Batch(frame, provisional=tick.at)
         yield tick
 
+    @property
+    def open_panes(self) -> list[tuple[int, int]]:
+        """Where the panes held start and end, microseconds, in order of time; for those who draw them."""
+        start = self._window.pane_start
+        return [(start(pane), start(pane + 1)) for pane in self._groups.panes.rows]
+
     def _report(self) -> None:
         self.control.holds(self._groups.report())
         self.control.extra["live_groups"] = self._groups.live

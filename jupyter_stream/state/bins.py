@@ -296,6 +296,11 @@ class Bins:
         """Bins held."""
         return self._done.ts.size + sum(p.ts.size for p in self._open)
 
+    @property
+    def times(self) -> list[int]:
+        """The times of the bins held, each once and in order."""
+        return sorted({int(t) for part in (self._done, *self._open) for t in part.ts})
+
     def report(self) -> int:
         """Bring the control tables up to date; returns the bytes held."""
         held = [sum(p.bytes for p in self._open), self._done.bytes, *(f.bytes for f in self._frames if f is not None)]

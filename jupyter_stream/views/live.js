@@ -1,35 +1,9 @@
 // The page's half of a live view. Keeps the newest state it was sent and draws it; decides nothing about the query.
-// All text goes in as text nodes. BokehJS comes from the kernel once per page, as bytes.
+// All text goes in as text nodes. `bokeh.js` stands before it.
 
-const PAGE = (globalThis.__jupyterStreamPage ??= { bokeh: new Map(), stores: new Map(), dirty: new Set(), resting: 0, frame: 0 });
 const ENDED = new Set(["finished", "stopped", "failed"]);
 const ALIVE_EVERY = 20_000;
 const SILENCE = 30_000; // the kernel sends something every 10 s while the query runs
-
-// ---- BokehJS: evaluated in a module of its own, so that another Bokeh on the page is left alone
-
-function bokehSlot(version) {
-  if (!PAGE.bokeh.has(version)) {
-    const slot = { asked: 0 };
-    slot.ready = new Promise((resolve) => { slot.resolve = resolve; });
-    PAGE.bokeh.set(version, slot);
-  }
-  return PAGE.bokeh.get(version);
-}
-
-async function takeLibrary(version, bytes) {
-  const slot = bokehSlot(version);
-  if (slot.taken) return;
-  slot.taken = true;
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const source = await new Response(stream).text();
-  const module = `const home = {};\n(function (define, module, exports) {\n${source}\n}).call(home);\nexport default home.Bokeh ?? globalThis.Bokeh;`;
-  const url = URL.createObjectURL(new Blob([module], { type: "text/javascript" }));
-  const { default: Bokeh } = await import(url);
-  URL.revokeObjectURL(url);
-  Bokeh.set_log_level?.("error");
-  slot.resolve(Bokeh);
-}
 
 // ---- what the kernel sent: one store per model, read by any number of views
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import anywidget
 import traitlets
@@ -12,12 +12,14 @@ import traitlets
 from jupyter_stream.views.figure import BOKEH_VERSION
 
 _HERE = Path(__file__).parent
+BOKEH_JS: Final = (_HERE / "bokeh.js").read_text(encoding="utf-8")
+"""Gives a widget's module `bokehSlot(version).ready`, BokehJS once it is there, and `takeLibrary(version, bytes)`."""
 
 
 class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc] # anywidget publishes no types
     """The kernel's end. Made on the thread that shows it; everything afterwards is sent by the view thread alone."""
 
-    _esm = (_HERE / "live.js").read_text(encoding="utf-8")
+    _esm = BOKEH_JS + (_HERE / "live.js").read_text(encoding="utf-8")
     _css = (_HERE / "live.css").read_text(encoding="utf-8")
     key = traitlets.Unicode().tag(sync=True)
     bokeh = traitlets.Unicode(BOKEH_VERSION).tag(sync=True)
