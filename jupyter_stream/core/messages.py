@@ -30,6 +30,8 @@ LATE_ID: Final = "$late"
 WINDOW_START: Final = "$window_start"
 WINDOW_END: Final = "$window_end"
 WINDOW_ID: Final = "$window_id"
+ANSWER: Final = "$answer"
+"""Int64: the number of a provisional answer, by which its revision replaces it (EMIT CHANGES)."""
 IS_FINAL: Final = "is_final"
 """Boolean, a user's column: false while an answer is provisional (EMIT EVERY, EMIT CHANGES)."""
 
@@ -42,10 +44,13 @@ class Batch:
         frame: the rows, system columns among them.
         provisional: None for rows of a stream or final answers. Otherwise the stream time this whole snapshot of open
             windows was taken at; it replaces the snapshot before it.
+        replaces: numbers (`$answer`) of the provisional answers these replace, where they don't replace the whole snapshot
+            before them. Without any number, in a provisional batch of an aggregate: these are some of the open answers.
     """
 
     frame: pl.DataFrame
     provisional: int | None = None
+    replaces: Int64s | None = None
 
     @property
     def rows(self) -> int:
@@ -54,7 +59,12 @@ class Batch:
 
     def with_frame(self, frame: pl.DataFrame) -> Batch:
         """The same kind of batch with other rows."""
-        return Batch(frame, self.provisional)
+        return Batch(frame, self.provisional, self.replaces)
+
+    @property
+    def tells(self) -> bool:
+        """Whether it says something even without rows: that former provisional answers are no more."""
+        return self.provisional is not None or self.replaces is not None
 
     def ints(self, column: str) -> Int64s:
         """A view of an integer or time column without nulls, as int64."""
@@ -78,10 +88,10 @@ class Punctuation:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """The stream's own time has reached a multiple of the EMIT interval: give provisional answers now.
+    """Give provisional answers now: the stream's own time has reached a multiple of the EMIT interval, or rows have come.
 
     Attributes:
-        at: the time of the row that reached it, microseconds.
+        at: the time of the row that reached it, or of the newest row, microseconds.
     """
 
     at: int

@@ -16,12 +16,14 @@ from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.project import Project as ProjectOperator
 from jupyter_stream.operators.protocol import Operator
 from jupyter_stream.operators.retime import Retime
+from jupyter_stream.operators.revise import Numbers, Revise
 from jupyter_stream.operators.ticker import Ticker
 from jupyter_stream.operators.witness import Witness
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import (
     Aggregate,
     Derived,
+    Emit,
     Filter,
     Join,
     Lookup,
@@ -102,22 +104,19 @@ AtBase = Callable[["Target | None"], "Target | None"]
 
 def build(query: Query) -> Graph:
     """Operators for a query. Raises `UnsupportedError` for what can't be run in the kernel."""
-    if query.emit.mode == "changes" and not query.relation:
-        raise UnsupportedError(
-            "EMIT CHANGES isn't available for windows with SLIDE in this version",
-            hint="Write EMIT EVERY 1 SECOND, or leave SLIDE out: such an aggregate is a relation, and changes() has all changes.",
-        )
     graph = Graph()
-    builder = _Builder(graph, query.emit.interval if query.emit.mode == "every" else None)
+    builder = _Builder(graph, Emit() if query.relation else query.emit)
     builder.visit(query.plan, None, nothing_is_final, None)
     graph.steps.reverse()
     return graph
 
 
 class _Builder:
-    def __init__(self, graph: Graph, ticks: int | None) -> None:
+    def __init__(self, graph: Graph, emit: Emit) -> None:
         self._graph = graph
-        self._ticks = ticks  # until the outermost aggregate has been met: it answers them
+        self._emit = emit  # until the outermost aggregate has been met: it gives provisional answers
+        self._numbers = Numbers()
+        self._several = False  # whether a union above the outermost aggregates puts their provisional answers together
 
     def _step(self, operator: Operator, target: Target | None) -> Target:
         step = Step(operator, target)
@@ -147,7 +146,9 @@ class _Builder:
                     Meld([p.schema.names for p in plan.parts], plan.schema.names),
                     at_base(target) if at_base else target,
                 )
+                emit, self._several = self._emit, True
                 for port, part in enumerate(plan.parts):
+                    self._emit = emit
                     self.visit(part, Target(meld.step, port), boundary, None)
             case Scan():
                 at = at_base(target) if at_base else target
@@ -158,10 +159,12 @@ class _Builder:
             case Lookup():
                 self.visit(plan.input, self._step(planned.lookup(plan), target), boundary, at_base)
             case Join():
+                self._once(plan)
                 join = self._step(planned.join(plan), at_base(target) if at_base else target)
                 for port, part in enumerate(plan.inputs):
                     self.visit(part, Target(join.step, port), everything_is_final, None)
             case Over():
+                self._once(plan)
                 above = at_base(target) if at_base else target
                 self.visit(plan.input, self._step(planned.over(plan), above), everything_is_final, None)
             case Aggregate():
@@ -169,25 +172,40 @@ class _Builder:
             case _:
                 raise UnsupportedError(f"{type(plan).__name__} can't be run in the kernel yet")
 
+    def _once(self, plan: Over | Join) -> None:
+        """What gives each row once takes no provisional ones, and gives none: there is nothing to revise."""
+        if self._emit.mode == "changes" and (isinstance(plan, Over) or plan.kind not in ("inner", "semi")):
+            what = "OVER" if isinstance(plan, Over) else f"a {plan.kind} join"
+            raise UnsupportedError(
+                f"EMIT CHANGES has nothing to change here: {what} gives each row once, when it is final",
+                hint="Leave EMIT CHANGES out, or aggregate over a window with SLIDE.",
+            )
+        self._emit = Emit()
+
     def _ticker(self, interval: int) -> AtBase:
         return lambda target: self._step(Ticker(interval), target)
 
     def _aggregate(self, plan: Aggregate, target: Target | None) -> None:
-        ticks, self._ticks = self._ticks, None
+        emit, self._emit = self._emit, Emit()
+        ticks = emit.interval if emit.mode == "every" else None
+        provisional = emit.mode != "final"
+        if emit.mode == "changes" or (provisional and self._several):
+            names = [name for name, _ in plan.keys]
+            target = self._step(Revise(names, self._numbers, whole=emit.mode == "every"), target)
         operator: Operator
         at_base: AtBase | None = None
         if isinstance(plan.window, TimeWindow):
-            operator = planned.window_aggregate(plan, plan.window, ticks is not None)
+            operator = planned.window_aggregate(plan, plan.window, provisional)
             boundary: Boundary = operator.boundary
             if ticks is not None:
                 at_base = self._ticker(ticks)
         elif isinstance(plan.window, TupleWindow):
-            operator = planned.slide_by_tuple(plan, plan.window, ticks is not None)
+            operator = planned.slide_by_tuple(plan, plan.window, provisional)
             boundary = everything_is_final
             if ticks is not None:
                 at_base = self._ticker(ticks)
         elif isinstance(plan.window, RowWindow) and plan.window.slide is not None:
-            operator = planned.row_window_aggregate(plan, plan.window, ticks is not None)
+            operator = planned.row_window_aggregate(plan, plan.window, provisional)
             boundary = nothing_is_final  # no row is late for a row number
             if ticks is not None:
                 at_base = self._ticker(ticks)
@@ -195,7 +213,7 @@ class _Builder:
             operator = planned.row_relation(plan, plan.window)
             boundary = nothing_is_final
         elif isinstance(plan.window, SessionWindow):
-            operator = planned.session_aggregate(plan, plan.window, ticks is not None)
+            operator = planned.session_aggregate(plan, plan.window, provisional)
             boundary = everything_is_final
             if ticks is not None:
                 at_base = self._ticker(ticks)

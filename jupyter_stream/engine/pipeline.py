@@ -76,6 +76,7 @@ class Pipeline:
         self.ticks = 0
         self.late_frames: deque[pl.DataFrame] = deque(maxlen=10_000)
         self.error_frames: deque[pl.DataFrame] = deque(maxlen=10_000)
+        self._revised = query.emit.mode == "changes" and not query.relation
         self._on_missed = on_missed
         self._on_failed = on_failed
         self._backlog: deque[tuple[Feed, Message]] = deque()
@@ -98,6 +99,7 @@ class Pipeline:
         feed.ingest.boundaries.extend(e.boundary for e in entries)
         if self.query.emit.interval is not None:
             feed.ingest.intervals.append(self.query.emit.interval)
+        feed.ingest.revised += self._revised
 
     def detach(self) -> None:
         """Take no more rows."""
@@ -108,6 +110,7 @@ class Pipeline:
                     feed.ingest.boundaries.remove(entry.boundary)
                 if self.query.emit.interval is not None:
                     feed.ingest.intervals.remove(self.query.emit.interval)
+                feed.ingest.revised -= self._revised
 
     @property
     def running(self) -> bool:
@@ -123,7 +126,7 @@ class Pipeline:
 
     def accept(self, feed: Feed, message: Message) -> None:
         """A message of a feed; held back while paused."""
-        if not self.running:
+        if not self.running or (isinstance(message, Tick) and not self._revised):
             return
         if self.paused:
             self._backlog.append((feed, message))
@@ -232,7 +235,7 @@ class Pipeline:
             added = self.relation.change(frame)
         else:
             assert isinstance(self.results, Results)
-            added = self.results.add(frame, message.provisional)
+            added = self.results.add(frame, message.provisional, message.replaces)
         self.sink.rows_in += added.height
         if self.state == "waiting":
             self.state = "running"

@@ -12,7 +12,19 @@ from typing import Final, cast
 import numpy as np
 import polars as pl
 
-from jupyter_stream.core.messages import BROKEN, LATE_ID, ROW, TS, Batch, Failed, Int64s, Message, Punctuation, ints
+from jupyter_stream.core.messages import (
+    BROKEN,
+    LATE_ID,
+    ROW,
+    TS,
+    Batch,
+    Failed,
+    Int64s,
+    Message,
+    Punctuation,
+    Tick,
+    ints,
+)
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, Watermark
 
@@ -158,6 +170,8 @@ class Ingest:
         self.boundaries: list[Boundary] = []
         self.intervals: list[int] = []
         """EMIT intervals of the readers. A snapshot shows what was open when its row came, so that row begins a batch."""
+        self.revised = 0
+        """Readers that want provisional answers whenever rows have come (EMIT CHANGES)."""
         self.rows = 0
         self._numbered = numbered
         self._said = MIN_TIME
@@ -183,6 +197,8 @@ class Ingest:
         for piece in self._between_ticks(frame):
             yield from self._judge(piece)
             yield from self._say(self.frontier.value)
+        if self.revised:
+            yield Tick(self.frontier.newest)
 
     def _between_ticks(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """The frame, cut before each row whose time reaches or passes a multiple of a reader's interval."""

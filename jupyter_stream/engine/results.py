@@ -7,8 +7,11 @@ from collections import deque
 
 import polars as pl
 
-from jupyter_stream.core.messages import IS_FINAL
+from jupyter_stream.core.messages import ANSWER, IS_FINAL, WINDOW_END, Int64s
 from jupyter_stream.core.schema import Schema
+
+_KNOWN_BY = (ANSWER, WINDOW_END)
+"""System columns that say which provisional answer a row is."""
 
 
 class Results:
@@ -38,19 +41,29 @@ class Results:
         self.forgotten = 0
         self.version = 0
 
-    def add(self, frame: pl.DataFrame, snapshot_at: int | None) -> pl.DataFrame:
-        """Take final rows, or a snapshot of provisional ones, which replaces the one before. Returns what was added."""
+    def add(self, frame: pl.DataFrame, snapshot_at: int | None, replaces: Int64s | None = None) -> pl.DataFrame:
+        """Take final rows or provisional ones. Returns what was added.
+
+        Args:
+            frame: the rows.
+            snapshot_at: for provisional ones, the time they were made at.
+            replaces: numbers (`$answer`) of the provisional answers they replace; None where a snapshot replaces the one before
+                it, and final answers those of their extents.
+        """
+        whole = frame
         if self.provisional:
             frame = frame.with_columns(pl.lit(snapshot_at is None).alias(IS_FINAL))
         frame = frame.select(self._columns)
         with self._lock:
             self.version += 1
-            if self.provisional:
+            if self.provisional and frame.height:
                 self._remember(frame)
             if snapshot_at is not None:
-                self._open = frame
+                self._show(frame.hstack(whole.select(c for c in _KNOWN_BY if c in whole.columns)), replaces)
                 return frame
-            self._open = self._still_open(frame)
+            self._take_back(whole, replaces)
+            if not frame.height:
+                return frame
             self._final.append(frame)
             self._kept += frame.height
             self.rows_out += frame.height
@@ -64,11 +77,24 @@ class Results:
                 self.forgotten += dropped
         return frame
 
-    def _still_open(self, final: pl.DataFrame) -> pl.DataFrame:
-        """Provisional rows of extents that have not become final."""
-        if not self._open.height or "window_end" not in self._open.columns:
-            return self._open
-        return self._open.join(final.select("window_end").unique(), on="window_end", how="anti", nulls_equal=True)
+    def _show(self, frame: pl.DataFrame, replaces: Int64s | None) -> None:
+        """Provisional rows take the place of those they replace."""
+        if replaces is None or not self._open.height:
+            self._open = frame
+            return
+        if replaces.size:
+            self._open = _without(self._open, replaces)
+        self._open = pl.concat([self._open, frame])
+
+    def _take_back(self, final: pl.DataFrame, replaces: Int64s | None) -> None:
+        """Keep the provisional rows of answers that have not become final."""
+        if not self._open.height:
+            return
+        if replaces is not None:
+            self._open = _without(self._open, replaces) if replaces.size else self._open
+        elif WINDOW_END in self._open.columns and WINDOW_END in final.columns:
+            ended = final.select(WINDOW_END).unique()
+            self._open = self._open.join(ended, on=WINDOW_END, how="anti", nulls_equal=True)
 
     def _remember(self, frame: pl.DataFrame) -> None:
         self._history.append(frame)
@@ -88,7 +114,7 @@ class Results:
             if len(self._final) > 1:
                 # joined once; the next reader finds one frame
                 self._final = deque([pl.concat(self._final)])
-            parts = [*self._final, *([self._open] if self._open.height else [])]
+            parts = [*self._final, *([self._open.select(self._columns)] if self._open.height else [])]
         return pl.concat(parts) if parts else self._empty
 
     def history(self) -> pl.DataFrame:
@@ -100,7 +126,7 @@ class Results:
     def tail(self, last: int) -> tuple[pl.DataFrame, pl.Series]:
         """The newest `last` rows, and which of them are final."""
         with self._lock:
-            parts: list[pl.DataFrame] = [self._open] if self._open.height else []
+            parts: list[pl.DataFrame] = [self._open.select(self._columns)] if self._open.height else []
             open_rows = self._open.height
             rows = open_rows
             for frame in reversed(self._final):
@@ -124,3 +150,7 @@ class Results:
         """The newest final answers given together."""
         with self._lock:
             return self._final[-1] if self._final else self._empty
+
+
+def _without(frame: pl.DataFrame, numbers: Int64s) -> pl.DataFrame:
+    return frame.join(pl.DataFrame({ANSWER: numbers}), on=ANSWER, how="anti")

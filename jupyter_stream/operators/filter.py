@@ -23,6 +23,6 @@ class Filter(Stateless):
         if failed is not None:
             yield failed
         kept = frame.filter(mask)
-        # a provisional snapshot replaces the one before it, also by nothing
-        if kept.height or batch.provisional is not None:
+        # provisional answers are replaced also by nothing
+        if kept.height or batch.tells:
             yield batch.with_frame(kept)

@@ -27,5 +27,5 @@ class Project(Stateless):
             yield failed
         system = [frame.get_column(c) for c in frame.columns if c.startswith("$")]
         named = [c.alias(n) for n, c in zip(self._names, columns, strict=True)]
-        if frame.height or batch.provisional is not None:
+        if frame.height or batch.tells:
             yield batch.with_frame(pl.DataFrame([*named, *system]))

@@ -77,16 +77,22 @@ class TableLookup(Stateless):
         frame, keys, failed = self._stream_keys.evaluate(batch.frame)
         if failed is not None:
             yield failed
-        if not frame.height:
+        if not frame.height and not batch.tells:
             return
         own = frame.columns
         frame = frame.with_columns(*(k.alias(n) for k, n in zip(keys, self._on, strict=True)))
         frame = frame.with_columns(pl.int_range(frame.height, dtype=pl.Int64).alias(_PLACE))
         which = np.searchsorted(self._since, ints(frame.get_column(TS)), "right") - 1
-        for version in np.unique(which).tolist():
-            rows = frame if which.size and (which == version).all() else frame.filter(pl.Series(which == version))
+        found: list[pl.DataFrame] = []
+        for version in np.unique(which).tolist() or [-1]:
+            rows = frame if (which == version).all() else frame.filter(pl.Series(which == version))
             for message in self._look_up(rows, self._versions[version], own):
-                yield batch.with_frame(message) if isinstance(message, pl.DataFrame) else message
+                if isinstance(message, Failed):
+                    yield message
+                else:
+                    found.append(message)
+        if found:
+            yield batch.with_frame(found[0] if len(found) == 1 else pl.concat(found))
 
     def _look_up(self, rows: pl.DataFrame, table: pl.DataFrame, own: list[str]) -> Iterable[pl.DataFrame | Failed]:
         kind = self._config.kind

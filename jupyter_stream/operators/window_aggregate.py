@@ -337,8 +337,9 @@ class WindowAggregate:
         last = None if newest is None else self._window.last_extent(newest)
         if self._window.range is None:
             last = self._last_extent(MIN_TIME)
-            if last is not None and self._closed is not None:
-                last = max(last, self._closed + 1)
+            if self._closed is not None and (last is not None or self._last_full is not None):
+                following = self._closed + 1  # open, and holds all there is, also before rows of its own come
+                last = following if last is None else max(last, following)
         if last is not None:
             for k in list(self._extents_until(last)):
                 answers, failed = self._read(k, self._groups.peek)

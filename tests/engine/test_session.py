@@ -331,10 +331,13 @@ def test_a_union_of_streams_counts_rows_though_no_column_is_read(session: Sessio
     assert query.to_polars()["n"].to_list() == [10_000]
 
 
-def test_emit_changes_on_a_window_is_refused_with_what_to_write(session: Session) -> None:
-    with pytest.raises(QueryError, match="EMIT CHANGES") as refused:
-        session.execute(f"{COUNT} EMIT CHANGES")
-    assert "EMIT EVERY" in (refused.value.hint or "")
+def test_emit_changes_where_nothing_changes_is_refused_with_what_to_write(session: Session) -> None:
+    over = "SELECT k, count(*) OVER (PARTITION BY k ROWS 5 PRECEDING) AS n FROM rows"
+    outer = "SELECT a.k FROM rows [RANGE 1 SECOND] a LEFT JOIN rows [RANGE 1 SECOND] b ON a.k = b.k"
+    for text, what in ((over, "OVER"), (outer, "left join")):
+        with pytest.raises(QueryError, match=f"EMIT CHANGES .*{what}") as refused:
+            session.execute(f"{text} EMIT CHANGES")
+        assert "Leave EMIT CHANGES out" in (refused.value.hint or "")
     assert not session.queries
 
 
