@@ -1,4 +1,4 @@
-"""EMIT CHANGES against the oracle: after every batch all open answers are exact over the rows so far; at the end all are final."""
+"""EMIT CHANGES against the oracle: after every batch all open answers are exact over the rows so far, in the end all final."""
 
 from __future__ import annotations
 
