@@ -11,6 +11,7 @@ from jupyter_stream.engine.progress import Boundary
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.operators import planned
 from jupyter_stream.operators.filter import Filter as FilterOperator
+from jupyter_stream.operators.instant_ticker import InstantTicker
 from jupyter_stream.operators.meld import Meld
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.project import Project as ProjectOperator
@@ -98,8 +99,23 @@ def everything_is_final(punctuation: int) -> int:
     return punctuation
 
 
-AtBase = Callable[["Target | None"], "Target | None"]
-"""Puts an operator at the base of FROM, before WHERE: given where rows go from there, says where they go now."""
+AtBase = Callable[["Target | None", Plan], "Target | None"]
+"""Puts an operator at the base of FROM, before WHERE: given where rows go from there and what they come from, says where they go
+now."""
+
+
+def answers(plan: Plan) -> bool:
+    """Whether rows are answers, which come instant by instant when they are final (some of them, for a union)."""
+    if isinstance(plan, Union):
+        return any(answers(base(part)) for part in plan.parts)
+    return isinstance(plan, Aggregate | Over)
+
+
+def base(plan: Plan) -> Plan:
+    """What makes a plan's rows, below selections and projections."""
+    while isinstance(plan, Filter | Project | Derived | Lookup):
+        plan = plan.input
+    return plan
 
 
 def build(query: Query) -> Graph:
@@ -144,14 +160,14 @@ class _Builder:
             case Union():
                 meld = self._step(
                     Meld([p.schema.names for p in plan.parts], plan.schema.names),
-                    at_base(target) if at_base else target,
+                    at_base(target, plan) if at_base else target,
                 )
                 emit, self._several = self._emit, True
                 for port, part in enumerate(plan.parts):
                     self._emit = emit
                     self.visit(part, Target(meld.step, port), boundary, None)
             case Scan():
-                at = at_base(target) if at_base else target
+                at = at_base(target, plan) if at_base else target
                 entry = Entry(plan.stream, at, boundary)
                 self._graph.entries.append(entry)
                 if at is not None:
@@ -160,15 +176,15 @@ class _Builder:
                 self.visit(plan.input, self._step(planned.lookup(plan), target), boundary, at_base)
             case Join():
                 self._once(plan)
-                join = self._step(planned.join(plan), at_base(target) if at_base else target)
+                join = self._step(planned.join(plan), at_base(target, plan) if at_base else target)
                 for port, part in enumerate(plan.inputs):
                     self.visit(part, Target(join.step, port), everything_is_final, None)
             case Over():
                 self._once(plan)
-                above = at_base(target) if at_base else target
+                above = at_base(target, plan) if at_base else target
                 self.visit(plan.input, self._step(planned.over(plan), above), everything_is_final, None)
             case Aggregate():
-                self._aggregate(plan, at_base(target) if at_base else target)
+                self._aggregate(plan, at_base(target, plan) if at_base else target)
             case _:
                 raise UnsupportedError(f"{type(plan).__name__} can't be run in the kernel yet")
 
@@ -183,7 +199,7 @@ class _Builder:
         self._emit = Emit()
 
     def _ticker(self, interval: int) -> AtBase:
-        return lambda target: self._step(Ticker(interval), target)
+        return lambda target, base: self._step((InstantTicker if answers(base) else Ticker)(interval), target)
 
     def _aggregate(self, plan: Aggregate, target: Target | None) -> None:
         emit, self._emit = self._emit, Emit()
@@ -221,7 +237,7 @@ class _Builder:
             operator = planned.relation_aggregate(plan, plan.window)
             boundary = everything_is_final
             saw = operator.saw
-            at_base = lambda t: self._step(Witness(saw), t)  # noqa: E731  # as above
+            at_base = lambda t, _: self._step(Witness(saw), t)  # noqa: E731  # as above
         else:
             raise UnsupportedError(f"{plan.window} can't be run in the kernel yet")
         at = self._step(operator, target)

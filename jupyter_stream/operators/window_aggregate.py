@@ -153,6 +153,8 @@ class WindowAggregate:
             k = self._window.closed(punctuation.value)
             yield from self._close(k)
             # rows to come belong to extents ending later; an extent's row progresses on its end minus 1 µs
+            if not self._config.keys and self._last_full is not None:
+                k = self._last_full  # the empty ones after it are given once a later one that holds rows is
             said = self._window.end(k + 1) - 1
         self._report()
         if said > self._said:
