@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping, MutableMapping
+from dataclasses import replace
 from typing import TypeAlias
 
 import polars as pl
@@ -33,6 +34,7 @@ from jupyter_stream.plan.catalog import (
 )
 from jupyter_stream.plan.logical import Derived, streams, walk
 from jupyter_stream.plan.logical import Query as Plan
+from jupyter_stream.plan.strategy import STRATEGIES, Strategy
 from jupyter_stream.query import Explanation, Listing, Message, Query, Running
 from jupyter_stream.schedulers import Scheduler
 from jupyter_stream.sources import open_source
@@ -94,6 +96,7 @@ class Session:
         paused: bool = False,
         keep: int = KEEP,
         engine: str = "kernel",
+        strategy: Strategy | None = None,
         parameters: Mapping[str, object] | None = None,
     ) -> list[Result]:
         """Run statements; returns what each has to say.
@@ -105,6 +108,8 @@ class Session:
             paused: start queries paused.
             keep: result rows kept.
             engine: where queries run: `kernel` or `spark`.
+            strategy: how windows with SLIDE are aggregated in the kernel: `wid`, `paned-wid`, `adapt-wid`, `rows`; None leaves it
+                to the planner.
             parameters: values of `:name` and `{{ expr }}`, before those of the namespace.
 
         Raises:
@@ -113,6 +118,12 @@ class Session:
         """
         if engine not in ENGINES:
             raise QueryError(f"there is no engine {engine!r}", hint=f"Write {' or '.join(ENGINES)}.")
+        if strategy is not None and strategy not in STRATEGIES:
+            raise QueryError(f"there is no strategy {strategy!r}", hint=f"Write {' or '.join(STRATEGIES)}.")
+        if strategy is not None and engine != "kernel":
+            raise UnsupportedError(
+                f"a strategy is the kernel's; {engine} has its own", hint="Leave the strategy out, or the engine."
+            )
         values = _Parameters(self.namespace, parameters or {})
         statements = language.parse(text, values, first_line)
         results: list[Result] = []
@@ -130,7 +141,7 @@ class Session:
                     case language.Insert() | language.Delete() | language.Update():
                         results.append(self._change_table(statement))
                     case language.Select():
-                        bound = language.bind_query(statement, self.catalog)
+                        bound = replace(language.bind_query(statement, self.catalog), strategy=strategy)
                         query, said = self._prepare(bound, taken, keep, paused, engine)
                         if taken is not None:
                             taken = self._next_name(f"{name}_")
@@ -141,6 +152,8 @@ class Session:
                         if query._pipeline.running and not query._pipeline.feeds:
                             starting.append(query)
                         results.append(query)
+                    case language.Explain():
+                        results.append(self._explain(statement, strategy))
                     case _:
                         results.append(self._answer(statement))
             self.engine.launch([q._pipeline for q in starting])
@@ -225,7 +238,9 @@ class Session:
         former = self.queries.get(name)
         said = None
         if former is not None and former._pipeline.running:
-            same = former.text.strip() == bound.text.strip() and self._same_streams(former._pipeline.query, bound)
+            before = former._pipeline.query
+            same = (before.text.strip(), before.strategy) == (bound.text.strip(), bound.strategy)
+            same = same and self._same_streams(before, bound)
             if same and former.engine == engine:
                 return former, Message(f"{name} is running already.")
             former.stop()
@@ -270,8 +285,6 @@ class Session:
                 return self._describe(statement)
             case language.Drop():
                 return self._drop(statement)
-            case language.Explain():
-                return self._explain(statement)
         raise UnsupportedError(f"{type(statement).__name__} is not available yet")
 
     # -- what SHOW, DESCRIBE, DROP, EXPLAIN do -----------------------------------------------------------------------
@@ -360,11 +373,12 @@ class Session:
             query.stop()
             return Message(f"Query {name} is dropped.")
 
-    def _explain(self, statement: language.Explain) -> Explanation:
+    def _explain(self, statement: language.Explain, strategy: Strategy | None) -> Explanation:
         if statement.engine == "spark":
             return Explanation(Text(preflight.explain(self._explained(statement))))
         if statement.select is not None:
-            return Explanation(explain(build(language.bind_query(statement.select, self.catalog))))
+            bound = replace(language.bind_query(statement.select, self.catalog), strategy=strategy)
+            return Explanation(explain(build(bound)))
         assert statement.name is not None
         query = self.queries.get(statement.name.text)
         if query is None:

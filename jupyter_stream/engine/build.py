@@ -35,6 +35,7 @@ from jupyter_stream.plan.logical import (
     Scan,
     Union,
 )
+from jupyter_stream.plan.strategy import Strategy
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
 
 
@@ -121,15 +122,16 @@ def base(plan: Plan) -> Plan:
 def build(query: Query) -> Graph:
     """Operators for a query. Raises `UnsupportedError` for what can't be run in the kernel."""
     graph = Graph()
-    builder = _Builder(graph, Emit() if query.relation else query.emit)
+    builder = _Builder(graph, Emit() if query.relation else query.emit, query.strategy)
     builder.visit(query.plan, None, nothing_is_final, None)
     graph.steps.reverse()
     return graph
 
 
 class _Builder:
-    def __init__(self, graph: Graph, emit: Emit) -> None:
+    def __init__(self, graph: Graph, emit: Emit, strategy: Strategy | None) -> None:
         self._graph = graph
+        self._strategy = strategy
         self._emit = emit  # until the outermost aggregate has been met: it gives provisional answers
         self._numbers = Numbers()
         self._several = False  # whether a union above the outermost aggregates puts their provisional answers together
@@ -211,7 +213,7 @@ class _Builder:
         operator: Operator
         at_base: AtBase | None = None
         if isinstance(plan.window, TimeWindow):
-            operator = planned.window_aggregate(plan, plan.window, provisional)
+            operator = planned.window_aggregate(plan, plan.window, provisional, self._strategy)
             boundary: Boundary = operator.boundary
             if ticks is not None:
                 at_base = self._ticker(ticks)

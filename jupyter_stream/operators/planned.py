@@ -20,14 +20,20 @@ from jupyter_stream.operators.table_lookup import TableLookup, TableLookupConfig
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
 from jupyter_stream.operators.window_join import WindowJoin, WindowJoinConfig
 from jupyter_stream.plan.logical import Aggregate, Join, Lookup, Over, Plan, Scan, Union
+from jupyter_stream.plan.strategy import Strategy, choose
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
 
 
-def window_aggregate(plan: Aggregate, window: TimeWindow, provisional: bool) -> WindowAggregate:
-    """Aggregates over windows of time."""
+def window_aggregate(
+    plan: Aggregate, window: TimeWindow, provisional: bool, asked: Strategy | None = None
+) -> WindowAggregate:
+    """Aggregates over windows of time, by the strategy asked for or the planner's own choice."""
     inputs, calls = _inputs(plan)
-    return WindowAggregate(WindowAggregateConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional))
+    choice = choose(window, bool(plan.keys), asked)
+    return WindowAggregate(
+        WindowAggregateConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional, choice)
+    )
 
 
 def row_window_aggregate(plan: Aggregate, window: RowWindow, provisional: bool) -> RowWindowAggregate:

@@ -1,7 +1,15 @@
-"""Window aggregation over extents that are whole panes: Paned-WID (window-queries thesis §6.1.3, §6.2), order-agnostic.
+"""Window aggregation over extents of time, order-agnostic: WID, Paned-WID and AdaptWID (window-queries thesis chapter 6).
 
-Rows go straight into partials of their pane; punctuation, not order, says which extents are final. Time logic is here;
-`state.groups` holds the values.
+Punctuation, not order, says which extents are final. Time logic is here; the values are in what the strategy keeps:
+
+- Paned-WID (§6.2), the planner's choice: `state.groups`, partials by pane and group;
+- WID (§6.1.3): `state.extents`, partials by extent and group;
+- AdaptWID (§6.3): `state.adaptive`, rows of sparse groups and partials of dense ones;
+- rows kept (lazy aggregation, §6.3): the same, all groups lazy; for comparison.
+
+`Session.execute(text, strategy='adapt-wid')` asks for one of `plan.strategy.STRATEGIES`: 'wid', 'paned-wid', 'adapt-wid' or
+'rows'. EXPLAIN names it with the reason. What it came to is in the control table, as `q.stats['operators']` shows it: `bytes` and
+`peak_bytes` for any, and of AdaptWID, as of the last punctuation, `lazy_groups`, `eager_groups` and `groups_in_transition`.
 """
 
 from __future__ import annotations
@@ -33,11 +41,17 @@ from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.plan.strategy import Choice
+from jupyter_stream.state.adaptive import AdaptiveGroups
+from jupyter_stream.state.extents import ExtentGroups
 from jupyter_stream.state.groups import GroupAggregate, Overflowed, WindowGroups
 from jupyter_stream.windows import TimeWindow
 
 _OUT_ROWS = 65_536
 _PANES_AT_ONCE = 64
+
+
+_PANED = Choice("paned-wid", "unless something else is said")
 
 
 @dataclass(frozen=True)
@@ -51,6 +65,7 @@ class WindowAggregateConfig:
         aggregates: over those inputs, by index.
         integer_time: whether the windowing attribute is an integer rather than a TIMESTAMP.
         provisional: whether it answers ticks (the outermost aggregate of an EMIT EVERY query does).
+        choice: the strategy, and why.
     """
 
     window: TimeWindow
@@ -59,17 +74,18 @@ class WindowAggregateConfig:
     aggregates: tuple[GroupAggregate, ...]
     integer_time: bool = False
     provisional: bool = False
+    choice: Choice = _PANED
 
 
 class WindowAggregate:
     """Answers per extent and group, given when the extent is final; provisional ones on ticks."""
 
     def __init__(self, config: WindowAggregateConfig) -> None:
-        self.control = ControlTable(f"window aggregate {config.window}")
+        self.control = ControlTable(f"window aggregate {config.window} by {config.choice}")
         self._window = config.window
         self._config = config
         self._evaluator = Evaluator([e for _, e, _ in config.keys] + list(config.inputs))
-        self._groups = WindowGroups(config.window, [(n, t) for n, _, t in config.keys], config.aggregates)
+        self._groups = _synopsis(config)
         self.synopses = self._groups.tables
         self._reached = MIN_TIME
         self._closed: int | None = None  # the last extent that is final
@@ -362,12 +378,13 @@ class WindowAggregate:
     def open_panes(self) -> list[tuple[int, int]]:
         """Where the panes held start and end, microseconds, in order of time; for those who draw them."""
         start = self._window.pane_start
-        return [(start(pane), start(pane + 1)) for pane in self._groups.panes.rows]
+        return [(start(pane), start(pane + 1)) for pane in self._groups.occupied]
 
     def _report(self) -> None:
         self.control.holds(self._groups.report())
         self.control.extra["live_groups"] = self._groups.live
         self.control.extra["open_panes"] = len(self._groups.occupied)
+        self.control.extra.update(self._groups.counts())
         following = next(self._extents_until(np.iinfo(np.int64).max), None)
         if following is not None:
             self.control.extra["next_final"] = self._window.end(following)
@@ -377,6 +394,17 @@ class WindowAggregate:
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""
         self._groups.check()
+
+
+def _synopsis(config: WindowAggregateConfig) -> WindowGroups | ExtentGroups | AdaptiveGroups:
+    keys = [(name, dtype) for name, _, dtype in config.keys]
+    match config.choice.strategy:
+        case "wid":
+            return ExtentGroups(config.window, keys, config.aggregates)
+        case "adapt-wid" | "rows" as strategy:
+            inputs = [e.dtype for e in config.inputs]
+            return AdaptiveGroups(config.window, keys, config.aggregates, inputs, strategy == "adapt-wid")
+    return WindowGroups(config.window, keys, config.aggregates)
 
 
 @dataclass(frozen=True)

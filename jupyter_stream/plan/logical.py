@@ -16,6 +16,7 @@ import polars as pl
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.plan.strategy import Strategy
 from jupyter_stream.windows import OverWindow, Window
 
 
@@ -256,6 +257,7 @@ class Query:
         time_column: the result column that is time (window_end, or the progressing attribute if selected), None if none.
         key_columns: result columns that are grouping columns.
         relation: whether the answer is a relation (current state and changes) rather than a stream.
+        strategy: how windows with SLIDE are to be aggregated in the kernel; None for the planner's choice.
     """
 
     plan: Plan
@@ -265,6 +267,7 @@ class Query:
     key_columns: tuple[str, ...]
     relation: bool
     notes: tuple[str, ...] = field(default=())
+    strategy: Strategy | None = None
 
 
 def walk(plan: Plan) -> Iterator[Plan]:

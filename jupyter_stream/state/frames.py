@@ -40,10 +40,21 @@ class FramePanes:
         """Take raw rows: columns `pane`, `slot`, `v` (and what the form asks for)."""
         partials = rows.group_by([PANE, *self._keys], maintain_order=True).agg(self.form.update())
         for (pane,), piece in partials.partition_by(PANE, as_dict=True, include_key=False).items():
+            self.append(pane, [piece])
+
+    def append(self, pane: int, partials: Iterable[pl.DataFrame]) -> None:
+        """Take partial results of a pane, earlier arrivals first."""
+        for piece in partials:
             pieces = self._panes.setdefault(pane, [])
             pieces.append(piece)
             if len(pieces) > _MERGE_ABOVE:
                 self._panes[pane] = [self._merge(pieces)]
+
+    def renumbered(self, pane: int, to: Int64s) -> Iterable[pl.DataFrame]:
+        """What a pane holds, under the slots `to[slot]`, without those that have none (-1)."""
+        for frame in self._panes.get(pane, ()):
+            found = frame.with_columns(pl.Series(SLOT, to[frame.get_column(SLOT).to_numpy()]))
+            yield found.filter(pl.col(SLOT) >= 0)
 
     def _merge(self, pieces: list[pl.DataFrame]) -> pl.DataFrame:
         if len(pieces) == 1:

@@ -73,41 +73,6 @@ class PanedWindow(PaneMap, Protocol):
         """The first pane of extent k, None for a landmark."""
 
 
-class Groups(Protocol):
-    """What gives groups their slots; `KeySlots` finds them by their keys."""
-
-    capacity: int
-
-    @property
-    def live(self) -> int:
-        """Groups that have a slot."""
-
-    @property
-    def bytes(self) -> int:
-        """Bytes held."""
-
-    def encode(self, columns: Sequence[pl.Series]) -> Int64s:
-        """The slot of each row; new groups get one."""
-
-    def takes_numbers(self, columns: Sequence[pl.Series]) -> bool:
-        """Whether `find` serves these grouping columns."""
-
-    def find(self, values: Int64s, dtype: pl.DataType) -> Int64s:
-        """`encode` for one integral column without NULLs, given as numbers."""
-
-    def gather(self, slots: Int64s) -> list[pl.Series]:
-        """The grouping columns of the given slots."""
-
-    def release(self, live: NDArray[np.bool_]) -> None:
-        """Free all slots that are not live."""
-
-    def renumber(self) -> Int64s:
-        """Give live groups the slots 0, 1, ...; returns the former slot of each."""
-
-    def check(self) -> None:
-        """Raise AssertionError where an invariant is broken."""
-
-
 class WindowGroups:
     """Partials of groups in panes.
 
@@ -115,7 +80,6 @@ class WindowGroups:
         window: gives panes their numbers.
         keys: names and types of the grouping columns.
         aggregates: what is computed.
-        slots: what finds a group's slot, instead of its keys.
     """
 
     def __init__(
@@ -123,11 +87,10 @@ class WindowGroups:
         window: PanedWindow,
         keys: Sequence[tuple[str, pl.DataType]],
         aggregates: Sequence[GroupAggregate],
-        slots: Groups | None = None,
     ) -> None:
         self._window = window
         self._aggregates = tuple(aggregates)
-        self.slots: Groups | None = KeySlots(keys) if keys and slots is None else slots
+        self.slots = KeySlots(keys) if keys else None
         self._inputs: list[tuple[int | None, int | None]] = []  # of each dense partial: value and FILTER columns
         partials = [Partial("count")]
         self._inputs.append((None, None))
@@ -157,7 +120,7 @@ class WindowGroups:
         self.fold = SlidingFold(self.panes)
         names = ["panes", "sliding fold"]
         names += [f"partials of {a.name}" for a, f in zip(aggregates, self._frames, strict=True) if f is not None]
-        self.tables = [ControlTable(n) for n in (*names, *(["key slots"] if self.slots is not None else []))]
+        self.tables = [ControlTable(n) for n in (*names, *(["key slots"] if keys else []))]
         self._mass: dict[int, int] = {}
         self._largest: dict[int, int] = {}
         self._checked = 0
@@ -171,6 +134,20 @@ class WindowGroups:
     def occupied(self) -> SortedDict:
         """The panes that hold rows, in order."""
         return self.panes.rows
+
+    @property
+    def held(self) -> NDArray[np.bool_]:
+        """Slots with rows in any open pane or in the running fold."""
+        return self.panes.occupied() | self.fold.occupied()
+
+    @property
+    def frame_bytes(self) -> int:
+        """Bytes of partial results that are no numbers."""
+        return sum(f.bytes for f in self._frames if f is not None)
+
+    def counts(self) -> dict[str, int]:
+        """All groups are eager; how many there are is told by `live`."""
+        return {}
 
     def free(self, panes: Sequence[int]) -> None:
         """Forget panes that no extent holds."""
@@ -204,13 +181,26 @@ class WindowGroups:
                     slots = self.slots.find(numbers[start:stop], keys[0].dtype)
                 else:
                     slots = self.slots.encode([k.slice(start, stop - start) for k in keys])
-                self.panes.fit(self.slots.capacity)
-                self.fold.fit()
+                self.fit(self.slots.capacity)
                 if all_slots is not None:
                     all_slots[start:stop] = slots
             self._fold_chunk(ts[start:stop], slots, columns, start, stop)
         if all_slots is not None:
             self._add_frames(self._window.pane(ts), ts, all_slots, inputs)
+
+    def fit(self, capacity: int) -> None:
+        """Make room for at least that many groups."""
+        self.panes.fit(capacity)
+        self.fold.fit()
+
+    def fold_known(self, ts: Int64s, slots: Int64s, inputs: Sequence[pl.Series], times: Int64s | None = None) -> None:
+        """Fold rows of known groups in. `ts` says which panes they are in, `times` what their times are, if not that."""
+        columns = {i: _Input(inputs[i]) for i in {i for pair in self._inputs for i in pair if i is not None}}
+        for start in range(0, ts.size, _CHUNK):
+            stop = min(ts.size, start + _CHUNK)
+            self._fold_chunk(ts[start:stop], slots[start:stop], columns, start, stop)
+        if any(f is not None for f in self._frames):
+            self._add_frames(self._window.pane(ts), ts if times is None else times, slots, inputs)
 
     def fold_pane(self, pane: int, slots: Int64s, ts: Int64s | None, inputs: Sequence[pl.Series]) -> None:
         """Fold rows of known groups in, all of one pane; `ts` are their times, where an aggregate needs them."""
@@ -288,6 +278,10 @@ class WindowGroups:
             self._guard(index, values)
         return values
 
+    def _widen(self, index: int) -> None:
+        self.panes.widen(index)
+        self.fold.widen(index)
+
     def _guard(self, index: int, values: Array) -> None:
         """Split a sum into two limbs before it could leave 64 bits."""
         if self.panes.is_wide(index):
@@ -299,8 +293,7 @@ class WindowGroups:
             held = int(self.panes.arrays[0].sum()) + self.fold.count()
             mass = largest * (held + values.size)
             if mass >= _SAFE_SUM:
-                self.panes.widen(index)
-                self.fold.widen(index)
+                self._widen(index)
         self._mass[index] = mass
 
     def _add_frames(self, panes: Int64s, ts: Int64s | None, slots: Int64s, inputs: Sequence[pl.Series]) -> None:
@@ -317,6 +310,43 @@ class WindowGroups:
                 rows = rows.filter(pl.col(VALUE).is_not_null())
             if rows.height:
                 frames.update(rows)
+
+    # -- another's partials in ---------------------------------------------------------------------------------------
+
+    def absorb(self, pane: int, other: WindowGroups, arrays: Sequence[Array], to: Int64s) -> None:
+        """Fold numbers of another, made for the same aggregates, into a pane of this one.
+
+        Args:
+            pane: where to.
+            other: whose they are.
+            arrays: one for each of its partials, by its slots.
+            to: the slot here of each of its slots, -1 for those to leave out; no slot twice.
+        """
+        theirs = np.flatnonzero(to >= 0)
+        mine = to[theirs]
+        row = self.panes.open(pane)
+        kept = range(len(self._inputs))
+        for i in kept:
+            if self.panes.shared(i) and not other.panes.shared(i):
+                self._unshare(i)
+            if other.panes.is_wide(i) and not self.panes.is_wide(i):
+                self._widen(i)
+        for i in kept:
+            if self.panes.shared(i):
+                continue
+            values = arrays[0 if other.panes.shared(i) else i][theirs]
+            if self.panes.is_wide(i):
+                low = arrays[other.panes.low_limb(i)][theirs] if other.panes.is_wide(i) else values & 0xFFFFFFFF
+                self.panes.row(self.panes.low_limb(i), row)[mine] += low
+                values = values if other.panes.is_wide(i) else values >> 32
+            into = self.panes.row(i, row)
+            into[mine] = self.panes.partials[i].fold(into[mine], values)
+
+    def absorb_frames(self, pane: int, other: WindowGroups, source: int, to: Int64s) -> None:
+        """The same for what another holds of its pane `source` in frames."""
+        for own, frames in zip(self._frames, other._frames, strict=True):
+            if own is not None and frames is not None:
+                own.append(pane, frames.renumbered(source, to))
 
     # -- the window moves --------------------------------------------------------------------------------------------
 
@@ -347,9 +377,7 @@ class WindowGroups:
         """Reuse slots of groups in no open pane. Looks only when they have doubled since it last looked: amortised."""
         if self.slots is None or self.slots.live < 2 * self._checked + 1024:
             return
-        live = self.panes.occupied() | (self.fold.occupied())
-        live = live[: self.slots.capacity]
-        self.slots.release(live)
+        self.slots.release(self.held[: self.slots.capacity])
         self._checked = self.slots.live
         if 8 * self.slots.live + 1024 < self.slots.capacity:
             self._renumber()
@@ -377,6 +405,11 @@ class WindowGroups:
         """The same for an extent ahead, which is still open."""
         end = self._window.panes_per_slide * k
         return self._answers(self.fold.provisional(self._window.first_pane(k), end), k, without)
+
+    def read_pane(self, pane: int, k: int, without: Int64s) -> tuple[Int64s, list[pl.Series]]:
+        """The same for an extent that is the one pane, wherever the window is."""
+        row = self.panes.open(pane)
+        return self._answers([a[row] for a in self.panes.arrays], k, without)
 
     def _answers(self, arrays: list[Array], k: int, without: Int64s) -> tuple[Int64s, list[pl.Series]]:
         slots = np.flatnonzero(arrays[0])

@@ -72,6 +72,16 @@ class SlidingFold:
         """Rows in the back."""
         return int(self._back[0].sum())
 
+    def volume(self, first: int | None) -> Int64s:
+        """Rows in the window at its present place, whose first pane is `first`, and in all panes after it, by slot."""
+        panes = self._panes
+        counts: Int64s = self._back[0].copy()
+        if (row := self._front_row(first)) is not None:
+            counts += panes.row(0, row)
+        for pane in panes.rows.irange(None if self.back is None else self.back + 1):
+            counts += panes.row(0, panes.rows[pane])
+        return counts
+
     def advance(self, first: int | None, end: int) -> None:
         """Move the window to panes `first <= pane < end`; `first` None keeps all (a landmark)."""
         panes = self._panes

@@ -67,8 +67,9 @@ class Ran:
         sizes: list[int] | None = None,
         uri: str = "python://rows",
         others: Sequence[Stream] = (),
+        strategy: str | None = None,
     ) -> None:
-        """Run the query; `others` are declared as well, from `frame://NAME`."""
+        """Run the query; `others` are declared as well, from `frame://NAME`; `strategy` as of `Session.run`."""
         session = Session({"rows": batches(query.stream, sizes), "whole": frame(query.stream)})
         session.namespace.update({other.name: frame(other) for other in others})
         # Waiting frames are joined up to a batch; here each is to stay as it is.
@@ -78,7 +79,7 @@ class Ran:
                     session.execute(other.sql(f"frame://{other.name}"))
                 if not others:
                     session.execute(query.stream.sql(uri))
-                (handle,) = session.execute(query.sql())
+                (handle,) = session.execute(query.sql(), strategy=strategy)
                 assert handle.wait(PATIENCE), f"still {handle.status} after {PATIENCE} seconds\n{stacks()}"
                 assert handle.status == "finished", handle.status
                 result, late, history = handle.to_polars(), handle.late, handle.changes()

@@ -1,0 +1,89 @@
+"""WID, AdaptWID and rows kept, against the oracle: how a window is aggregated never changes an answer.
+
+Paned-WID, the planner's choice, is what `test_oracle_windows` drives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from jupyter_stream.operators.window_aggregate import WindowAggregate
+from jupyter_stream.state.memory_condition import MemoryCondition
+from tests.oracle import strategies
+from tests.oracle.answer import answer
+from tests.oracle.compare import assert_same_bag, in_columns
+from tests.oracle.query import Query
+from tests.oracle.running import Ran, assert_right, show
+from tests.oracle.search import searching
+from tests.oracle.strategies import Shape
+
+pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
+
+OTHERS = ("wid", "adapt-wid", "rows")
+
+
+@contextmanager
+def switching_at(rows: float) -> Iterator[None]:
+    """Groups become eager above so many rows, and lazy again soon, so that small examples meet all states of a group.
+
+    Invariants hold after each punctuation.
+    """
+    finish = WindowAggregate._report
+
+    def checked(self: WindowAggregate) -> None:
+        finish(self)
+        self.check()
+
+    with (
+        patch.object(MemoryCondition, "above", lambda self, panes: rows),
+        patch.object(MemoryCondition, "below", lambda self, panes: rows + 2),
+        patch.object(WindowAggregate, "_report", checked),
+    ):
+        yield
+
+
+def draw_query(data: st.DataObject, **options: bool) -> Query:
+    """A query whose extents let go of rows."""
+    query = data.draw(strategies.queries(**options))
+    assume(getattr(query.window, "range", None) is not None)
+    return query
+
+
+@searching
+@given(st.data(), st.sampled_from(OTHERS), st.sampled_from((0, 1, 2, 5)))
+def test_every_strategy_gives_what_the_oracle_gives(data: st.DataObject, strategy: str, rows: int) -> None:
+    query = draw_query(data)
+    sizes = data.draw(strategies.splits(len(query.stream.rows)))
+    with switching_at(rows):
+        assert_right(query, answer(query), Ran(query, sizes, strategy=strategy), sizes)
+
+
+@searching
+@given(st.data(), st.sampled_from(OTHERS), st.sampled_from((0, 1, 2)))
+def test_every_strategy_gives_the_oracles_provisional_answers(data: st.DataObject, strategy: str, rows: int) -> None:
+    query = draw_query(data, emit=True)
+    sizes = data.draw(strategies.splits(len(query.stream.rows)))
+    expected = answer(query)
+    with switching_at(rows):
+        ran = Ran(query, sizes, strategy=strategy)
+    assert_right(query, expected, ran, sizes)
+    provisional = [row for _, rows_ in expected.snapshots for row in in_columns(rows_, query.columns)]
+    assert_same_bag(ran.provisional, provisional, query.columns, show(query, sizes))
+
+
+@searching
+@given(st.data(), st.sampled_from(OTHERS), st.sampled_from(strategies.TICKS), st.sampled_from((1, 3, 8)))
+def test_many_groups_in_all_states(data: st.DataObject, strategy: str, tick: int, rows: int) -> None:
+    """Larger batches: groups become eager and lazy again while others are in transition."""
+    shape = Shape(tick, data.draw(st.sampled_from(strategies.BASES)))
+    query = data.draw(strategies.long_queries(shape))
+    assume(query.stream.rows and getattr(query.window, "range", None) is not None)
+    sizes = data.draw(strategies.splits(len(query.stream.rows)))
+    with switching_at(rows):
+        assert_right(query, answer(query), Ran(query, sizes, strategy=strategy), sizes)
