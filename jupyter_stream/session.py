@@ -12,7 +12,7 @@ import polars as pl
 
 from jupyter_stream import functions, language, tables
 from jupyter_stream.core.schema import Field, Schema, type_name
-from jupyter_stream.core.table import TableRows
+from jupyter_stream.core.table import TableRows, ViewRows
 from jupyter_stream.engine.build import build
 from jupyter_stream.engine.engine import Engine
 from jupyter_stream.engine.explain import Text, explain, progress
@@ -140,11 +140,16 @@ class Session:
                         results.append(self._create_table(statement))
                     case language.Insert() | language.Delete() | language.Update():
                         results.append(self._change_table(statement))
-                    case language.Select():
-                        bound = replace(language.bind_query(statement, self.catalog), strategy=strategy)
-                        query, said = self._prepare(bound, taken, keep, paused, engine)
-                        if taken is not None:
-                            taken = self._next_name(f"{name}_")
+                    case language.Select() | language.CreateView():
+                        if isinstance(statement, language.CreateView):
+                            bound = language.bind_view(statement, self.catalog)
+                            query, said = self._prepare(bound, statement.name.text, keep, paused, engine)
+                            self._declare_view(statement, query)
+                        else:
+                            bound = replace(language.bind_query(statement, self.catalog), strategy=strategy)
+                            query, said = self._prepare(bound, taken, keep, paused, engine)
+                            if taken is not None:
+                                taken = self._next_name(f"{name}_")
                         if said is not None:
                             results.append(said)
                         if query.engine == "spark" and query.status == "waiting" and start.starts(self.namespace):
@@ -171,6 +176,11 @@ class Session:
         if isinstance(entry, StreamDef):
             return Message(f"Stream {entry.name} {verb}: {len(entry.schema)} columns, {progress(entry)}.")
         return Message(f"Stream {entry.name} {verb}: {len(entry.schema)} columns.")
+
+    def _declare_view(self, statement: language.CreateView, query: Query) -> None:
+        name, schema = statement.name.text, query._pipeline.query.plan.schema
+        rows = ViewRows(schema, query.to_polars)
+        self.catalog.add(StreamDef(name, schema, LATENT, "", TableSource(rows), text=statement.text, table=rows))
 
     def _create_table(self, statement: language.CreateTable) -> Message:
         schema, source = language.bind_table(statement, self._open)
@@ -272,8 +282,8 @@ class Session:
         match statement:
             case language.Show(what="streams" | "sources"):
                 return self._show_streams()
-            case language.Show(what="tables"):
-                return self._show_tables()
+            case language.Show(what="tables" | "views" as what):
+                return self._show_tables(what)
             case language.Show(what="queries"):
                 return self.show_queries()
             case language.Show(what="functions") | language.DescribeFunctions(name=None):
@@ -303,11 +313,18 @@ class Session:
         schema = {n: pl.String() for n in ("stream", "source", "progress", "columns")}
         return Listing("Streams", pl.DataFrame(rows, schema=schema, orient="row"))
 
-    def _show_tables(self) -> Listing:
-        found = [e for e in self.catalog if isinstance(e, StreamDef) and e.table is not None]
-        rows = [(e.name, e.uri, e.table.frame.height if e.table else 0, ", ".join(e.schema.names)) for e in found]
-        schema = {"table": pl.String(), "source": pl.String(), "rows": pl.Int64(), "columns": pl.String()}
-        return Listing("Tables", pl.DataFrame(rows, schema=schema, orient="row"))
+    def _show_tables(self, what: str) -> Listing:
+        """Tables, or views."""
+        views = what == "views"
+        tables = [e for e in self.catalog if isinstance(e, StreamDef) and e.table is not None]
+        found = [e for e in tables if isinstance(e.table, ViewRows) == views]
+        rows = [
+            (e.name, e.text if views else e.uri, e.table.frame.height if e.table else 0, ", ".join(e.schema.names))
+            for e in found
+        ]
+        names = ("view", "statement") if views else ("table", "source")
+        schema = {names[0]: pl.String(), names[1]: pl.String(), "rows": pl.Int64(), "columns": pl.String()}
+        return Listing(what.capitalize(), pl.DataFrame(rows, schema=schema, orient="row"))
 
     def show_queries(self) -> Listing:
         """Every query of the session with its state."""
@@ -366,6 +383,11 @@ class Session:
                 if user is not None:
                     raise QueryError(f"{user} is derived from {entry.name}", hint=f"Drop {user} first.")
                 self.catalog.drop(name)
+                if isinstance(entry, StreamDef) and isinstance(entry.table, ViewRows):
+                    query = self.queries.pop(entry.name, None)
+                    if query is not None:
+                        query.stop()
+                    return Message(f"View {entry.name} is dropped.")
                 return Message(f"{'Table' if _is_table(entry) else 'Stream'} {entry.name} is dropped.")
             query = self.queries.pop(name, None)
             if query is None:

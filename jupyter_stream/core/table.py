@@ -35,3 +35,21 @@ class TableRows:
             before = self._frame
             self._frame = make(before)
             return before, self._frame
+
+
+class ViewRows(TableRows):
+    """The rows of a view: what a running query keeps up to date, and nobody writes to.
+
+    Args:
+        schema: its columns.
+        read: gives what it holds now.
+    """
+
+    def __init__(self, schema: Schema, read: Callable[[], pl.DataFrame]) -> None:
+        super().__init__(schema, schema.empty())
+        self._read = read
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """What it holds now."""
+        return self._read()

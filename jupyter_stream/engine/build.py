@@ -19,11 +19,15 @@ from jupyter_stream.operators.protocol import Operator
 from jupyter_stream.operators.retime import Retime
 from jupyter_stream.operators.revise import Numbers, Revise
 from jupyter_stream.operators.ticker import Ticker
+from jupyter_stream.operators.to_stream import to_stream
 from jupyter_stream.operators.witness import Witness
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import (
     Aggregate,
+    Alive,
+    Bags,
     Derived,
+    Distinct,
     Emit,
     Filter,
     Join,
@@ -33,6 +37,7 @@ from jupyter_stream.plan.logical import (
     Project,
     Query,
     Scan,
+    ToStream,
     Union,
 )
 from jupyter_stream.plan.strategy import Strategy
@@ -109,7 +114,7 @@ def answers(plan: Plan) -> bool:
     """Whether rows are answers, which come instant by instant when they are final (some of them, for a union)."""
     if isinstance(plan, Union):
         return any(answers(base(part)) for part in plan.parts)
-    return isinstance(plan, Aggregate | Over)
+    return isinstance(plan, Aggregate | Over | Alive | Distinct | Bags | ToStream)
 
 
 def base(plan: Plan) -> Plan:
@@ -187,6 +192,17 @@ class _Builder:
                 self.visit(plan.input, self._step(planned.over(plan), above), everything_is_final, None)
             case Aggregate():
                 self._aggregate(plan, at_base(target, plan) if at_base else target)
+            case Alive() | Distinct():
+                self._emit = Emit()  # what enters a relation is final
+                operator = planned.alive(plan) if isinstance(plan, Alive) else planned.distinct(plan)
+                above = at_base(target, plan) if at_base else target
+                self.visit(plan.input, self._step(operator, above), everything_is_final, None)
+            case Bags():
+                bags = self._step(planned.bags(plan), at_base(target, plan) if at_base else target)
+                for port, part in enumerate(plan.parts):
+                    self.visit(part, Target(bags.step, port), everything_is_final, None)
+            case ToStream():
+                self.visit(plan.input, self._step(to_stream(plan.kind), target), everything_is_final, at_base)
             case _:
                 raise UnsupportedError(f"{type(plan).__name__} can't be run in the kernel yet")
 

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import Batch, Failed, Message, Missed, Punctuation, Tick
+from jupyter_stream.core.messages import SIGN, TS, Batch, Failed, Message, Missed, Punctuation, Tick
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.engine.build import Entry, Graph, Target, build
@@ -84,7 +84,7 @@ class Pipeline:
         self._reached: dict[Entry, int] = dict.fromkeys(self.graph.entries, MIN_TIME)
         self._feed: Feed | None = None
         self._listed = np.empty(0, np.int64)  # late rows of the batch under way that have been told of
-        self._ending = False
+        self._newest = MIN_TIME  # for a relation: the last time of its input
         self.sink = ControlTable("result")
         self.changes = 0
         self.done = threading.Event()
@@ -154,7 +154,12 @@ class Pipeline:
         if isinstance(message, Punctuation) and message.value == MAX_TIME and message.key is None:
             for entry in self.feeds[feed]:
                 self._reached[entry] = MAX_TIME
-            self._ending = all(v == MAX_TIME for v in self._reached.values())
+            if self.relation is not None and all(v == MAX_TIME for v in self._reached.values()):
+                self.relation.end(self._newest)  # what follows are expirations
+        if self.relation is not None and isinstance(message, Batch) and message.rows:
+            newest = message.frame.get_column(TS).max()
+            assert isinstance(newest, int)
+            self._newest = max(self._newest, newest)
         try:
             for entry in self.feeds[feed]:
                 if isinstance(message, Punctuation) and message.key is None:
@@ -179,6 +184,9 @@ class Pipeline:
             self._note_missed(message)
             return
         if isinstance(message, Failed):
+            if SIGN in message.frame.columns:  # a change of a relation: what can't enter, can't leave either
+                entering = message.frame.get_column(SIGN) > 0
+                message = Failed(message.frame.filter(entering).drop(SIGN), message.reasons.filter(entering))
             self.failed_rows += message.frame.height
             assert self._feed is not None
             self._on_failed(self._feed.stream.name, self, message)
@@ -225,9 +233,6 @@ class Pipeline:
             return
         if isinstance(message, Punctuation):
             self.sink.low_watermark = message.value
-            if self.relation is not None and self._ending:
-                # the operator says once that it has passed the last input time: what follows are expirations
-                self.relation.freeze()
             return
         assert isinstance(message, Batch)
         frame = message.frame

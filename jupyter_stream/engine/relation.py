@@ -31,7 +31,7 @@ class Relation:
         self._pending: list[pl.DataFrame] = []  # changes not yet folded into _state
         self._log: deque[pl.DataFrame] = deque()
         self._logged = 0
-        self._frozen = False
+        self._ended_at: int | None = None
         self._lock = threading.Lock()
         self.rows_out = 0
         self.forgotten = 0
@@ -51,17 +51,18 @@ class Relation:
                 gone = self._log.popleft().height
                 self._logged -= gone
                 self.forgotten += gone
-            if not self._frozen:
-                self._pending.append(shown)
-                if len(self._pending) > 64:
-                    self._fold()
+            applied = shown
+            if self._ended_at is not None:
+                applied = shown.filter(frame.get_column(TS) <= self._ended_at)
+            self._pending.append(applied)
+            if len(self._pending) > 64:
+                self._fold()
         return shown
 
-    def freeze(self) -> None:
-        """The last input time has passed: later expirations are logged, and the state stays."""
+    def end(self, at: int) -> None:
+        """The input ends, and that was its last time: later expirations are logged, and the state stays."""
         with self._lock:
-            self._fold()
-            self._frozen = True
+            self._ended_at = at
 
     def _fold(self) -> None:
         if not self._pending:

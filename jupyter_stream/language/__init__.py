@@ -1,6 +1,6 @@
 """The language: text -> statements (`parse`) -> bound logical plans (`bind_stream`, `bind_derived`, `bind_query`)."""
 
-from jupyter_stream.language.bind_query import bind_derived, bind_query
+from jupyter_stream.language.bind_query import bind_derived, bind_query, bind_view
 from jupyter_stream.language.bind_table import bind_assignments, bind_table, bind_values, bind_where
 from jupyter_stream.language.create import OPTIONS, bind_stream
 from jupyter_stream.language.keywords import KEYWORDS
@@ -9,6 +9,7 @@ from jupyter_stream.language.syntax import (
     CreateStream,
     CreateStreamAs,
     CreateTable,
+    CreateView,
     Delete,
     Describe,
     DescribeFunctions,
@@ -29,6 +30,7 @@ __all__ = [
     "CreateStream",
     "CreateStreamAs",
     "CreateTable",
+    "CreateView",
     "Delete",
     "Describe",
     "DescribeFunctions",
@@ -46,6 +48,7 @@ __all__ = [
     "bind_stream",
     "bind_table",
     "bind_values",
+    "bind_view",
     "bind_where",
     "parse",
     "stream_names",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from jupyter_stream import functions
 from jupyter_stream.core.schema import Field, Schema, type_name
+from jupyter_stream.core.table import ViewRows
 from jupyter_stream.functions import Column, Expr
 from jupyter_stream.language.bind_aggregate import windowed
 from jupyter_stream.language.bind_join import bind_join
@@ -15,7 +17,8 @@ from jupyter_stream.language.scope import Scope, time_of
 from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.language.syntax import FromItem, JoinRef, QueryBody, StreamRef, SubqueryRef
 from jupyter_stream.plan.catalog import Catalog, DerivedStream, StreamDef
-from jupyter_stream.plan.logical import Derived, Plan, Project, Query, Scan, Union
+from jupyter_stream.plan.logical import Derived, Plan, Project, Query, Scan, ToStream, Union
+from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.windows import LifetimeWindow, Window
 
 BindBody: TypeAlias = Callable[[QueryBody], tuple[Plan, LifetimeWindow | None]]
@@ -37,8 +40,9 @@ def bind_from(item: FromItem, catalog: Catalog, source: SourceText, bind_body: B
         plan = _stream(item, catalog, source)
         if isinstance(plan, Scan) and plan.stream.table is not None:
             if item.window is not None:
+                what = "view" if isinstance(plan.stream.table, ViewRows) else "table"
                 raise source.error(
-                    f"{item.name.text} is a table, and windows go with streams",
+                    f"{item.name.text} is a {what}, and windows go with streams",
                     item.window.span,
                     "Take the window away.",
                 )
@@ -57,6 +61,8 @@ def bind_from(item: FromItem, catalog: Catalog, source: SourceText, bind_body: B
     scope = Scope(plan, qualifiers, window)
     if item.window is None:
         return scope
+    if is_relation(scope.plan):  # a window goes over what enters it
+        scope = replace(scope, plan=ToStream("istream", scope.plan, scope.schema), window=None)
     return windowed(item.window, scope, source)
 
 
@@ -129,10 +135,10 @@ def union_of(plans: Sequence[Plan], source: SourceText, span: Span) -> Plan:
     if len({time_of(plan).dtype for plan in flat}) > 1:
         raise source.error("a union needs one kind of time: some parts have TIMESTAMP, some BIGINT", span)
     schema = Schema(tuple(fields))
-    return Union(tuple(_as(plan, schema) for plan in flat), schema)
+    return Union(tuple(as_schema(plan, schema) for plan in flat), schema)
 
 
-def _as(plan: Plan, schema: Schema) -> Plan:
+def as_schema(plan: Plan, schema: Schema) -> Plan:
     """The plan with the names and types of a schema."""
     if plan.schema == schema:
         return plan

@@ -9,17 +9,19 @@ from dataclasses import dataclass, replace
 from jupyter_stream import functions
 from jupyter_stream.core.messages import TS
 from jupyter_stream.core.schema import Field, Schema
+from jupyter_stream.core.table import ViewRows
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Call, Column, Expr, Literal
 from jupyter_stream.functions.expression import columns, substitute
 from jupyter_stream.functions.types import BIGINT
 from jupyter_stream.language.bind_aggregate import InputNames, check_qualifier, lookup
 from jupyter_stream.language.bind_expression import ExpressionBinder
-from jupyter_stream.language.scope import JoinedColumn, Scope, is_relation, time_of
+from jupyter_stream.language.scope import JoinedColumn, Scope, time_of
 from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.language.syntax import FromItem, JoinRef
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Filter, Join, Lookup, Plan, Project, Scan
+from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.windows import LifetimeWindow, TimeWindow, Window
 
 _UNBOUNDED = LifetimeWindow(None, written=False)
@@ -38,6 +40,13 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
         left, right = right, left  # SELECT * shows the stream's columns first
         item = replace(item, parts=(item.parts[1], item.parts[0]))
     table = _table(right)
+    if table is not None and isinstance(table.table, ViewRows) and _table(left) is None:
+        raise source.error(
+            f"{table.name} is a view, and a join of a stream with a view isn't available in this version",
+            item.parts[1].span,
+            "Join with its SELECT's streams, or keep what you look up in a table.",
+            UnsupportedError,
+        )
     if _table(left) is not None and table is None:
         raise source.error(
             f"a {item.kind} join of a table with a stream would wait for ever to say which of its rows never matched",
@@ -261,11 +270,6 @@ def _coalesced(join: Join, using: list[str], every: tuple[JoinedColumn, ...], sh
     return Project(join, tuple(items.items()), Schema(tuple(Field(n, e.dtype) for n, e in items.items())))
 
 
-def holds_join(plan: Plan) -> bool:
-    """Whether a plan's rows are joined ones, as FROM gives them."""
-    return isinstance(plan, Join) or (isinstance(plan, Filter | Project | Lookup) and holds_join(plan.input))
-
-
 def _equal(left: Expr, right: Expr) -> tuple[Expr, Expr]:
     common = functions.common_type([left.dtype, right.dtype])
     assert common is not None
@@ -411,4 +415,4 @@ def check_bounds(plan: Plan, source: SourceText, span: Span) -> None:
             )
 
 
-__all__ = ["absorb", "bind_join", "check_bounds", "holds_join"]
+__all__ = ["absorb", "bind_join", "check_bounds"]

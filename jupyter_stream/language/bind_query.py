@@ -17,17 +17,26 @@ from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.expression import substitute, walk
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
-from jupyter_stream.language.bind_from import bind_from, union_of
-from jupyter_stream.language.bind_join import absorb, check_bounds, holds_join
+from jupyter_stream.language.bind_from import bind_from
+from jupyter_stream.language.bind_join import absorb, check_bounds
 from jupyter_stream.language.bind_over import OverNames
+from jupyter_stream.language.bind_sets import (
+    answer_of,
+    bind_set,
+    check_inner,
+    distinct,
+    relation_of,
+    stream_of,
+    view_of,
+)
 from jupyter_stream.language.durations import parse_duration
 from jupyter_stream.language.nodes import ColumnRef, Constant, FieldOf, FunctionCall, Node, Star
-from jupyter_stream.language.scope import Scope, is_relation, slides, time_of
+from jupyter_stream.language.scope import Scope, is_windowed, time_of
 from jupyter_stream.language.source_text import Name, SourceText, Span
 from jupyter_stream.language.syntax import (
     Amount,
     CreateStreamAs,
-    JoinRef,
+    CreateView,
     QueryBody,
     Select,
     SelectBody,
@@ -36,7 +45,24 @@ from jupyter_stream.language.syntax import (
     WindowClause,
 )
 from jupyter_stream.plan.catalog import Catalog, DerivedStream
-from jupyter_stream.plan.logical import Aggregate, Derived, Emit, Filter, Join, Lookup, Over, Plan, Project, Query
+from jupyter_stream.plan.logical import (
+    Aggregate,
+    Alive,
+    Bags,
+    Derived,
+    Distinct,
+    Emit,
+    Filter,
+    Join,
+    Lookup,
+    Over,
+    Plan,
+    Project,
+    Query,
+    StreamKind,
+    ToStream,
+)
+from jupyter_stream.plan.relations import holds_join, is_relation, slides
 from jupyter_stream.windows import LifetimeWindow, RowWindow
 
 _AUTOMATIC = ("window_start", "window_end")
@@ -50,7 +76,7 @@ def bind_query(statement: Select, catalog: Catalog) -> Query:
         UnsupportedError: something that can't be run yet.
     """
     binder = _Binder(statement.source, catalog)
-    plan, _ = binder.body(statement.body)
+    plan = answer_of(binder.body(statement.body)[0])
     emit = Emit()
     if statement.emit is not None:
         emit = Emit(statement.emit.mode, statement.emit.interval)
@@ -72,17 +98,32 @@ def bind_derived(statement: CreateStreamAs, catalog: Catalog) -> DerivedStream:
     """
     source = statement.source
     binder = _Binder(source, catalog)
-    plan, _ = binder.body(statement.body)
+    plan = answer_of(binder.body(statement.body)[0])
     if is_relation(plan):
         raise source.error(
             "an aggregate without SLIDE is a relation, which changes: it can't become a stream",
             statement.body.span,
-            "Add a window with SLIDE: FROM stream [RANGE 1 MINUTE TUMBLING].",
+            "Add a window with SLIDE: FROM stream [RANGE 1 MINUTE TUMBLING]; or SELECT ISTREAM, for what enters it.",
             UnsupportedError,
         )
     if statement.columns is not None:
         plan = _renamed(plan, statement.columns, source, statement.name)
     return DerivedStream(statement.name.text, plan.schema, _query(plan, Emit(), statement.query_text), statement.text)
+
+
+def bind_view(statement: CreateView, catalog: Catalog) -> Query:
+    """CREATE VIEW: any query, as a relation.
+
+    Raises:
+        QueryError: a mistake in it, with its place.
+        UnsupportedError: its SELECT can't be a relation yet.
+    """
+    source = statement.source
+    plan, lifetime = _Binder(source, catalog).body(statement.body)
+    plan = view_of(plan, lifetime, source, statement.body.span)
+    if statement.columns is not None:
+        plan = _renamed(plan, statement.columns, source, statement.name)
+    return _query(plan, Emit(), statement.text)
 
 
 def _renamed(plan: Plan, names: tuple[Name, ...], source: SourceText, stream: Name) -> Plan:
@@ -128,8 +169,10 @@ def _time_column(plan: Plan) -> str | None:
 
 
 def _key_columns(plan: Plan) -> tuple[str, ...]:
-    if isinstance(plan, Filter | Derived):
+    if isinstance(plan, Filter | Derived | Alive | Distinct | ToStream):
         return _key_columns(plan.input)
+    if isinstance(plan, Bags):
+        return _key_columns(plan.parts[0])
     if isinstance(plan, Aggregate):
         return tuple(name for name, _ in plan.keys)
     if isinstance(plan, Join):
@@ -158,23 +201,18 @@ class _Binder:
         self.catalog = catalog
 
     def body(self, body: QueryBody) -> tuple[Plan, LifetimeWindow | None]:
-        """A SELECT, or several with UNION ALL between them; with the lifetimes its rows keep."""
+        """A SELECT, or several with set operations between them; with the lifetimes its rows keep."""
         if isinstance(body, SetBody):
-            parts = [self.body(part) for part in body.parts]
-            windows = {window for _, window in parts}
-            if len(windows) > 1:
-                raise self.source.error("the parts of a union have different windows", body.operator.span)
-            plans = [plan for plan, _ in parts]
-            for plan in plans:
-                if is_relation(plan):
-                    raise self.source.error(
-                        "UNION of aggregates without SLIDE isn't available in this version",
-                        body.operator.span,
-                        None,
-                        UnsupportedError,
-                    )
-            return union_of(plans, self.source, body.operator.span), windows.pop()
-        return self.select(body)
+            return bind_set(body, [self.body(part) for part in body.parts], self.source)
+        plan, lifetime = self.select(body)
+        if body.operator is None:
+            return plan, lifetime
+        kind: StreamKind = body.operator.text.lower()  # type: ignore[assignment]  # the parser knows just these
+        if isinstance(plan, Aggregate | Filter | Project) and is_windowed(plan) and not is_relation(plan):
+            if kind == "rstream":
+                return plan, None  # all rows at each multiple of its SLIDE: so they come anyway
+            raise self._unsupported(f"{body.operator.text} of a window with SLIDE", body.operator.span)
+        return stream_of(kind, plan, lifetime, self.source, body.operator.span), None
 
     def select(self, body: SelectBody) -> tuple[Plan, LifetimeWindow | None]:
         """One SELECT."""
@@ -183,28 +221,23 @@ class _Binder:
         nodes = [item.expression for item in body.items] + ([body.having] if body.having is not None else [])
         aggregated = aggregated or any(holds_aggregate(node) for node in nodes)
         sliding = scope.window is not None and slides(scope.window)
-        if body.operator is not None and (body.operator.text != "ISTREAM" or aggregated):
-            raise self._unsupported(f"{body.operator.text}", body.operator.span)
         if body.having is not None and not aggregated:
             raise self.source.error(
                 "HAVING needs GROUP BY or an aggregate",
                 body.having.span,
                 "A condition on rows belongs into WHERE.",
             )
-        if body.distinct is not None and not (sliding and not aggregated):
-            raise self._unsupported(
-                "SELECT DISTINCT", body.distinct, "Over a window with SLIDE it is; or write GROUP BY."
-            )
         where: Expr | None = None
         if body.where is not None:
             names = InputNames(scope, self.source, "WHERE")
             where = ExpressionBinder(self.source, names).condition(body.where, "WHERE")
-        if aggregated or body.distinct is not None:
-            if is_relation(scope.plan):
-                raise self._unsupported(
-                    "an aggregate over a relation", body.source.span, "Give the inner aggregate a window with SLIDE."
-                )
-            return self._aggregate(body, scope, where), None
+        if aggregated or (body.distinct is not None and sliding):
+            plan = self._aggregate(body, scope, where)
+            if aggregated and body.distinct is not None:
+                if not is_relation(plan):
+                    raise self._unsupported("SELECT DISTINCT of aggregates with SLIDE", body.distinct)
+                plan = distinct(plan, None, self.source, body.distinct)
+            return plan, None
         if sliding and not holds_join(scope.plan):
             place = getattr(body.source, "window", None)
             raise self._unsupported(
@@ -216,7 +249,10 @@ class _Binder:
             scope = filtered(scope, where)
         check_bounds(scope.plan, self.source, body.source.span)
         lifetime = scope.window if isinstance(scope.window, LifetimeWindow) else None
-        return self._project(body, scope), lifetime
+        plan = self._project(body, scope)
+        if body.distinct is not None:
+            return distinct(plan, lifetime, self.source, body.distinct), None
+        return plan, lifetime
 
     # -- without aggregates
 
@@ -239,7 +275,10 @@ class _Binder:
         made = items.made()
         if [(f.name, Column(f.name, f.dtype)) for f in scope.schema] == list(made):
             return scope.plan
-        return Project(names.plan(scope.plan), made, _schema(made))
+        below = names.plan(scope.plan)
+        if isinstance(below, Over) and is_relation(below.input):
+            raise self._unsupported("OVER on a relation", body.source.span, "Give the inner query a window with SLIDE.")
+        return Project(below, made, _schema(made))
 
     def _check_star(self, item: SelectItem, scope: Scope) -> None:
         node = item.expression
@@ -293,7 +332,15 @@ class _Binder:
             tuple(Field(n, e.dtype) for n, e in keys) + tuple(Field(c.name, c.dtype) for c in grouping.calls)
         )
         # rows are numbered before WHERE: a window stands in FROM
-        plan: Plan = Aggregate(grouping.scope.plan, keys, tuple(grouping.calls), grouping.window, schema, where)
+        plan: Plan = Aggregate(
+            grouping.scope.plan,
+            keys,
+            tuple(grouping.calls),
+            grouping.window,
+            schema,
+            where,
+            self._ends(grouping),
+        )
         renames = {old: new for (old, _), (new, _) in zip(grouping.keys, keys, strict=True)}
         if having is not None:
             plan = Filter(plan, _rename(having, renames), schema)
@@ -301,14 +348,17 @@ class _Binder:
         return Project(plan, made, _schema(made))
 
     def _check_lifetimes(self, grouping: Grouping, body: SelectBody) -> None:
-        if not grouping.slides and isinstance(body.source, JoinRef) and holds_join(grouping.scope.plan):
-            raise self._unsupported(
-                "an aggregate over a join without SLIDE",
-                body.source.span,
-                "Put a window around it: SELECT count(*) FROM (SELECT ... FROM a JOIN b ...) [RANGE 1 MINUTE TUMBLING].",
-            )
+        if self._ends(grouping):
+            check_inner(grouping.scope.plan, self.source, body.source.span)
+        if is_relation(grouping.scope.plan):
+            relation_of(grouping.scope.plan, None, self.source, body.source.span)
         if not grouping.slides and grouping.window.on is not None:
             raise self._unsupported("ON in a window without SLIDE", body.source.span)
+
+    @staticmethod
+    def _ends(grouping: Grouping) -> bool:
+        """Whether the rows' own lifetimes are what counts: joined rows', under no window of their own."""
+        return grouping.scope.window is None and not grouping.slides and holds_join(grouping.scope.plan)
 
     def _group_nodes(self, body: SelectBody, scope: Scope) -> tuple[list[Node], list[WindowClause]]:
         """GROUP BY without what says the window: `window(ts, ...)`, TUMBLE(ts, ...), window_start and window_end."""

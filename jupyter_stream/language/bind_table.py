@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jupyter_stream import functions
 from jupyter_stream.core.schema import Schema, type_name
-from jupyter_stream.core.table import TableRows
+from jupyter_stream.core.table import TableRows, ViewRows
 from jupyter_stream.functions import Expr, Literal
 from jupyter_stream.language.bind_aggregate import InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder
@@ -49,6 +49,10 @@ def bind_table(statement: CreateTable, open_source: OpenSourceFunction) -> tuple
 def _table(statement: TableChange, catalog: Catalog) -> tuple[StreamDef, TableRows]:
     name = statement.table
     entry = catalog.find(name.text)
+    if isinstance(entry, StreamDef) and isinstance(entry.table, ViewRows):
+        raise statement.source.error(
+            f"{name.text} is a view: its rows follow from its SELECT", name.span, "Only tables are written to."
+        )
     if isinstance(entry, StreamDef) and entry.table is not None:
         return entry, entry.table
     if entry is not None:

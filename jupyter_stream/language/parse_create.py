@@ -17,7 +17,6 @@ from jupyter_stream.language.syntax import ColumnDef, Option, WatermarkClause
 _CLAUSES = ("ORDER BY", "WATERMARK FOR", "SOURCE", "WITH", "AS")
 _NOT_YET = (
     (("RETROACTIVE", "TABLE"), "CREATE RETROACTIVE TABLE"),
-    (("VIEW",), "CREATE VIEW"),
     (("AGGREGATE",), "CREATE AGGREGATE"),
     (("WINDOW", "AGGREGATE"), "CREATE WINDOW AGGREGATE"),
     (("ALGEBRAIC",), "CREATE ALGEBRAIC AGGREGATE"),
@@ -29,7 +28,7 @@ _WATERMARK = "Write WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS."
 
 def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
     """Take what follows CREATE. `common` is what every statement has."""
-    from jupyter_stream.language.syntax import CreateStream, CreateStreamAs, CreateTable
+    from jupyter_stream.language.syntax import CreateStream, CreateStreamAs, CreateTable, CreateView
 
     if p.comes(TokenType.OR):
         p.advance()
@@ -38,7 +37,8 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
         if p.peek(*words):
             p.unsupported(clause, p.here)
     table = p.word("TABLE")
-    if not table and not p.word("STREAM"):
+    view = not table and p.word("VIEW")
+    if not table and not view and not p.word("STREAM"):
         word = p.curr.text if p.curr else ""
         p.fail("STREAM is missing here", hint=did_you_mean(word, ("STREAM", "TABLE", "VIEW", "AGGREGATE", "SUMMARY")))
     if p.comes(TokenType.IN) or p.peek("IF"):
@@ -46,7 +46,7 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
         if not p.sign(TokenType.NOT):
             p.fail("NOT EXISTS is missing here")
         p.expect("EXISTS")
-    name = p.name("the table" if table else "the stream")
+    name = p.name("the table" if table else "the view" if view else "the stream")
     names: list[tuple[Name, Any]] | None = None
     watermark: WatermarkClause | None = None
     if p.sign(TokenType.L_PAREN):
@@ -59,7 +59,7 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
             for column, dtype in names:
                 if dtype is not None:
                     p.fail(
-                        "the columns of a derived stream have the types of its SELECT",
+                        f"the columns of a {'view' if view else 'derived stream'} have the types of its SELECT",
                         column.span,
                         "Leave the type out.",
                     )
@@ -68,11 +68,17 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
             p.unsupported("WITH in a derived stream")
         start = p.here
         body = parse_body(p)
+        if view:
+            if p.peek("EMIT"):
+                p.fail("a view always shows the present state", hint="Leave EMIT out.")
+            return CreateView(name=name, columns=columns, body=body, **common)
         if p.peek("EMIT"):
             p.fail("a derived stream holds final answers", hint="Write EMIT in the query that reads it.")
         return CreateStreamAs(
             name=name, columns=columns, body=body, query_text=p.source.slice(p.since(start)), **common
         )
+    if view:
+        p.fail("AS is missing here", hint=f"Write CREATE VIEW {name.text} AS SELECT ....")
     order_by: Name | None = None
     uri: str | None = None
     uri_span = name.span

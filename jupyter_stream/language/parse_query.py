@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
 from sqlglot import TokenType
 
@@ -28,6 +30,13 @@ from jupyter_stream.language.syntax import (
 )
 
 _OPERATORS = ("ISTREAM", "DSTREAM", "RSTREAM")
+_SETS: dict[str, Literal["union", "except", "intersect"]] = {
+    "UNION": "union",
+    "∪": "union",
+    "EXCEPT": "except",
+    "MINUS": "except",
+    "INTERSECT": "intersect",
+}
 _NOT_YET = {
     "LIMIT": "LIMIT",
     "OFFSET": "OFFSET",
@@ -35,7 +44,6 @@ _NOT_YET = {
     "WINDOW": "the WINDOW clause",
     "LATERAL": "LATERAL",
     "PIVOT": "PIVOT",
-    "MINUS": "MINUS",
     "SORT": "SORT BY",
     "CLUSTER": "CLUSTER BY",
     "DISTRIBUTE": "DISTRIBUTE BY",
@@ -53,22 +61,47 @@ def parse_query(p: ExpressionParser) -> tuple[QueryBody, EmitClause | None]:
 
 
 def parse_body(p: ExpressionParser) -> QueryBody:
-    """Take SELECTs put together by UNION."""
-    first = _select_or_parenthesis(p)
-    while p.comes(TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT) or p.peek("MINUS"):
-        operator = Name(p.curr.text.upper(), p.here)
-        p.advance()
-        if operator.text not in ("UNION", "∪"):
-            p.unsupported(f"{operator.text} between SELECTs", operator.span)
-        every = p.word("ALL")
-        if not every:
-            p.sign(TokenType.DISTINCT)
-            hint = "Write UNION ALL, which keeps equal rows; inside FROM, UNION between streams keeps them too."
-            p.unsupported("UNION between SELECTs, which removes equal rows,", operator.span, hint)
-        part = _select_or_parenthesis(p)
-        parts = (*first.parts, part) if isinstance(first, SetBody) else (first, part)
-        first = SetBody(parts, True, operator, first.span.to(part.span))
+    """Take SELECTs put together by UNION, EXCEPT and INTERSECT, which binds closest."""
+    first = _intersection(p)
+    while p.comes(TokenType.UNION, TokenType.EXCEPT) or p.peek("MINUS"):
+        first = _set(p, first, _intersection)
     return first
+
+
+def _intersection(p: ExpressionParser) -> QueryBody:
+    first = _select_or_parenthesis(p)
+    while p.comes(TokenType.INTERSECT):
+        first = _set(p, first, _select_or_parenthesis)
+    return first
+
+
+def _set(p: ExpressionParser, left: QueryBody, take: Callable[[ExpressionParser], QueryBody]) -> QueryBody:
+    operator = Name(p.curr.text.upper(), p.here)
+    p.advance()
+    kind = _SETS[operator.text]
+    every = p.word("ALL")
+    if not every:
+        p.sign(TokenType.DISTINCT)
+    on: tuple[Name, ...] = ()
+    if p.peek("ON"):
+        if kind != "except" or not every:
+            p.fail("ON goes with EXCEPT ALL only")
+        on = _on(p)
+    right = take(p)
+    parts: tuple[QueryBody, ...] = (left, right)
+    if kind == "union" and every and isinstance(left, SetBody) and left.kind == "union" and left.all:
+        parts = (*left.parts, right)
+    return SetBody(kind, parts, every, operator, left.span.to(right.span), on)
+
+
+def _on(p: ExpressionParser) -> tuple[Name, ...]:
+    p.advance()
+    p.expect_sign(TokenType.L_PAREN, "(", "Write EXCEPT ALL ON (srcIP) SELECT ....")
+    names = [p.name("a column")]
+    while p.sign(TokenType.COMMA):
+        names.append(p.name("a column"))
+    p.expect_sign(TokenType.R_PAREN, ")")
+    return tuple(names)
 
 
 def _with(p: ExpressionParser) -> None:
@@ -171,13 +204,9 @@ def _union(p: ExpressionParser) -> FromItem:
     """One item, or several with UNION between them (a bag union, thesis Q1-2 and Q6-8)."""
     parts = [_item(p)]
     while p.comes(TokenType.UNION) and not _select_follows(p):
-        operator = p.here
         p.advance()
-        every = p.word("ALL")
-        part = _item(p)
-        if not every and isinstance(part, SubqueryRef) and all(isinstance(q, SubqueryRef) for q in parts):
-            p.unsupported("UNION between SELECTs, which removes equal rows,", operator, "Write UNION ALL.")
-        parts.append(part)
+        p.word("ALL")
+        parts.append(_item(p))
     if len(parts) == 1:
         return parts[0]
     last, others = parts[-1], parts[:-1]
@@ -227,7 +256,7 @@ def _item(p: ExpressionParser) -> FromItem:
 
 
 def _in_parentheses(p: ExpressionParser, start: Span) -> FromItem:
-    if p.comes(TokenType.SELECT):
+    if p.comes(TokenType.SELECT) or _set_follows(p):
         body = parse_body(p)
         _no_emit(p)
         item: FromItem = SubqueryRef(body, None, None, p.since(start))
@@ -235,6 +264,24 @@ def _in_parentheses(p: ExpressionParser, start: Span) -> FromItem:
         item = parse_joins(p, _union)
     p.expect_sign(TokenType.R_PAREN, ")", "A ( in FROM isn't closed." if p.at_end else None)
     return item
+
+
+def _set_follows(p: ExpressionParser) -> bool:
+    """Whether SELECTs in parentheses come, with a set operation behind the first."""
+    at = p.index
+    depth = 0
+    for number, token in enumerate(p.tokens[at:]):
+        if token.kind == TokenType.L_PAREN:
+            depth += 1
+        elif token.kind == TokenType.R_PAREN:
+            depth -= 1
+        elif depth == 0 or (number == depth and token.kind != TokenType.SELECT):
+            return False
+        if depth == 0:
+            behind = p.tokens[at + number + 1 : at + number + 2]
+            sets = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
+            return bool(behind) and (behind[0].kind in sets or behind[0].text.upper() == "MINUS")
+    return False
 
 
 def _named(p: ExpressionParser, start: Span) -> FromItem:

@@ -9,8 +9,23 @@ import polars as pl
 from jupyter_stream.core.messages import ROW, TS
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.functions import Column, Expr
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Over, Plan, Project, Scan, Union
-from jupyter_stream.windows import LifetimeWindow, RowWindow, Window
+from jupyter_stream.plan.logical import (
+    Aggregate,
+    Alive,
+    Bags,
+    Derived,
+    Distinct,
+    Filter,
+    Join,
+    Lookup,
+    Over,
+    Plan,
+    Project,
+    Scan,
+    ToStream,
+    Union,
+)
+from jupyter_stream.windows import Window
 
 CURRENT_TIME = "current_time"
 WINDOW_TIME = "window_time"
@@ -63,8 +78,10 @@ def time_of(plan: Plan) -> Time:
         column = None if same is None or isinstance(same, str) else plan.schema.names[same]
         names = frozenset.intersection(*(t.names for t in times))
         return Time(column, times[0].dtype, pseudo.pop() if len(pseudo) == 1 else None, names)
-    if isinstance(plan, Join):
-        return Time(None, time_of(plan.left).dtype, None)  # the later of two
+    if isinstance(plan, Join | Distinct | Bags | ToStream):
+        return Time(None, time_of(plan.inputs[0]).dtype, None)  # the later of two, or the instant of a change
+    if isinstance(plan, Alive):
+        return time_of(plan.input)
     return Time(None, window_dtype(plan), WINDOW_TIME)
 
 
@@ -77,21 +94,10 @@ def window_dtype(plan: Aggregate) -> pl.DataType:
     return time_of(plan.input).dtype
 
 
-def slides(window: Window) -> bool:
-    """Whether a window chooses the instants at which a query looks (it has a SLIDE)."""
-    return not (isinstance(window, LifetimeWindow) or (isinstance(window, RowWindow) and window.slide is None))
-
-
-def is_relation(plan: Plan) -> bool:
-    """Whether a plan's answer is a relation, which changes, rather than a stream, which grows."""
-    if isinstance(plan, Aggregate):
-        return not slides(plan.window)
-    return any(is_relation(part) for part in plan.inputs)
-
-
 def is_windowed(plan: Plan) -> bool:
-    """Whether its rows are answers of a windowed aggregate."""
-    return isinstance(plan, Aggregate) or any(is_windowed(part) for part in plan.inputs)
+    """Whether its rows are answers, which have no arrival numbers, rather than rows of a stream."""
+    changed = isinstance(plan, Aggregate | Distinct | Bags | ToStream)
+    return changed or any(is_windowed(part) for part in plan.inputs)
 
 
 class AmbiguousColumn(Exception):

@@ -182,12 +182,22 @@ class SelectBody:
 
 @dataclass(frozen=True, eq=False)
 class SetBody:
-    """SELECTs put together by UNION."""
+    """SELECTs put together by UNION, EXCEPT or INTERSECT.
 
+    Attributes:
+        kind: which.
+        parts: two; more only of a UNION ALL.
+        all: whether equal rows are kept apart.
+        operator: the word, and where it stands.
+        on: columns of EXCEPT ALL ON.
+    """
+
+    kind: Literal["union", "except", "intersect"]
     parts: tuple[QueryBody, ...]
     all: bool
     operator: Name
     span: Span
+    on: tuple[Name, ...] = ()
 
 
 QueryBody: TypeAlias = SelectBody | SetBody
@@ -260,6 +270,15 @@ class CreateStreamAs(_Statement):
     columns: tuple[Name, ...] | None
     body: QueryBody
     query_text: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CreateView(_Statement):
+    """CREATE VIEW name [(columns)] AS SELECT ...."""
+
+    name: Name
+    columns: tuple[Name, ...] | None
+    body: QueryBody
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -352,6 +371,7 @@ TableChange: TypeAlias = Insert | Delete | Update
 Statement: TypeAlias = (
     CreateStream
     | CreateStreamAs
+    | CreateView
     | CreateTable
     | TableChange
     | Select
@@ -367,7 +387,7 @@ def stream_names(statement: Statement) -> tuple[str, ...]:
     """Names of the streams a statement reads, as written."""
     if isinstance(statement, Explain):
         return () if statement.select is None else stream_names(statement.select)
-    if isinstance(statement, Select | CreateStreamAs):
+    if isinstance(statement, Select | CreateStreamAs | CreateView):
         return tuple(dict.fromkeys(_in_body(statement.body)))
     return ()
 

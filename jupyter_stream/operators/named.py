@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from jupyter_stream.core.messages import LATE_ID, Batch, Message
+from jupyter_stream.core.messages import LATE_ID, UNTIL, Batch, Message
 from jupyter_stream.operators.protocol import Stateless
 
 
@@ -19,7 +19,7 @@ class Named(Stateless):
         self.late: pl.DataFrame | None = None
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
-        """Note late rows."""
+        """Note late rows. As a stream of their own the rows have no end (`$until`) any more."""
         late = LATE_ID in batch.frame.columns
         self.late = batch.frame.filter(pl.col(LATE_ID).is_not_null()) if late else None
-        yield batch
+        yield batch.with_frame(batch.frame.drop(UNTIL)) if UNTIL in batch.frame.columns else batch

@@ -8,10 +8,13 @@ from dataclasses import replace
 import polars as pl
 
 from jupyter_stream import aggregates
-from jupyter_stream.functions.expression import Expr
+from jupyter_stream.functions.expression import Column, Expr
+from jupyter_stream.operators.alive import Alive as AliveOperator
+from jupyter_stream.operators.bags import Bags as BagsOperator
+from jupyter_stream.operators.except_on import ExceptOn
 from jupyter_stream.operators.over_window import Over as OverOperator
 from jupyter_stream.operators.over_window import OverConfig
-from jupyter_stream.operators.relation_aggregate import RelationAggregate, RelationAggregateConfig, progressing
+from jupyter_stream.operators.relation_aggregate import Feed, RelationAggregate, RelationAggregateConfig, progressing
 from jupyter_stream.operators.row_relation import RowRelation, RowRelationConfig
 from jupyter_stream.operators.row_window import RowWindowAggregate, RowWindowConfig
 from jupyter_stream.operators.session_aggregate import SessionAggregate, SessionAggregateConfig
@@ -19,7 +22,8 @@ from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleCo
 from jupyter_stream.operators.table_lookup import TableLookup, TableLookupConfig
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
 from jupyter_stream.operators.window_join import WindowJoin, WindowJoinConfig
-from jupyter_stream.plan.logical import Aggregate, Join, Lookup, Over, Plan, Scan, Union
+from jupyter_stream.plan.logical import Aggregate, Alive, Bags, Distinct, Join, Lookup, Over, Plan, Scan, Union
+from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.plan.strategy import Strategy, choose
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
@@ -66,7 +70,33 @@ def relation_aggregate(plan: Aggregate, window: LifetimeWindow) -> RelationAggre
     """Aggregates as a relation."""
     inputs, calls = _inputs(plan)
     time = frozenset({window.on}) if window.on is not None else progressing(plan.input)
-    return RelationAggregate(RelationAggregateConfig(window, _keys(plan), inputs, calls, time))
+    return RelationAggregate(RelationAggregateConfig(window, _keys(plan), inputs, calls, time, _feed(plan)))
+
+
+def distinct(plan: Distinct) -> RelationAggregate:
+    """Each value once: groups without aggregates."""
+    keys = tuple((f.name, Column(f.name, f.dtype), f.dtype) for f in plan.schema)
+    return RelationAggregate(
+        RelationAggregateConfig(plan.window, keys, (), (), progressing(plan.input), _feed(plan), "distinct")
+    )
+
+
+def _feed(plan: Aggregate | Distinct) -> Feed:
+    if is_relation(plan.input):
+        return "changes"
+    return "until" if plan.ends else "rows"
+
+
+def bags(plan: Bags) -> BagsOperator | ExceptOn:
+    """A set operation."""
+    if plan.on:
+        return ExceptOn(plan.schema, plan.on)
+    return BagsOperator(plan.kind, tuple(p.schema.names for p in plan.parts), plan.schema)
+
+
+def alive(plan: Alive) -> AliveOperator:
+    """Rows while they live."""
+    return AliveOperator(plan.window, plan.schema.names, plan.ends)
 
 
 def slide_by_tuple(plan: Aggregate, window: TupleWindow, provisional: bool) -> SlideByTuple:

@@ -1,25 +1,42 @@
 """Aggregates without SLIDE: a relation, given as its net changes at each instant once no row before it can come.
 
 Rows wait until the punctuation has passed them, so that their order means nothing. Time logic is here; `state.relation` holds
-the values.
+the values. Its input may be a relation itself, whose changes take rows back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import BROKEN, LATE_ID, TS, Batch, Failed, Message, Missed, Punctuation, Tick, ints
-from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.core.messages import (
+    BROKEN,
+    LATE_ID,
+    SIGN,
+    TS,
+    UNTIL,
+    Batch,
+    Failed,
+    Message,
+    Missed,
+    Punctuation,
+    Tick,
+    ints,
+)
+from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.operators.evaluate import Evaluator
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Over, Plan, Project, Scan, Union
+from jupyter_stream.plan.logical import Derived, Filter, Lookup, Over, Plan, Project, Scan, Union
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.relation import Beyond, RelationGroups
+from jupyter_stream.state.relation_ends import EndingGroups, SignedGroups
 from jupyter_stream.windows import LifetimeWindow
+
+Feed: TypeAlias = Literal["rows", "until", "changes"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +50,9 @@ class RelationAggregateConfig:
         aggregates: over those inputs, by index.
         progressing: columns of the input that are its progressing attribute itself (see `progressing`). A group with one as
             its key can't change once the punctuation has passed it, so it is forgotten.
+        feed: what comes: `rows` that live for the window's range, rows with an end of their own in `$until`, or the `changes`
+            of a relation, whose `$sign` says whether a row enters or leaves.
+        name: for EXPLAIN.
     """
 
     window: LifetimeWindow
@@ -40,38 +60,31 @@ class RelationAggregateConfig:
     inputs: tuple[Expr, ...]
     aggregates: tuple[GroupAggregate, ...]
     progressing: frozenset[str] = frozenset()
+    feed: Feed = "rows"
+    name: str = "relation aggregate"
 
 
 class RelationAggregate:
     """Rows entering and leaving the answer: the keys, the aggregates, `$ts` (the instant) and `$sign`.
 
-    Changes are net per instant and group, by instant, leaving rows before entering ones. At the end of the input the
-    changes up to the last input time come first, then a punctuation one microsecond after it, then the expirations beyond.
+    Changes are net per instant and group, by instant, leaving rows before entering ones.
     """
 
     def __init__(self, config: RelationAggregateConfig) -> None:
-        self.control = ControlTable(f"relation aggregate {config.window}")
+        self.control = ControlTable(f"{config.name} {config.window}" if config.feed == "rows" else config.name)
         self.synopses: list[ControlTable] = []
         self._config = config
         self._evaluator = Evaluator([e for _, e, _ in config.keys] + list(config.inputs))
-        self._groups = RelationGroups(
-            config.window.range,
-            [(n, t) for n, _, t in config.keys],
-            [e.dtype for e in config.inputs],
-            config.aggregates,
-            closing=any(isinstance(e, Column) and e.name in config.progressing for _, e, _ in config.keys),
-        )
+        self._groups = _groups(config)
         self._reached = MIN_TIME
-        self._newest = MIN_TIME
 
     def saw(self, first: int, last: int) -> None:
         """Rows of the input had these earliest and latest times, whether or not they came this far.
 
-        An ungrouped relation has its row from the first input row on, before WHERE; and the end of the input is judged by the
-        last. Late rows don't count. Rows that reach the operator need not be told.
+        An ungrouped relation has its row from the first input row on, before WHERE. Late rows don't count. Rows that reach the
+        operator need not be told.
         """
         self._groups.born(first)
-        self._newest = max(self._newest, last)
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep rows until their time has come; late ones are told."""
@@ -93,18 +106,26 @@ class RelationAggregate:
         if failed is not None:
             yield failed
         if frame.height:
-            keys = len(self._config.keys)
-            self._groups.add(ints(frame.get_column(TS)), columns[:keys], columns[keys:])
+            self._take(frame, columns)
         self._report()
+
+    def _take(self, frame: pl.DataFrame, columns: list[pl.Series]) -> None:
+        keys, ts = len(self._config.keys), ints(frame.get_column(TS))
+        if self._config.feed == "until":
+            columns = [*columns, frame.get_column(UNTIL)]
+        if not isinstance(self._groups, SignedGroups):
+            self._groups.add(ts, columns[:keys], columns[keys:])
+            return
+        enters = frame.get_column(SIGN) > 0
+        for take, mine in ((self._groups.add, enters), (self._groups.remove, ~enters)):
+            if mine.any():
+                some = [c.filter(mine) for c in columns]
+                take(ts[mine.to_numpy()], some[:keys], some[keys:])
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give the changes at instants that it makes final, and say so."""
         if punctuation.key is not None or punctuation.value <= self._reached:
             return
-        if punctuation.value == MAX_TIME and self._newest != MIN_TIME:
-            last = max(self._reached, self._newest + 1)
-            yield from self._release(last)
-            yield Punctuation(last)
         yield from self._release(punctuation.value)
         self._reached = self.control.low_watermark = punctuation.value
         self._report()
@@ -137,6 +158,16 @@ class RelationAggregate:
         self._groups.check()
 
 
+def _groups(config: RelationAggregateConfig) -> RelationGroups:
+    keys, inputs = [(n, t) for n, _, t in config.keys], [e.dtype for e in config.inputs]
+    if config.feed == "changes":
+        return SignedGroups(keys, inputs, config.aggregates)
+    if config.feed == "until":
+        return EndingGroups(keys, [*inputs, pl.Int64()], config.aggregates)
+    closing = any(isinstance(e, Column) and e.name in config.progressing for _, e, _ in config.keys)
+    return RelationGroups(config.window.range, keys, inputs, config.aggregates, closing)
+
+
 def progressing(plan: Plan) -> frozenset[str]:
     """Columns of a plan that hold, in every row, the attribute on which the rows progress."""
     match plan:
@@ -156,8 +187,7 @@ def progressing(plan: Plan) -> frozenset[str]:
             return frozenset(
                 f.name for f, all_of in zip(plan.schema, zip(*columns, strict=True), strict=True) if all(all_of)
             )
-        case Aggregate() | Join():
-            return frozenset()
+    return frozenset()
 
 
 __all__ = ["RelationAggregate", "RelationAggregateConfig", "progressing"]

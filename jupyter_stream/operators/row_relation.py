@@ -14,7 +14,6 @@ import polars as pl
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import TS, Batch, Failed, Int64s, Message, Punctuation, Tick, ints
 from jupyter_stream.core.time import MAX_TIME
-from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.state.groups import GroupAggregate
@@ -62,12 +61,6 @@ class RowRelation:
             config.aggregates,
         )
         self._arrived = 0
-        grouped = {e for _, e, _ in config.keys}
-        if any(e not in grouped for e in partition) and not self._groups.additive:
-            raise UnsupportedError(
-                "over the newest rows of partitions together there are count, sum, avg and variances in this version",
-                hint=f"GROUP BY {', '.join(n for n, _ in config.window.partition)} for other aggregates.",
-            )
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Take rows in, push others out, and tell the changes."""

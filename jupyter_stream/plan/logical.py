@@ -17,7 +17,7 @@ from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.strategy import Strategy
-from jupyter_stream.windows import OverWindow, Window
+from jupyter_stream.windows import LifetimeWindow, OverWindow, Window
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,7 @@ class Aggregate:
         window: the window.
         schema: keys first, then the aggregates' columns.
         where: under a window of rows, WHERE: rows for which it isn't true count for the window and are not aggregated.
+        ends: whether the rows carry the end of their lifetimes (those of a join do), which goes before the window's range.
     """
 
     input: Plan
@@ -134,6 +135,7 @@ class Aggregate:
     window: Window
     schema: Schema
     where: Expr | None = None
+    ends: bool = False
 
     @property
     def inputs(self) -> tuple[Plan, ...]:
@@ -229,7 +231,86 @@ class Lookup:
         return (self.input,)
 
 
-Plan: TypeAlias = Scan | Derived | Filter | Project | Union | Aggregate | Over | Join | Lookup
+@dataclass(frozen=True)
+class Alive:
+    """A stream's rows as a relation: each while it lives.
+
+    Attributes:
+        window: how long that is.
+        ends: whether the rows carry the end of their lifetimes, which goes before the window's range.
+    """
+
+    input: Plan
+    window: LifetimeWindow
+    schema: Schema
+    ends: bool = False
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plan below."""
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Each value once while any row with it is alive: the union of the rows' lifetimes. Of a stream's rows or of a relation.
+
+    Attributes:
+        window: how long the rows of a stream live.
+        ends: whether they carry the end of their lifetimes, which goes before the window's range.
+    """
+
+    input: Plan
+    window: LifetimeWindow
+    schema: Schema
+    ends: bool = False
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plan below."""
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class Bags:
+    """A set operation on relations at every instant; `net` has one input, and takes together what cancels out.
+
+    Attributes:
+        kind: which one.
+        parts: the relations, left and right.
+        on: (left column, right column) that are compared, by EXCEPT ALL ON; () for whole rows, by position.
+    """
+
+    kind: BagKind
+    parts: tuple[Plan, ...]
+    schema: Schema
+    on: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plans below."""
+        return self.parts
+
+
+@dataclass(frozen=True)
+class ToStream:
+    """A relation's rows as a stream: when they enter, when they leave, or all at every change (CQL)."""
+
+    kind: StreamKind
+    input: Plan
+    schema: Schema
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plan below."""
+        return (self.input,)
+
+
+Plan: TypeAlias = (
+    Scan | Derived | Filter | Project | Union | Aggregate | Over | Join | Lookup | Alive | Distinct | Bags | ToStream
+)
+BagKind: TypeAlias = Literal["net", "except", "except all", "intersect", "intersect all"]
+StreamKind: TypeAlias = Literal["istream", "dstream", "rstream"]
 JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "semi", "anti"]
 
 

@@ -12,7 +12,10 @@ from jupyter_stream.plan.catalog import PunctuationColumn
 from jupyter_stream.plan.logical import (
     Aggregate,
     AggregateCall,
+    Alive,
+    Bags,
     Derived,
+    Distinct,
     Filter,
     Join,
     Lookup,
@@ -20,6 +23,7 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     Scan,
+    ToStream,
     Union,
     walk,
 )
@@ -86,8 +90,13 @@ def _visit(plan: Plan, wanted: set[str], found: dict[str, set[str]]) -> None:
                 other |= columns(right_key)
             _visit(left, below, found)
             _visit(right, other, found)
-        case Derived():
+        case Derived() | ToStream():
             _visit(plan.input, wanted, found)
+        case Alive() | Distinct():
+            _visit(plan.input, set(plan.schema.names), found)  # rows are told apart by all columns
+        case Bags(parts=parts):
+            for part in parts:
+                _visit(part, set(part.schema.names), found)
         case Union(parts=parts, schema=schema):
             at = [i for i, name in enumerate(schema.names) if name in wanted]
             for part in parts:

@@ -14,7 +14,7 @@ import polars as pl
 
 from jupyter_stream.aggregates import FrameForm
 from jupyter_stream.aggregates.count import DistinctValues
-from jupyter_stream.core.messages import SIGN, TS, Int64s
+from jupyter_stream.core.messages import SIGN, TS, Int64s, ints
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.relation_columns import (
@@ -30,14 +30,13 @@ from jupyter_stream.state.relation_columns import (
     Total,
 )
 from jupyter_stream.state.relation_exact import Exact
+from jupyter_stream.state.relation_scattered import Scattered
 from jupyter_stream.state.relation_slab import Bools, Slab
 from jupyter_stream.state.slots import KeySlots
 
 _AT_ONCE = 1 << 17
 """Rows released at a time: more in one go is no faster, and temporaries are a few hundred bytes a row."""
 _CHECK_ABOVE = 1024
-_BY_TIME = ("first", "last")
-"""Picks that go by time: rows that live on another axis must be looked through for them."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class RelationGroups:
         closing: whether the groups of a release get no rows after it (time is among the keys).
     """
 
-    _by_number = False  # whether rows live on the axis of arrival numbers
+    _in_order = True  # whether the rows of a group leave in the order they entered
 
     def __init__(
         self,
@@ -104,7 +103,7 @@ class RelationGroups:
         self._once: dict[Counted, Once] = {}
         self._counts: dict[Counted, Count] = {Counted(): self._alive_count}
         self._totals: dict[tuple[Counted, int], Total] = {}
-        self._slow: list[Picked | Regrouped | None] = []
+        self._slow: list[Picked | Regrouped | Scattered | None] = []
         self._adds: list[Counted | None] = []
         for aggregate in self._aggregates:
             self._plan(aggregate, inputs)
@@ -116,8 +115,9 @@ class RelationGroups:
         dtype = None if argument is None else inputs[argument]
         addition = ADDITIONS.get(name)
         summable = dtype is None or dtype.is_integer() or dtype.is_float() or isinstance(dtype, pl.Null)
-        if addition is not None and (addition.powers == 0 or summable):
-            counted = Counted(argument, aggregate.where, isinstance(form, DistinctValues))
+        distinct = isinstance(form, DistinctValues)
+        if addition is not None and (addition.powers == 0 or summable) and (self._in_order or not distinct):
+            counted = Counted(argument, aggregate.where, distinct)
             self._counts.setdefault(counted, Count())
             if counted.distinct and counted not in self._once:
                 assert dtype is not None
@@ -129,7 +129,9 @@ class RelationGroups:
             self._slow.append(None)
             return
         self._adds.append(None)
-        if name in PICKS and not (self._by_number and name in _BY_TIME):
+        if not self._in_order:
+            self._slow.append(Scattered(aggregate, inputs))
+        elif name in PICKS:
             pick, skips_nulls = PICKS[name]
             self._slow.append(Picked(aggregate, pick, skips_nulls, forever))
         else:
@@ -244,7 +246,7 @@ class RelationGroups:
         slots = rows.get_column("slot").to_numpy()
         ends, leaving = None, np.empty(0, np.int64)
         if self._range is not None:
-            ends, leaving = self._leaving(times, until)
+            ends, leaving = self._leaving(rows, until)
             if leaving.size and leaving[-1] == leaving.size - 1:
                 self._alive = rows[leaving.size :]
             else:
@@ -259,9 +261,10 @@ class RelationGroups:
         capacity = 1 if self.slots is None else self.slots.capacity
         return Slab.of(rows.get_columns()[2:], slots, times, ends, old, leaving, born, capacity)
 
-    def _leaving(self, times: Int64s, until: int) -> tuple[Int64s, Int64s]:
-        """When each row leaves, and which leave before `until`, ascending; `times` are ascending."""
+    def _leaving(self, rows: pl.DataFrame, until: int) -> tuple[Int64s, Int64s]:
+        """When each row leaves, and which leave before `until`, ascending; rows are in the order of their times."""
         assert self._range is not None
+        times = ints(rows.get_column(TS))
         ends = times + np.minimum(self._range, MAX_TIME - np.maximum(times, 0))
         return ends, np.arange(int(np.searchsorted(ends, until)))
 

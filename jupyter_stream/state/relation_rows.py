@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from jupyter_stream.core.messages import Int64s, ints
+from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.relation import RelationGroups
@@ -63,7 +63,7 @@ class RowRelationGroups(RelationGroups):
         aggregates: what is computed.
     """
 
-    _by_number = True
+    _in_order = False  # with partitions in one group, they don't
 
     def __init__(
         self,
@@ -75,11 +75,6 @@ class RowRelationGroups(RelationGroups):
         super().__init__(rows, keys, [*inputs, pl.Int64()], aggregates)  # event times, for what goes by time
         self._newest = NewestRows(rows)
         self._gone = self._by = np.empty(0, np.int64)
-
-    @property
-    def additive(self) -> bool:
-        """Whether no aggregate needs the rows of a group to leave in the order they came."""
-        return not self._once and all(s is None for s in self._slow)
 
     @property
     def bytes(self) -> int:
@@ -94,7 +89,8 @@ class RowRelationGroups(RelationGroups):
         slab = super()._slab(due, until)
         return None if slab is None else replace(slab, clock=ints(slab.inputs[-1]))
 
-    def _leaving(self, times: Int64s, until: int) -> tuple[Int64s, Int64s]:
+    def _leaving(self, rows: pl.DataFrame, until: int) -> tuple[Int64s, Int64s]:
+        times = ints(rows.get_column(TS))
         ends = np.full(times.size, MAX_TIME)
         if self._gone.size and times.size:
             at = np.searchsorted(times, self._gone)

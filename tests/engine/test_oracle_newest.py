@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_stream import Session, UnsupportedError
 from tests.engine.test_oracle_edges import COUNT, stream
 from tests.oracle import strategies
 from tests.oracle.aggregates import Aggregate
@@ -22,8 +21,6 @@ from tests.oracle.windows import NewestRows
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
-ADDITIVE = ("count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "count_if")
-
 
 @st.composite
 def newest_queries(draw: st.DrawFn) -> Query:
@@ -35,9 +32,6 @@ def newest_queries(draw: st.DrawFn) -> Query:
         names = [name for name, _ in columns]
         partition = tuple(draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True)))
         window = replace(window, partition=partition, where=draw(st.none() | strategies.conditions(columns)))
-        if not set(partition) <= set(query.keys):
-            made = tuple(a if a.function in ADDITIVE and not a.distinct else COUNT for a in query.aggregates)
-            query = replace(query, aggregates=made)
     where = draw(st.none() | strategies.conditions(columns))
     return replace(query, window=window, where=where, having=None)
 
@@ -70,11 +64,3 @@ def test_every_kind_of_aggregate_with_rows_that_only_push_others_out(partition: 
     check(query, sizes)
     if not partition:
         check(replace(query, keys=()), sizes)
-
-
-def test_other_aggregates_over_the_rows_of_partitions_together_are_refused_with_what_to_write() -> None:
-    with Session({"rows": []}) as session:
-        session.execute("CREATE STREAM s (k BIGINT, n BIGINT, ts BIGINT) SOURCE 'python://rows'")
-        with pytest.raises(UnsupportedError) as refused:
-            session.execute("SELECT max(n) AS m FROM s [PARTITION BY k ROWS 3]")
-        assert "GROUP BY k" in str(refused.value)

@@ -356,15 +356,6 @@ def test_no_rows_no_changes() -> None:
     assert run(operator([Call("count", None)]), [5, MAX_TIME]) == [Punctuation(5), Punctuation(MAX_TIME)]
 
 
-def test_the_end_of_input_separates_the_last_input_time_from_what_expires_after_it() -> None:
-    messages = run(operator([Call("count", None)], ("k",), 10), [[one(1), one(3)], MAX_TIME])
-    before = messages[: messages.index(Punctuation(4))]
-    after = messages[messages.index(Punctuation(4)) :]
-    assert [c[0] for c in changes(before)] == [1, 3, 3]
-    assert [c[0] for c in changes(after)] == [11, 11, 13]
-    assert messages[-1] == Punctuation(MAX_TIME)
-
-
 def test_a_late_row_is_told_and_not_used() -> None:
     op = operator([Call("count", None)], ("k",))
     late = frame([one(9), one(2)]).with_columns(

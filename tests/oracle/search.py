@@ -1,13 +1,17 @@
-"""How long Hypothesis looks for a counterexample: briefly in every test run, at length with ORACLE_EXAMPLES=2000."""
+"""How long Hypothesis looks for a counterexample: briefly in every test run, at length with ORACLE_EXAMPLES=2000.
+
+ORACLE_SHRINK=0 gives the first counterexample as it was found, at once.
+"""
 
 from __future__ import annotations
 
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 searching = settings(
     max_examples=int(os.environ.get("ORACLE_EXAMPLES", "60")),
+    phases=[p for p in Phase if p != Phase.shrink or os.environ.get("ORACLE_SHRINK") != "0"],
     deadline=None,  # a busy machine is no failure
     derandomize="ORACLE_EXAMPLES" not in os.environ,  # the same examples everywhere, unless hunting
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],

@@ -1,0 +1,197 @@
+"""UNION, EXCEPT and INTERSECT between SELECTs, DISTINCT, and the turns between streams and relations."""
+
+from __future__ import annotations
+
+from jupyter_stream import functions
+from jupyter_stream.core.schema import Field, Schema
+from jupyter_stream.errors import UnsupportedError
+from jupyter_stream.functions import Column
+from jupyter_stream.language.bind_from import as_schema, union_of
+from jupyter_stream.language.diagnose import did_you_mean
+from jupyter_stream.language.source_text import Name, SourceText, Span
+from jupyter_stream.language.syntax import SetBody
+from jupyter_stream.plan.logical import (
+    Aggregate,
+    Alive,
+    BagKind,
+    Bags,
+    Derived,
+    Distinct,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    StreamKind,
+    ToStream,
+    streams,
+    walk,
+)
+from jupyter_stream.plan.relations import by_arrival, holds_join, is_relation, is_view
+from jupyter_stream.windows import LifetimeWindow, TimeWindow
+
+UNBOUNDED = LifetimeWindow(None, written=False)
+
+
+def bind_set(
+    body: SetBody, parts: list[tuple[Plan, LifetimeWindow | None]], source: SourceText
+) -> tuple[Plan, LifetimeWindow | None]:
+    """A set operation, with the lifetimes its rows keep.
+
+    Raises:
+        QueryError: the parts don't go together, or would have to be remembered for ever.
+    """
+    if body.kind == "union":
+        return _union(body, parts, source)
+    for plan, lifetime in parts:
+        bounded = is_relation(plan) or holds_join(plan) or lifetime is not None or only_tables(plan)
+        if not bounded:
+            raise source.error(
+                f"{body.operator.text} of streams without windows would have to remember every row for ever",
+                body.operator.span,
+                "Give each part a window: SELECT ... FROM stream [RANGE 5 MINUTES]; [RANGE UNBOUNDED] if you mean it.",
+            )
+    plans = [relation_of(plan, lifetime, source, body.operator.span) for plan, lifetime in parts]
+    if body.on:
+        on = tuple(_compared(name, plans[0], plans[1], source) for name in body.on)
+        return Bags("except all", (plans[0], plans[1]), plans[0].schema, on), None
+    schema = common_schema(plans, body, source)
+    kind: BagKind = {
+        ("except", True): "except all",
+        ("except", False): "except",
+        ("intersect", True): "intersect all",
+        ("intersect", False): "intersect",
+    }[body.kind, body.all]  # type: ignore[assignment]  # the table has just these
+    return Bags(kind, tuple(as_schema(plan, schema) for plan in plans), schema), None
+
+
+def _union(
+    body: SetBody, parts: list[tuple[Plan, LifetimeWindow | None]], source: SourceText
+) -> tuple[Plan, LifetimeWindow | None]:
+    windows = {window for _, window in parts}
+    plans = [plan for plan, _ in parts]
+    alike = len(windows) == 1 and not any(is_relation(p) for p in plans) and len({holds_join(p) for p in plans}) == 1
+    if not alike:
+        plans = [relation_of(plan, window, source, body.operator.span) for plan, window in parts]
+    united = union_of(plans, source, body.operator.span)
+    window = windows.pop() if alike else None
+    if body.all:
+        return united, window
+    return distinct(united, window, source, body.operator.span), None
+
+
+def common_schema(plans: list[Plan], body: SetBody, source: SourceText) -> Schema:
+    """The columns of a set operation: named as the left ones, with types that hold both."""
+    left, right = (plan.schema for plan in plans)
+    if len(left) != len(right):
+        raise source.error(
+            f"the parts of {body.operator.text} have {len(left)} and {len(right)} columns",
+            body.operator.span,
+            "Select the same columns from each part.",
+        )
+    fields = []
+    for number, (one, other) in enumerate(zip(left, right, strict=True), 1):
+        common = functions.common_type([one.dtype, other.dtype])
+        if common is None:
+            raise source.error(
+                f"column {number} of {body.operator.text} is {one.name} on the left and {other.name} on the right,"
+                " and their types have nothing in common",
+                body.operator.span,
+                "The parts go together by position: reorder or cast one.",
+            )
+        fields.append(Field(one.name, common))
+    return Schema(tuple(fields))
+
+
+def _compared(name: Name, left: Plan, right: Plan, source: SourceText) -> tuple[str, str]:
+    found = []
+    for plan, side in ((left, "left"), (right, "right")):
+        field = plan.schema.find(name.text)
+        if field is None:
+            hint = did_you_mean(name.text, plan.schema.names, "columns")
+            raise source.error(f"the {side} SELECT has no column called {name.text}", name.span, hint)
+        found.append(field)
+    if found[0].dtype != found[1].dtype:
+        raise source.error(f"{name.text} has one type on the left and another on the right", name.span, "Cast one.")
+    return found[0].name, found[1].name
+
+
+def relation_of(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, span: Span) -> Plan:
+    """A plan's rows as a relation: each while it lives."""
+    if by_arrival(plan):
+        raise source.error(
+            "a relation over the newest rows can't be taken further in this version", span, None, UnsupportedError
+        )
+    if is_relation(plan):
+        return plan
+    if holds_join(plan):
+        check_inner(plan, source, span)
+        return Alive(plan, UNBOUNDED, plan.schema, ends=True)
+    if lifetime is not None and lifetime.on is not None:
+        raise source.error("ON in a window without SLIDE isn't available in this version", span, None, UnsupportedError)
+    return Alive(plan, lifetime or UNBOUNDED, plan.schema)
+
+
+def check_inner(plan: Plan, source: SourceText, span: Span) -> None:
+    """Raise for the lifetimes of an outer join's padded rows, which are not one stretch."""
+    kinds = {node.kind for node in walk(plan) if isinstance(node, Join)} - {"inner"}
+    if kinds:
+        raise source.error(
+            f"a {kinds.pop()} join as a relation isn't available in this version",
+            span,
+            "As a stream it is: put a window with SLIDE around it, or leave the aggregate out.",
+            UnsupportedError,
+        )
+
+
+def distinct(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, span: Span) -> Plan:
+    """Each value once."""
+    if by_arrival(plan):
+        relation_of(plan, lifetime, source, span)
+    if holds_join(plan):
+        check_inner(plan, source, span)
+    return Distinct(plan, lifetime or UNBOUNDED, plan.schema, holds_join(plan))
+
+
+def stream_of(kind: StreamKind, plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, span: Span) -> Plan:
+    """ISTREAM, DSTREAM or RSTREAM."""
+    if kind == "istream" and not is_relation(plan):
+        return plan  # its rows, as they come
+    if by_arrival(plan) and kind != "rstream":
+        return ToStream(kind, plan, plan.schema)
+    return ToStream(kind, _net(relation_of(plan, lifetime, source, span)), plan.schema)
+
+
+def answer_of(plan: Plan) -> Plan:
+    """What a query gives where nothing was said: a relation of aggregates as such, other relations as streams."""
+    if not is_relation(plan):
+        return plan
+    if is_view(plan) or only_tables(plan):
+        return _net(plan)
+    return ToStream("istream", _net(plan), plan.schema)
+
+
+def view_of(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, span: Span) -> Plan:
+    """CREATE VIEW makes any query a relation: of a window that slides, the answers of the extent that ended last."""
+    if not is_relation(plan):
+        windows = [n.window for n in walk(plan) if isinstance(n, Aggregate) and isinstance(n.window, TimeWindow)]
+        if windows:
+            assert isinstance(windows[0], TimeWindow)
+            return _net(Alive(plan, LifetimeWindow(windows[0].slide), plan.schema))
+    return _net(plan if by_arrival(plan) else relation_of(plan, lifetime, source, span))
+
+
+def _net(plan: Plan) -> Plan:
+    """A relation without changes that cancel out, such as those of columns that are not selected."""
+    below, lossy = plan, False
+    while isinstance(below, Project | Filter | Derived):
+        if isinstance(below, Project):
+            kept = {e.name for _, e in below.items if isinstance(e, Column)}
+            lossy = lossy or not set(below.input.schema.names) <= kept
+        below = below.input
+    lossy = lossy or not isinstance(below, Aggregate | Distinct | Bags)
+    return Bags("net", (plan,), plan.schema) if lossy and not by_arrival(plan) else plan
+
+
+def only_tables(plan: Plan) -> bool:
+    """Whether a plan reads tables and no stream."""
+    return all(stream.table is not None for stream in streams(plan))

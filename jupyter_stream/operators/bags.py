@@ -1,0 +1,154 @@
+"""Set operations on relations: EXCEPT, INTERSECT, with and without ALL, and `net`, which only takes together what cancels out.
+
+For each value two counts are kept, left and right; how many copies the answer holds follows from them at every instant. Columns
+of any types; NULLs are equal to each other, as SQL has it for sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import polars as pl
+
+from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.messages import SIGN, TS, Batch, Int64s, Message, Punctuation, Tick, ints
+from jupyter_stream.core.schema import Schema
+from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.plan.logical import BagKind
+from jupyter_stream.state.relation_slab import order_by
+from jupyter_stream.state.slots import KeySlots
+
+COPIES: dict[BagKind, Callable[[Int64s, Int64s], Int64s]] = {
+    "net": lambda left, right: left,
+    "except": lambda left, right: ((left > 0) & (right == 0)).astype(np.int64),
+    "except all": lambda left, right: np.maximum(0, left - right),
+    "intersect": lambda left, right: ((left > 0) & (right > 0)).astype(np.int64),
+    "intersect all": lambda left, right: np.minimum(left, right),
+}
+"""How many copies of a value the answer holds, of so many on the left and on the right."""
+
+_CHECK_ABOVE = 1024
+
+
+class Bags:
+    """Changes of the answer, net for each instant and value; leaving rows before entering ones.
+
+    Args:
+        kind: which operation.
+        inputs: the columns of each input, by position.
+        schema: the answer's columns.
+    """
+
+    def __init__(self, kind: BagKind, inputs: tuple[tuple[str, ...], ...], schema: Schema) -> None:
+        self.control = ControlTable(kind if kind != "net" else "net changes")
+        self.synopses: list[ControlTable] = []
+        self._copies = COPIES[kind]
+        self._inputs = inputs
+        self._names = schema.names
+        self._slots = KeySlots([(f.name, f.dtype) for f in schema])
+        self._counts = np.zeros((2, 0), np.int64)
+        self._waiting: tuple[list[pl.DataFrame], ...] = tuple([] for _ in inputs)
+        self._reached = [MIN_TIME] * len(inputs)
+        self._said = MIN_TIME
+        self._checked = 0
+
+    def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
+        """Keep changes until both inputs have come so far."""
+        columns = [batch.frame.get_column(c).alias(n) for c, n in zip(self._inputs[port], self._names, strict=True)]
+        self._waiting[port].append(pl.DataFrame([*columns, batch.frame.get_column(TS), batch.frame.get_column(SIGN)]))
+        return iter(())
+
+    def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
+        """Give the changes at instants that both inputs have told all about."""
+        if punctuation.key is not None:
+            return
+        self._reached[port] = max(self._reached[port], punctuation.value)
+        least = min(self._reached)
+        if least <= self._said:
+            return
+        self._said = self.control.low_watermark = least
+        changes = self._release(least)
+        if changes is not None:
+            yield Batch(changes)
+        self._report()
+        yield Punctuation(least)
+
+    def _release(self, until: int) -> pl.DataFrame | None:
+        due, sides = [], []
+        for side, frames in enumerate(self._waiting):
+            waiting = pl.concat(frames) if frames else None
+            frames.clear()
+            if waiting is None:
+                continue
+            now = waiting.get_column(TS) < until
+            if not now.all():
+                frames.append(waiting.filter(~now))
+            due.append(waiting.filter(now))
+            sides.append(np.full(due[-1].height, side))
+        frame = pl.concat(due) if due else None
+        if frame is None or not frame.height:
+            return None
+        slots = self._slots.encode(frame.get_columns()[: len(self._names)])
+        self._fit()
+        return self._changes(slots, ints(frame.get_column(TS)), ints(frame.get_column(SIGN)), np.concatenate(sides))
+
+    def _changes(self, slots: Int64s, instants: Int64s, signs: Int64s, sides: Int64s) -> pl.DataFrame | None:
+        order = np.argsort(instants, kind="stable")
+        order = order[order_by(slots[order], self._slots.capacity)]
+        slots, instants = slots[order], instants[order]
+        begins = np.append(True, slots[1:] != slots[:-1])  # of a value
+        last = np.append((slots[1:] != slots[:-1]) | (instants[1:] != instants[:-1]), True)  # of an instant
+        first = np.flatnonzero(begins)
+        counts = []
+        for side in (0, 1):
+            events = np.where(sides[order] == side, signs[order], 0)
+            total = np.cumsum(events)
+            before = (total - events)[first]
+            held = self._counts[side][slots[first]]
+            counts.append(total + np.repeat(held - before, np.diff(np.append(first, slots.size))))
+        was = self._copies(*(self._counts[side][slots[first]] for side in (0, 1)))
+        looks = np.flatnonzero(last)
+        now = self._copies(counts[0][looks], counts[1][looks])
+        opening = np.append(True, slots[looks][1:] != slots[looks][:-1])
+        previous = np.empty_like(now)
+        previous[1:] = now[:-1]
+        previous[opening] = was
+        closing = np.append(np.flatnonzero(opening)[1:], looks.size) - 1
+        for side in (0, 1):
+            self._counts[side][slots[looks[closing]]] = counts[side][looks[closing]]
+        difference = now - previous
+        changed = np.flatnonzero(difference)
+        if not changed.size:
+            return None
+        changed = changed[np.lexsort((difference[changed] > 0, instants[looks[changed]]))]
+        changed = np.repeat(changed, np.abs(difference[changed]))
+        columns = self._slots.gather(slots[looks[changed]])
+        named = [c.alias(n) for c, n in zip(columns, self._names, strict=True)]
+        sign = np.sign(difference[changed]).astype(np.int8)
+        frame = pl.DataFrame([*named, pl.Series(TS, instants[looks[changed]]), pl.Series(SIGN, sign)])
+        self._forget()
+        return frame
+
+    def _fit(self) -> None:
+        short = self._slots.capacity - self._counts.shape[1]
+        if short > 0:
+            self._counts = np.concatenate([self._counts, np.zeros((2, short), np.int64)], axis=1)
+
+    def _forget(self) -> None:
+        """Give up values that neither input holds: looked for when enough have come since."""
+        if self._slots.live < 2 * self._checked + _CHECK_ABOVE:
+            return
+        self._slots.release((self._counts[:, : self._slots.capacity] != 0).any(axis=0))
+        self._checked = self._slots.live
+        if 8 * self._slots.live + _CHECK_ABOVE < self._slots.capacity:
+            self._counts = self._counts[:, self._slots.renumber()]
+
+    def on_tick(self, tick: Tick) -> Iterator[Message]:
+        """Pass it on: a relation has no provisional answers."""
+        yield tick
+
+    def _report(self) -> None:
+        waiting = sum(int(f.estimated_size()) for frames in self._waiting for f in frames)
+        self.control.holds(self._slots.bytes + self._counts.nbytes + waiting)
+        self.control.extra["live_values"] = self._slots.live

@@ -1,0 +1,93 @@
+"""CREATE VIEW: kept up to date, read with ad hoc SELECTs, shown and dropped."""
+
+import time
+
+import polars as pl
+import pytest
+
+from jupyter_stream import QueryError, Session
+
+STREAM = "CREATE STREAM s (k STRING, n BIGINT, ts BIGINT) ORDER BY ts SOURCE 'frame://rows'"
+
+
+@pytest.fixture
+def session():
+    rows = pl.DataFrame({"k": ["a", "b", "a", "c"], "n": [1, 2, 3, 4], "ts": [0, 10, 20, 30]})
+    with Session({"rows": rows}) as made:
+        made.execute(STREAM)
+        yield made
+
+
+def answer(session: Session, query: str) -> list[tuple]:
+    (handle,) = session.execute(query)
+    assert handle.wait(20)
+    return sorted(handle.to_polars().rows(), key=repr)
+
+
+def test_a_view_holds_the_newest_row_of_each_partition(session: Session) -> None:
+    (latest,) = session.execute("CREATE VIEW latest AS SELECT k, sum(n) AS n FROM s [PARTITION BY k ROWS 1] GROUP BY k")
+    assert latest.name == "latest" and latest.wait(20)
+    assert answer(session, "SELECT * FROM latest WHERE n > 1") == [("a", 3), ("b", 2), ("c", 4)]
+    assert answer(session, "SELECT count(*) AS c, sum(n) AS n FROM latest") == [(3, 9)]
+
+
+def test_a_view_of_a_sliding_window_is_the_extent_that_ended_last(session: Session) -> None:
+    (view,) = session.execute(
+        "CREATE VIEW v AS SELECT k, sum(n) AS n FROM s [RANGE 20 MICROSECONDS SLIDE 10 MICROSECONDS] GROUP BY k"
+    )
+    assert view.wait(20)
+    assert view.changes().select("window_end", "k", "n", "op", "at").rows()[:6] == [
+        (10, "a", 1, 1, 9),
+        (10, "a", 1, -1, 19),
+        (20, "a", 1, 1, 19),
+        (20, "b", 2, 1, 19),
+        (20, "a", 1, -1, 29),
+        (20, "b", 2, -1, 29),
+    ]
+
+
+def test_columns_can_be_renamed_and_views_are_shown_described_and_dropped(session: Session) -> None:
+    session.execute("CREATE VIEW few (key, many) AS SELECT k, count(*) FROM s GROUP BY k")
+    (shown,) = session.run("SHOW VIEWS")
+    assert shown.frame["view"].to_list() == ["few"]  # type: ignore[union-attr]
+    (tables,) = session.run("SHOW TABLES")
+    assert tables.frame.height == 0  # type: ignore[union-attr]
+    (described,) = session.run("DESCRIBE few")
+    assert described.frame.rows() == [("key", "STRING", ""), ("many", "BIGINT", "")]  # type: ignore[union-attr]
+    session.execute("DROP VIEW few")
+    assert "few" not in session.queries
+    with pytest.raises(QueryError, match="there is no stream called few"):
+        session.execute("SELECT * FROM few")
+
+
+def test_a_running_view_is_read_as_it_is_now() -> None:
+    def rows():
+        yield {"k": "a", "ts": 1}
+        yield {"k": "b", "ts": 2}
+        time.sleep(30)
+
+    with Session({"rows": rows()}) as session:
+        session.execute("CREATE STREAM s (k STRING, ts BIGINT) ORDER BY ts SOURCE 'python://rows'")
+        (view,) = session.execute("CREATE VIEW v AS SELECT count(*) AS n FROM s")
+        until = time.monotonic() + 20
+        while view.to_polars().rows() != [(1,)]:  # the second row's time may still bring others
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        assert answer(session, "SELECT n FROM v") == [(1,)]
+        assert view.status == "running"
+
+
+@pytest.mark.parametrize(
+    ("statement", "message", "column"),
+    [
+        ("INSERT INTO v VALUES (1)", "v is a view: its rows follow from its SELECT", 13),
+        ("SELECT s.k FROM s JOIN v ON s.k = v.k", "v is a view, and a join of a stream with a view", 24),
+        ("SELECT k FROM v [RANGE 1 SECOND]", "v is a view, and windows go with streams", 17),
+        ("CREATE VIEW w", "AS is missing here", 13),
+    ],
+)
+def test_mistakes_with_views(session: Session, statement: str, message: str, column: int) -> None:
+    session.execute("CREATE VIEW v AS SELECT k FROM s")
+    with pytest.raises(QueryError) as wrong:
+        session.execute(statement)
+    assert message in wrong.value.message and wrong.value.column == column
