@@ -6,7 +6,22 @@ from dataclasses import replace
 
 from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.functions import Call, Column, Expr, Literal, compile_kernel
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Over, Plan, Project, Scan, Union
+from jupyter_stream.plan.logical import (
+    Aggregate,
+    Alive,
+    Bags,
+    Derived,
+    Distinct,
+    Filter,
+    Join,
+    Lookup,
+    Over,
+    Plan,
+    Project,
+    Scan,
+    ToStream,
+    Union,
+)
 
 
 def normal(plan: Plan) -> Plan:
@@ -14,13 +29,13 @@ def normal(plan: Plan) -> Plan:
     match plan:
         case Scan():
             return plan
-        case Union(parts=parts):
+        case Union(parts=parts) | Bags(parts=parts):
             return replace(plan, parts=tuple(normal(p) for p in parts))
         case Join(left=left, right=right):
             return _guarded(replace(plan, left=normal(left), right=normal(right)))
         case Lookup():
             return _guarded(replace(plan, input=normal(plan.input)))
-        case Filter() | Project() | Derived() | Aggregate() | Over():
+        case Filter() | Project() | Derived() | Aggregate() | Over() | Alive() | Distinct() | ToStream():
             return replace(plan, input=normal(plan.input))
 
 
