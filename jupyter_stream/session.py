@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeAlias
 
 import polars as pl
@@ -41,6 +42,7 @@ from jupyter_stream.sources import open_source
 from jupyter_stream.sources.table import TableSource
 from jupyter_stream.spark import preflight, start
 from jupyter_stream.spark.run import SparkRun
+from jupyter_stream.spark.settings import Settings, settings
 
 Result: TypeAlias = Query | Listing | Explanation | Message
 
@@ -98,6 +100,10 @@ class Session:
         engine: str = "kernel",
         strategy: Strategy | None = None,
         parameters: Mapping[str, object] | None = None,
+        master: str | None = None,
+        conf: Mapping[str, str] | Sequence[str] = (),
+        checkpoint: str | Path | None = None,
+        trigger: str | None = None,
     ) -> list[Result]:
         """Run statements; returns what each has to say.
 
@@ -111,6 +117,10 @@ class Session:
             strategy: how windows with SLIDE are aggregated in the kernel: `wid`, `paned-wid`, `adapt-wid`, `rows`; None leaves it
                 to the planner.
             parameters: values of `:name` and `{{ expr }}`, before those of the namespace.
+            master: on Spark: where it runs, such as `local[2]`; said with the first query.
+            conf: on Spark: settings of Spark's, a mapping or `key=value` words.
+            checkpoint: on Spark: a folder the query goes on from when it is started again.
+            trigger: on Spark: the time between micro-batches, such as `5 seconds`.
 
         Raises:
             QueryError: a mistake in the text.
@@ -124,6 +134,9 @@ class Session:
             raise UnsupportedError(
                 f"a strategy is the kernel's; {engine} has its own", hint="Leave the strategy out, or the engine."
             )
+        if engine != "spark" and (master, tuple(conf), checkpoint, trigger) != (None, (), None, None):
+            raise QueryError("--master, --conf, --checkpoint and --trigger are Spark's", hint="Add --engine spark.")
+        how = settings(master, conf, checkpoint, trigger)
         values = _Parameters(self.namespace, parameters or {})
         statements = language.parse(text, values, first_line)
         results: list[Result] = []
@@ -143,11 +156,11 @@ class Session:
                     case language.Select() | language.CreateView():
                         if isinstance(statement, language.CreateView):
                             bound = language.bind_view(statement, self.catalog)
-                            query, said = self._prepare(bound, statement.name.text, keep, paused, engine)
+                            query, said = self._prepare(bound, statement.name.text, keep, paused, engine, how)
                             self._declare_view(statement, query)
                         else:
                             bound = replace(language.bind_query(statement, self.catalog), strategy=strategy)
-                            query, said = self._prepare(bound, taken, keep, paused, engine)
+                            query, said = self._prepare(bound, taken, keep, paused, engine, how)
                             if taken is not None:
                                 taken = self._next_name(f"{name}_")
                         if said is not None:
@@ -238,12 +251,12 @@ class Session:
         return new.with_columns(absent).select(table.schema.names)
 
     def _prepare(
-        self, bound: Plan, name: str | None, keep: int, paused: bool, engine: str
+        self, bound: Plan, name: str | None, keep: int, paused: bool, engine: str, how: Settings
     ) -> tuple[Query, Message | None]:
         """A handle for a query; the one that runs already if its name and text are the same."""
         if engine == "spark":
             preflight.refuse(bound)
-            start.check(self.namespace)
+            start.check(self.namespace, how)
         name = name or self._next_name("q")
         former = self.queries.get(name)
         said = None
@@ -260,7 +273,8 @@ class Session:
         pipeline: Running
         if engine == "spark":
             results = Results(bound.plan.schema, keep, provisional=False)
-            pipeline = SparkRun(name, bound, results, sides, missed, failed, self.engine.submit, self.namespace)
+            submit, names = self.engine.submit, self.namespace
+            pipeline = SparkRun(name, bound, results, sides, missed, failed, submit, names, how, keep)
         else:
             pipeline = Pipeline(name, bound, keep, missed, failed, sides)
         pipeline.paused = paused

@@ -23,6 +23,7 @@ class Option:
         help: a sentence.
         takes: what follows, in capitals; None for a switch.
         choices: all it can be, where that is a fixed set.
+        several: whether it may be said more than once.
     """
 
     long: str
@@ -30,10 +31,15 @@ class Option:
     help: str
     takes: str | None = None
     choices: tuple[str, ...] | None = None
+    several: bool = False
 
 
 OPTIONS: Final = (
     Option("--engine", "-e", "where the query runs", "ENGINE", ENGINES),
+    Option("--master", None, "where Spark runs: local[*], said with the first query on it", "MASTER"),
+    Option("--conf", None, "a setting of Spark's; may be said several times", "KEY=VALUE", several=True),
+    Option("--checkpoint", None, "folder from which the query goes on on Spark when it is started again", "DIR"),
+    Option("--trigger", None, "time between micro-batches on Spark, such as '5 seconds'", "TIME"),
     Option("--chart", "-c", "how it is shown", "KIND", CHARTS),
     Option("--x", "-x", "column of the horizontal axis", "COLUMN"),
     Option("--y", "-y", "column of the vertical axis; several between commas", "COLUMN"),
@@ -85,6 +91,9 @@ def parse(line: str) -> CellLine:
     session: dict[str, Any] = {}
     if said.engine is not None:
         session["engine"] = said.engine
+    for name in ("master", "conf", "checkpoint", "trigger"):
+        if getattr(said, name):
+            session[name] = getattr(said, name)
     for name in ("budget", "weight"):
         if getattr(said, name) is not None:
             raise UnsupportedError(f"--{name} is not available in this version", hint="Leave it out.")
@@ -166,5 +175,6 @@ def _parser() -> _Parser:
             parser.add_argument(*names, action="store_true", help=option.help)
         else:
             text = option.help + (f": {', '.join(option.choices)}" if option.choices else "")
-            parser.add_argument(*names, metavar=option.takes, help=text)
+            action = "append" if option.several else "store"
+            parser.add_argument(*names, action=action, metavar=option.takes, help=text)
     return parser

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import logging
 import re
-import shutil
-import tempfile
 import threading
 import time
 from collections import deque
@@ -25,14 +23,17 @@ from jupyter_stream.core.messages import Batch, Failed, Message, Missed, Punctua
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.errors import StreamError
+from jupyter_stream.errors import QueryError, StreamError
 from jupyter_stream.plan.catalog import StreamDef, Watermark
 from jupyter_stream.plan.logical import Lookup, Plan, Query, walk
 from jupyter_stream.plan.needs import needed_columns
 from jupyter_stream.spark import preflight
 from jupyter_stream.spark.finish import Finish
+from jupyter_stream.spark.folders import Folder, kept, temporary
 from jupyter_stream.spark.judge import Judge, Way, paths
+from jupyter_stream.spark.record import Record, check_same
 from jupyter_stream.spark.rewrite import normal
+from jupyter_stream.spark.settings import Settings
 from jupyter_stream.spark.spool import Spool
 from jupyter_stream.spark.start import session
 from jupyter_stream.spark.tables import Versions
@@ -74,7 +75,8 @@ class Inlet:
         self.way = way
         self.judge = Judge(way)
         needed = columns if way.base is way.scan else frozenset(way.base.schema.names)
-        self.spool = Spool(folder, way.base.schema, needed, way.time_column)
+        again = way.scan.stream.source.replayable
+        self.spool = Spool(folder, way.base.schema, needed, way.time_column, again=again)
         self.ticked = 0.0
 
     @property
@@ -95,6 +97,11 @@ class SparkRun:
         on_failed: told of rows an expression failed on, with the stream's name.
         submit: has the engine's thread do something.
         namespace: the notebook's variables, for `spark`.
+        settings: how it is to run.
+        keep: result rows kept.
+
+    Raises:
+        QueryError: the checkpoint is of another query, or in use.
     """
 
     def __init__(
@@ -107,6 +114,8 @@ class SparkRun:
         on_failed: Callable[[str, Any, Failed], None],
         submit: Callable[[Callable[[], None]], object],
         namespace: Mapping[str, object],
+        settings: Settings,
+        keep: int,
     ) -> None:
         self.name = name
         self.query = query
@@ -129,7 +138,10 @@ class SparkRun:
         self._on_failed = on_failed
         self._submit = submit
         self._namespace = namespace
-        self._folder = Path(tempfile.mkdtemp(prefix="jupyter-stream-"))
+        self._settings = settings
+        self._claim = _folder_for(query, settings)
+        self._folder = self._claim.path
+        self._record = None if self._claim.temporary else Record(self._folder, keep)
         self._plan = normal(query.plan)
         needed = needed_columns(self._plan)
         self._inlets = [
@@ -186,7 +198,7 @@ class SparkRun:
     @property
     def full(self) -> bool:
         """Whether it can hold no more input for now."""
-        return self._backlog_rows + sum(i.spool.rows for i in self._inlets) - self._taken >= _AHEAD_ROWS
+        return self._backlog_rows + sum(i.spool.written for i in self._inlets) - self._taken >= _AHEAD_ROWS
 
     def accept(self, feed: Any, message: Message) -> None:
         """A message of a feed; held back while paused."""
@@ -286,6 +298,7 @@ class SparkRun:
 
     def _watch(self) -> None:
         try:
+            self._give_again()
             query = self._begin()
             while not self._stopping.wait(_LOOK):
                 for inlet in self._inlets:
@@ -316,7 +329,7 @@ class SparkRun:
 
     def _begin(self) -> Any:
         self._table_changed.clear()
-        spark = session(self._namespace)
+        spark = session(self._namespace, self._settings)
         windowed = any(i.way.stage is not None for i in self._inlets)
         waiting = list(self._inlets)
 
@@ -328,14 +341,25 @@ class SparkRun:
             return inlet.spool.frame(spark, _delay(inlet), watermark=windowed)
 
         made = translate(self._plan, given, lambda table: self._tables[table.table].frame(spark))
-        self._streaming = (
+        writer = (
             made.writeStream.foreachBatch(self._batch)
             .outputMode("append")
             .option("checkpointLocation", str(self._folder / "checkpoint"))
             .queryName(self.name)
-            .start()
         )
+        if self._settings.trigger is not None:
+            writer = writer.trigger(processingTime=f"{self._settings.trigger} microseconds")
+        self._streaming = writer.start()
         return self._streaming
+
+    def _give_again(self) -> None:
+        """The answers an earlier run with this checkpoint gave."""
+        if self._record is None:
+            return
+        with self._answering:
+            self._answered = self._record.answered
+            for table in self._record.tables():
+                self._give(table)
 
     def _begin_again(self, query: Any) -> Any:
         """Go on from where it is with what the tables hold now: Spark reads a table when a query starts."""
@@ -369,12 +393,12 @@ class SparkRun:
         self._clean()
 
     def _clean(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._claim.release()
 
     def _batch(self, frame: Any, number: int) -> None:
         """A micro-batch, on a thread of Spark's."""
         with self._answering:
-            if self.running and self._broken is None and number > self._answered:
+            if self.running and self._broken is None:
                 self._answer(frame, number)
 
     def _answer(self, frame: Any, number: int) -> None:
@@ -386,6 +410,14 @@ class SparkRun:
             # not raised from here: it would come back wrapped in the traces of three processes
             self._broken = told(error)
             return
+        if number <= self._answered:
+            return  # Spark had to compute it again for its state, which it had not committed
+        if self._record is not None:
+            self._record.add(number, table)
+        self._give(table)
+        self._answered = number
+
+    def _give(self, table: Any) -> None:
         for made in self._finish.answers(table):
             if isinstance(made, Failed):
                 self._failed(self._inlets[0].stream.name, made)
@@ -396,7 +428,6 @@ class SparkRun:
                 self.state = "running"
             for listener in self.listeners:
                 listener(added)
-        self._answered = number
 
     def _measure(self, query: Any) -> None:
         progress = query.lastProgress
@@ -440,6 +471,23 @@ class SparkRun:
     def explain(self, measured: bool) -> str:
         """What each part of the query is on Spark."""
         return preflight.explain(self.query)
+
+
+def _folder_for(query: Query, settings: Settings) -> Folder:
+    if settings.checkpoint is None:
+        return temporary()
+    found = kept(settings.checkpoint)
+    if found is None:
+        raise QueryError(
+            f"the checkpoint {settings.checkpoint} is in use by another query",
+            hint="Stop that one, or name another folder.",
+        )
+    try:
+        check_same(found.path, query.text)
+    except QueryError:
+        found.release()
+        raise
+    return found
 
 
 def _delay(inlet: Inlet) -> int | None:

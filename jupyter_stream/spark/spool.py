@@ -6,6 +6,7 @@ vectorised reader and keeps in its checkpoint how far it has got, and they wait 
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from pathlib import Path
@@ -36,16 +37,31 @@ class Spool:
         schema: the stream's columns.
         needed: those that Spark is to see; the others are NULL there.
         time_column: the column that is the time, where it isn't `$ts`.
+        again: whether the rows of an earlier run come again, if there was one: those that are here aren't written twice.
+
+    Attributes:
+        folder: the folder.
+        rows: rows taken, those of an earlier run that came again among them.
+        written: rows written in this run.
     """
 
-    def __init__(self, folder: Path, schema: Schema, needed: frozenset[str], time_column: str | None = None) -> None:
-        folder.mkdir(parents=True)
+    def __init__(
+        self,
+        folder: Path,
+        schema: Schema,
+        needed: frozenset[str],
+        time_column: str | None = None,
+        *,
+        again: bool = False,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self.rows = 0
+        self.written = 0
         self._schema = schema
         self._needed = needed
         self._time_column = time_column
-        self._files = 0
+        self._files, self._here, self._ended = self._found()
+        self.rows = 0 if again else self._here
         self._waiting: list[pl.DataFrame] = []
         self._waiting_rows = 0
         self._since = 0.0
@@ -65,8 +81,13 @@ class Spool:
             broken = pl.col(BROKEN)
             system.append(pl.when(broken > MIN_TIME).then(broken + SHIFT).cast(TIMESTAMP).alias(BROKEN))
         columns = [n for n in self._schema.names if n in self._needed and n in frame.columns]
+        self.rows += frame.height
+        if self.rows <= self._here or self._ended:
+            return
+        frame = frame.tail(self.rows - self._here)  # an earlier run has written what is before
         with self._lock:
-            self.rows += frame.height
+            self._here = self.rows
+            self.written += frame.height
             if not self._waiting:
                 self._since = time.monotonic()
             self._waiting.append(to_spark(frame.select(*columns, *system)))
@@ -84,7 +105,9 @@ class Spool:
         """No row before `at` will come: a row for the watermark alone."""
         with self._lock:
             self._write()
-            self._file(to_spark(pl.DataFrame({TS: [at + SHIFT], ROW: [0]}).cast({TS: TIMESTAMP, ROW: pl.Int64})))
+            if not self._ended:
+                self._ended = at == END
+                self._file(to_spark(pl.DataFrame({TS: [at + SHIFT], ROW: [0]}).cast({TS: TIMESTAMP, ROW: pl.Int64})))
 
     def end(self) -> None:
         """The input has ended."""
@@ -99,7 +122,22 @@ class Spool:
         self._files += 1
         hidden = self.folder / f".{self._files:09}"  # Spark passes over hidden files
         frame.write_parquet(hidden, compression="snappy", statistics=False)
+        # once this is there the file counts, shown or not: Spark deletes what it has read
+        note = self.folder / ".note"
+        note.write_text(json.dumps({"files": self._files, "rows": self._here, "ended": self._ended}))
+        note.rename(self.folder / ".last")
         hidden.rename(self.folder / f"{self._files:09}.parquet")
+
+    def _found(self) -> tuple[int, int, bool]:
+        """What an earlier run has left: files, rows, and whether its input had ended."""
+        last = self.folder / ".last"
+        if not last.exists():
+            return 0, 0, False
+        found = json.loads(last.read_text())
+        hidden = self.folder / f".{found['files']:09}"
+        if hidden.exists():
+            hidden.rename(self.folder / f"{found['files']:09}.parquet")
+        return found["files"], found["rows"], found["ended"]
 
     def frame(self, spark: Any, delay: int | None, *, watermark: bool) -> Any:
         """The rows as a streaming DataFrame: the columns, `$ts`, `$broken`, `$row`.

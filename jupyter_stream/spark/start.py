@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from jupyter_stream.errors import UnsupportedError
+from jupyter_stream.errors import QueryError, StreamError, UnsupportedError
+from jupyter_stream.spark.settings import CLUSTER, Settings
 
 _OURS: Final = {
     "spark.ui.enabled": "false",
@@ -28,13 +29,27 @@ _QUERY: Final = {
     "spark.sql.adaptive.enabled": "false",
 }
 
+_FIXED: Final = frozenset({"spark.sql.session.timeZone", "spark.sql.ansi.enabled"})
+"""Answers would differ from the kernel's."""
+
 _lock = threading.Lock()
 _made: Any = None
 
 
-def check(namespace: Mapping[str, object]) -> None:
-    """Raise `UnsupportedError` if there is nothing that Spark could run on, saying what to install."""
-    if _own(namespace) is not None or _made is not None:
+def check(namespace: Mapping[str, object], settings: Settings) -> None:
+    """Raise `UnsupportedError` if there is nothing that Spark could run on, saying what to install.
+
+    Raises:
+        QueryError: a Spark runs already, with another master.
+    """
+    found = _own(namespace) or _made
+    if found is not None:
+        runs_on = found.sparkContext.master
+        if settings.master not in (None, runs_on):
+            raise QueryError(
+                f"Spark runs already, on {runs_on}, and can't move to {settings.master}",
+                hint="Leave --master out, or restart the kernel and say it with the first query on Spark.",
+            )
         return
     if importlib.util.find_spec("pyspark") is None:
         raise UnsupportedError("PySpark is not installed", hint="Install it: pip install pyspark.")
@@ -47,17 +62,29 @@ def check(namespace: Mapping[str, object]) -> None:
         )
 
 
-def session(namespace: Mapping[str, object]) -> Any:
+def session(namespace: Mapping[str, object], settings: Settings) -> Any:
     """A `SparkSession` for one query, with its own settings on the shared Spark: UTC, ANSI mode, few shuffle partitions.
+
+    The user's settings come last. Raises `StreamError` for one that can't be changed once Spark runs.
 
     Called in threads of ours: PySpark then leaves the notebook's SIGINT handler alone, which it replaces on the main thread, so
     that interrupting a cell would end what Spark is doing.
     """
     with _lock:
-        base = _own(namespace) or _ours()
+        base = _own(namespace) or _ours(settings)
         found = base.newSession()
     for key, value in _QUERY.items():
         found.conf.set(key, value)
+    for key, value in settings.conf.items():
+        if found.conf.get(key, None) == value:
+            continue
+        if key not in _FIXED and found.conf.isModifiable(key):
+            found.conf.set(key, value)
+        elif key in _FIXED or base.sparkContext.getConf().get(key) != value:
+            raise StreamError(
+                f"{key} can't be {value} in a query"
+                + (": answers would differ" if key in _FIXED else ": Spark takes it only when it starts")
+            )
     return found
 
 
@@ -79,7 +106,7 @@ def _own(namespace: Mapping[str, object]) -> Any:
         if not value.sparkContext.master.startswith("local"):
             raise UnsupportedError(
                 f"the variable spark is a session on {value.sparkContext.master}, which can't read this machine's files",
-                hint="Rows go to Spark through a folder here: use a session with the master local[*].",
+                hint=CLUSTER,
             )
         return value
     if type(value).__module__.startswith("pyspark.sql.connect"):
@@ -90,13 +117,14 @@ def _own(namespace: Mapping[str, object]) -> Any:
     return None
 
 
-def _ours() -> Any:
+def _ours(settings: Settings) -> Any:
     global _made
     if _made is None:
         from pyspark.sql import SparkSession
 
-        builder = SparkSession.builder.master("local[*]").appName("jupyter-stream")
-        for key, value in _OURS.items():
+        builder = SparkSession.builder.master(settings.master or "local[*]").appName("jupyter-stream")
+        mine = {k: v for k, v in settings.conf.items() if k not in _FIXED}
+        for key, value in {**_OURS, **mine}.items():
             builder = builder.config(key, value)
         _made = builder.getOrCreate()
         logging.getLogger("SQLQueryContextLogger").disabled = True

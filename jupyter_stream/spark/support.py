@@ -192,6 +192,14 @@ def page() -> str:
         "expression that fails on an inner answer ends the query, with Spark's message.",
         "",
         "The rows go to Spark as files in a temporary folder of this machine, so Spark must run here (`local[...]`).",
+        "",
+        "## Options",
+        "",
+        "| | |",
+        "|---|---|",
+        *(f"| {name} | {what} |" for name, what in _OPTIONS),
+        "",
+        "They are keyword arguments of `Session.run` as well, `conf` a mapping or a list of `key=value`.",
     ]
     part = None
     for row in TABLE:
@@ -201,6 +209,24 @@ def page() -> str:
         lines.append(f"| {row.name} | {row.kind} | {row.how} |".replace("|...|", "..."))
     return "\n".join([*lines, ""])
 
+
+_OPTIONS: Final = (
+    (
+        "`--master local[4]`",
+        "where a Spark of ours runs, said with the first query on it; a notebook's own `spark` is used as it is",
+    ),
+    (
+        "`--conf key=value`",
+        "a setting of Spark's for this query, any number of them; what only a starting Spark takes goes with the first",
+    ),
+    (
+        "`--checkpoint DIR`",
+        "the query goes on from there when it is started again with the same text, however it ended: the answers it gave are "
+        "given again, no row is lost and none counts twice. Replayable sources are read again from their beginning; of live ones "
+        "what came in between is missing. A query whose input has ended only gives its answers",
+    ),
+    ("`--trigger '5 seconds'`", "time between micro-batches; without it the next begins when there are rows"),
+)
 
 _TITLES: Final = {
     "source": "Sources",

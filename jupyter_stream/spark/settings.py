@@ -1,0 +1,70 @@
+"""How a query is to run on Spark, as the user says it: master, settings of Spark's, checkpoint, pace of micro-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jupyter_stream.core.time import parse_duration
+from jupyter_stream.errors import QueryError, UnsupportedError
+
+CLUSTER = "Rows go to Spark through a folder of this machine: use the master local[*]."
+"""Why no other master will do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What was asked for.
+
+    Attributes:
+        master: where a Spark of ours is to run; None for all cores of this machine.
+        conf: settings of Spark's.
+        checkpoint: the folder a query goes on from when it is started again; None for none.
+        trigger: microseconds between micro-batches; None for as soon as there are rows.
+    """
+
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    checkpoint: Path | None = None
+    trigger: int | None = None
+
+
+def settings(
+    master: str | None, conf: Mapping[str, str] | Sequence[str], checkpoint: str | Path | None, trigger: str | None
+) -> Settings:
+    """The settings of these words.
+
+    Args:
+        master: such as `local[2]`.
+        conf: `key=value` words, or a mapping.
+        checkpoint: a folder; made if there is none.
+        trigger: a time such as `5 seconds`.
+
+    Raises:
+        QueryError: a word that can't be one.
+        UnsupportedError: a master elsewhere.
+    """
+    if master is not None and not master.startswith("local"):
+        raise UnsupportedError(
+            f"the master {master} is another machine, which can't read this one's files", hint=CLUSTER
+        )
+    pairs = conf if isinstance(conf, Mapping) else dict(_pair(word) for word in conf)
+    micros = None if trigger is None else parse_duration(trigger)
+    if trigger is not None and (micros is None or micros <= 0):
+        raise QueryError(
+            f"{trigger!r} is no time between micro-batches", hint="Write for instance --trigger '5 seconds'."
+        )
+    folder = None if checkpoint is None else Path(checkpoint).expanduser().absolute()
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise QueryError(f"the checkpoint {folder} is a file", hint="Name a folder; it is made if there is none.")
+    return Settings(master, {str(k): str(v) for k, v in pairs.items()}, folder, micros)
+
+
+def _pair(word: str) -> tuple[str, str]:
+    key, equals, value = word.partition("=")
+    if not equals or not key.strip():
+        raise QueryError(
+            f"{word!r} is no setting of Spark's", hint="Write for instance --conf spark.sql.shuffle.partitions=4."
+        )
+    return key.strip(), value.strip()
