@@ -11,7 +11,8 @@ from typing import TypeAlias
 
 import polars as pl
 
-from jupyter_stream import functions, language, tables
+from jupyter_stream import functions, language, tables, user_aggregates
+from jupyter_stream.aggregates.user import Declared, calling, declared
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.core.table import TableRows, ViewRows
 from jupyter_stream.engine.build import build
@@ -141,7 +142,7 @@ class Session:
         statements = language.parse(text, values, first_line)
         results: list[Result] = []
         starting: list[Query] = []
-        with self._lock:
+        with self._lock, calling(self.catalog.aggregates):
             taken = name
             for statement in statements:
                 match statement:
@@ -151,6 +152,8 @@ class Session:
                         results.append(self._declare(language.bind_derived(statement, self.catalog)))
                     case language.CreateTable():
                         results.append(self._create_table(statement))
+                    case language.CreateAggregate():
+                        results.append(self._create_aggregate(statement))
                     case language.Insert() | language.Delete() | language.Update():
                         results.append(self._change_table(statement))
                     case language.Select() | language.CreateView():
@@ -205,6 +208,17 @@ class Session:
         verb = "declared" if former is None else "declared anew; queries started before go on with the former one"
         bad = f" {refused} records could not be used." if refused else ""
         return Message(f"Table {name} {verb}: {len(schema)} columns, {rows.frame.height:,} rows.{bad}")
+
+    def _create_aggregate(self, statement: language.CreateAggregate) -> Message:
+        version = language.SqlAggregate(statement)
+        lower = version.name.lower()
+        former = self.catalog.aggregates.get(lower)
+        known = former if former is not None else Declared(version.name, None, None)
+        self.catalog.aggregates[lower] = known.with_version(version)
+        again = former is not None and any(v.windowed == version.windowed for v in former.versions)
+        verb = "declared anew; queries started before go on with the former one" if again else "declared"
+        kind = "Window aggregate" if version.windowed else "Aggregate"
+        return Message(f"{kind} {version.signature} {verb}.")
 
     def _change_table(self, statement: language.TableChange) -> Message:
         match statement:
@@ -298,6 +312,10 @@ class Session:
                 return self._show_streams()
             case language.Show(what="tables" | "views" as what):
                 return self._show_tables(what)
+            case language.Show(what="aggregates"):
+                return user_aggregates.listing(self.catalog)
+            case language.DescribeAggregate(name=name):
+                return user_aggregates.description(self.catalog, name, statement.source)
             case language.Show(what="queries"):
                 return self.show_queries()
             case language.Show(what="functions") | language.DescribeFunctions(name=None):
@@ -356,6 +374,7 @@ class Session:
 
         rows = [(d.name, d.signature, d.description, d.example) for d in functions.describe()]
         rows += [(a.name, a.signature, a.description, a.example) for a in AGGREGATES]
+        rows += user_aggregates.rows(self.catalog)
         if name is not None:
             rows = [r for r in rows if r[0].lower() == name.lower()]
             if not rows:
@@ -368,6 +387,8 @@ class Session:
         if statement.function is None and name in self.queries and self.catalog.find(name) is None:
             return Explanation(self.queries[name].explain())
         entry = self.catalog.find(name if statement.function is None else f"{statement.function}({name})")
+        if entry is None and statement.function is None and declared(name) is not None:
+            return user_aggregates.description(self.catalog, statement.name, statement.source)
         if entry is None:
             raise self._unknown(statement, name)
         time = entry.time.column if isinstance(entry, StreamDef) and not _is_table(entry) else None
@@ -378,6 +399,8 @@ class Session:
 
     def _drop(self, statement: language.Drop) -> Message:
         name = statement.name.text
+        if statement.kind == "aggregate":
+            return user_aggregates.drop(self.catalog, statement)
         if statement.kind == "query" or (self.catalog.find(name) is None and name in self.queries):
             found = name in self.queries
         else:
@@ -482,6 +505,7 @@ class Session:
             self.queries.clear()
             for name in self.catalog.names:
                 self.catalog.drop(name)
+            self.catalog.aggregates.clear()
             self._sides.clear()
 
     def close(self) -> None:

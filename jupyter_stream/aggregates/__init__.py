@@ -14,6 +14,7 @@ from jupyter_stream.aggregates.quantiles import Median, Quantile
 from jupyter_stream.aggregates.spread import StddevPop, StddevSamp, VarPop, VarSamp
 from jupyter_stream.aggregates.sums import Avg, Sum
 from jupyter_stream.aggregates.truth import KEPT_AS, BoolAnd, BoolOr, CountIf
+from jupyter_stream.aggregates.user.rows import HELD, ROWS, Rows
 
 __all__ = [
     "AGGREGATES",
@@ -76,12 +77,14 @@ ZERO_OF_NOTHING = frozenset({"approx_count_distinct"})
 """Counts that are kept as something else: 0, not NULL, where no value came."""
 
 _BY_NAME = {a.name: a for a in AGGREGATES}
+_INTERNAL: dict[str, AggregateFunction] = {ROWS: Rows(), HELD: Rows()}
+"""What plans call and people don't: rows held for user-defined aggregates."""
 
 
 def find(name: str) -> AggregateFunction | None:
     """The aggregate of that name (any case, Spark's aliases too), None if there is none."""
     lower = name.lower()
-    return _BY_NAME.get(_ALIASES.get(lower, lower))
+    return _BY_NAME.get(_ALIASES.get(lower, lower)) or _INTERNAL.get(lower)
 
 
 def names() -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from jupyter_stream.operators.retime import Retime
 from jupyter_stream.operators.revise import Numbers, Revise
 from jupyter_stream.operators.ticker import Ticker
 from jupyter_stream.operators.to_stream import to_stream
+from jupyter_stream.operators.user_answers import Unfold
 from jupyter_stream.operators.witness import Witness
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import (
@@ -189,6 +190,8 @@ class _Builder:
             case Over():
                 self._once(plan)
                 above = at_base(target, plan) if at_base else target
+                if plan.user:
+                    above = self._step(planned.user_answers(plan), above)
                 self.visit(plan.input, self._step(planned.over(plan), above), everything_is_final, None)
             case Aggregate():
                 self._aggregate(plan, at_base(target, plan) if at_base else target)
@@ -223,9 +226,14 @@ class _Builder:
         emit, self._emit = self._emit, Emit()
         ticks = emit.interval if emit.mode == "every" else None
         provisional = emit.mode != "final"
-        if emit.mode == "changes" or (provisional and self._several):
+        revised = emit.mode == "changes" or (provisional and self._several)
+        if revised:
             names = [name for name, _ in plan.keys]
+            if plan.user:
+                target = self._step(Unfold(plan.user), target)  # an answer is revised as a whole
             target = self._step(Revise(names, self._numbers, whole=emit.mode == "every"), target)
+        if plan.user:
+            target = self._step(planned.user_answers(plan, unfolds=not revised), target)
         operator: Operator
         at_base: AtBase | None = None
         if isinstance(plan.window, TimeWindow):

@@ -15,6 +15,7 @@ from jupyter_stream.functions import (
     json,
     maths,
     patterns,
+    structs,
     text,
     time,
 )
@@ -32,6 +33,7 @@ TABLE: Final[tuple[Function, ...]] = (
     *time.FUNCTIONS,
     *arrays.FUNCTIONS,
     *json.FUNCTIONS,
+    *structs.FUNCTIONS,
 )
 
 _BY_NAME: Final = {f.name: f for f in TABLE}

@@ -6,12 +6,14 @@ from jupyter_stream.language.create import OPTIONS, bind_stream
 from jupyter_stream.language.keywords import KEYWORDS
 from jupyter_stream.language.statements import parse
 from jupyter_stream.language.syntax import (
+    CreateAggregate,
     CreateStream,
     CreateStreamAs,
     CreateTable,
     CreateView,
     Delete,
     Describe,
+    DescribeAggregate,
     DescribeFunctions,
     Drop,
     Explain,
@@ -23,22 +25,26 @@ from jupyter_stream.language.syntax import (
     Update,
     stream_names,
 )
+from jupyter_stream.language.user_aggregate import SqlAggregate
 
 __all__ = [
     "KEYWORDS",
     "OPTIONS",
+    "CreateAggregate",
     "CreateStream",
     "CreateStreamAs",
     "CreateTable",
     "CreateView",
     "Delete",
     "Describe",
+    "DescribeAggregate",
     "DescribeFunctions",
     "Drop",
     "Explain",
     "Insert",
     "Select",
     "Show",
+    "SqlAggregate",
     "Statement",
     "TableChange",
     "Update",

@@ -9,12 +9,14 @@ from dataclasses import replace
 import polars as pl
 
 from jupyter_stream import aggregates, functions
+from jupyter_stream.aggregates.user import UserCall, declared
 from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START
-from jupyter_stream.core.schema import TIMESTAMP
+from jupyter_stream.core.schema import TIMESTAMP, Field
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.functions import Call, Column, Expr, Literal
 from jupyter_stream.functions.expression import show
 from jupyter_stream.language.bind_expression import ExpressionBinder
+from jupyter_stream.language.bind_user_call import bind_user_call, version_for
 from jupyter_stream.language.bind_window import bind_window
 from jupyter_stream.language.nodes import ColumnRef, FunctionCall, Node, Star, walk
 from jupyter_stream.language.scope import WINDOW_TIME, AmbiguousColumn, Scope
@@ -137,6 +139,9 @@ class Grouping:
         self._prefix = prefix
         self.keys: list[tuple[str, Expr]] = []
         self.calls: list[AggregateCall] = []
+        self.user: list[UserCall] = []  # user-defined ones, whose rows are among `calls`
+        self.user_columns: dict[object, Column] = {}
+        self.user_place = Span(0, 0)
         self.aliases: dict[str, Expr] = {}
         self.window: Window = scope.window if scope.window is not None else _UNBOUNDED
         self._places: dict[str, Span] = {}
@@ -256,6 +261,11 @@ class Grouping:
                 UnsupportedError,
             )
         name = call.name.text.lower()
+        own = declared(name)
+        version = None if own is None else version_for(own, self.window)
+        if version is not None:
+            where = self._input("FILTER").condition(call.where, "FILTER") if call.where is not None else None
+            return bind_user_call(self, call, version, where)
         function = aggregates.find(name)
         if function is None:
             if name in ("row_number", "rank", "dense_rank", "lag", "lead", "ntile"):
@@ -321,11 +331,23 @@ class Grouping:
                 parameters,
             ):
                 return _answer(function, known)
-        made = AggregateCall(
-            name, tuple(args), f"{self._prefix}{len(self.calls)}", dtype, call.distinct, where, parameters
-        )
+        made = AggregateCall(name, tuple(args), self.next_name(), dtype, call.distinct, where, parameters)
         self.calls.append(made)
         return _answer(function, made)
+
+    def next_name(self) -> str:
+        """The name of one more aggregate's column."""
+        return f"{self._prefix}{len(self.calls)}"
+
+    def argument(self, node: Node) -> Expr:
+        """An argument of an aggregate, over columns of FROM."""
+        return self._input("an aggregate").bind(node)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The aggregates' columns as queries see them."""
+        own = {c.column: c.dtype for c in self.user}
+        return tuple(Field(c.name, own.get(c.name, c.dtype)) for c in self.calls)
 
     def _parameter(self, function: str, node: Node, bound: Expr) -> object:
         value = constant_value(bound)

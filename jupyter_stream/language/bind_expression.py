@@ -7,6 +7,7 @@ from typing import Protocol
 import polars as pl
 
 from jupyter_stream import aggregates, functions
+from jupyter_stream.aggregates.user import declared, declared_names
 from jupyter_stream.core.schema import TIMESTAMP, type_name
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.functions import Call, Expr, Literal
@@ -118,7 +119,9 @@ class ExpressionBinder:
             return functions.resolve(function, args)
         except functions.UnknownFunction as unknown:
             words = [name for name in functions.names() if name[0].isalpha()]
-            best = nearest(function, (*aggregates.names(), *words)) or next(iter(unknown.suggestions), None)
+            best = nearest(function, (*declared_names(), *aggregates.names(), *words)) or next(
+                iter(unknown.suggestions), None
+            )
             hint = f"Did you mean {best}?" if best else "DESCRIBE FUNCTIONS lists what there is."
             raise self.error(f"there is no function called {function}", node, hint) from None
         except functions.BadArguments as bad:
@@ -215,7 +218,7 @@ def is_aggregate_call(node: Node) -> bool:
     if node.where is not None or node.window is not None or node.ignore_nulls is not None:
         return True
     lower = node.name.text.lower()
-    return aggregates.find(lower) is not None and lower not in functions.names()
+    return declared(lower) is not None or (aggregates.find(lower) is not None and lower not in functions.names())
 
 
 def holds_aggregate(node: Node) -> bool:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Expr
 from jupyter_stream.language.bind_aggregate import Grouping, InputNames
+from jupyter_stream.language.bind_user_call import over_plan
 from jupyter_stream.language.bind_window import WindowContext, bind_partition
 from jupyter_stream.language.nodes import FunctionCall, Node, walk
 from jupyter_stream.language.scope import Scope
 from jupyter_stream.language.source_text import SourceText
 from jupyter_stream.language.syntax import WindowClause
-from jupyter_stream.plan.logical import Over, Plan
+from jupyter_stream.plan.logical import Plan
 from jupyter_stream.windows import LifetimeWindow, OverWindow
 
 
@@ -67,8 +67,7 @@ class OverNames(InputNames):
     def plan(self, below: Plan) -> Plan:
         """The rows of FROM with a column for each aggregate."""
         for window, grouping in self._groups.items():
-            fields = tuple(Field(c.name, c.dtype) for c in grouping.calls)
-            below = Over(below, window, tuple(grouping.calls), Schema(below.schema.fields + fields))
+            below = over_plan(below, window, grouping)
         return below
 
 

@@ -29,6 +29,7 @@ from jupyter_stream.language.bind_sets import (
     stream_of,
     view_of,
 )
+from jupyter_stream.language.bind_user_call import running, running_plan
 from jupyter_stream.language.durations import parse_duration
 from jupyter_stream.language.nodes import ColumnRef, Constant, FieldOf, FunctionCall, Node, Star
 from jupyter_stream.language.scope import Scope, is_windowed, time_of
@@ -328,23 +329,21 @@ class _Binder:
             items.put_first([(n, grouping.window_column(n)) for n in _AUTOMATIC if n not in named])
         having = grouping.condition(body.having, "HAVING") if body.having is not None else None
         keys = self._named_keys(grouping, items)
-        schema = Schema(
-            tuple(Field(n, e.dtype) for n, e in keys) + tuple(Field(c.name, c.dtype) for c in grouping.calls)
-        )
+        renames = {old: new for (old, _), (new, _) in zip(grouping.keys, keys, strict=True)}
+        having = None if having is None else _rename(having, renames)
+        made = tuple((name, _rename(expr, renames)) for name, expr in items.made())
+        schema = Schema(tuple(Field(n, e.dtype) for n, e in keys) + grouping.fields)
+        calls, user = tuple(grouping.calls), tuple(grouping.user)
         # rows are numbered before WHERE: a window stands in FROM
         plan: Plan = Aggregate(
-            grouping.scope.plan,
-            keys,
-            tuple(grouping.calls),
-            grouping.window,
-            schema,
-            where,
-            self._ends(grouping),
+            grouping.scope.plan, keys, calls, grouping.window, schema, where, self._ends(grouping), user
         )
-        renames = {old: new for (old, _), (new, _) in zip(grouping.keys, keys, strict=True)}
+        if running(grouping):
+            plan, of_keys = running_plan(grouping, keys)
+            having = None if having is None else substitute(having, of_keys)
+            made = tuple((name, substitute(expr, of_keys)) for name, expr in made)
         if having is not None:
-            plan = Filter(plan, _rename(having, renames), schema)
-        made = tuple((name, _rename(expr, renames)) for name, expr in items.made())
+            plan = Filter(plan, having, plan.schema)
         return Project(plan, made, _schema(made))
 
     def _check_lifetimes(self, grouping: Grouping, body: SelectBody) -> None:

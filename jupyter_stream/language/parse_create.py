@@ -7,6 +7,7 @@ from typing import Any
 from sqlglot import TokenType
 
 from jupyter_stream.language.diagnose import did_you_mean
+from jupyter_stream.language.parse_aggregate import aggregate_follows, parse_aggregate
 from jupyter_stream.language.parse_expression import ExpressionParser
 from jupyter_stream.language.parse_query import parse_body
 from jupyter_stream.language.parse_type import parse_type
@@ -17,9 +18,6 @@ from jupyter_stream.language.syntax import ColumnDef, Option, WatermarkClause
 _CLAUSES = ("ORDER BY", "WATERMARK FOR", "SOURCE", "WITH", "AS")
 _NOT_YET = (
     (("RETROACTIVE", "TABLE"), "CREATE RETROACTIVE TABLE"),
-    (("AGGREGATE",), "CREATE AGGREGATE"),
-    (("WINDOW", "AGGREGATE"), "CREATE WINDOW AGGREGATE"),
-    (("ALGEBRAIC",), "CREATE ALGEBRAIC AGGREGATE"),
     (("SUMMARY",), "CREATE SUMMARY"),
 )
 _CONSTRAINTS = ("CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE", "CHECK")
@@ -33,6 +31,8 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
     if p.comes(TokenType.OR):
         p.advance()
         p.expect("REPLACE")
+    if aggregate_follows(p):
+        return parse_aggregate(p, common)
     for words, clause in _NOT_YET:
         if p.peek(*words):
             p.unsupported(clause, p.here)
@@ -46,7 +46,7 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
         if not p.sign(TokenType.NOT):
             p.fail("NOT EXISTS is missing here")
         p.expect("EXISTS")
-    name = p.name("the table" if table else "the view" if view else "the stream")
+    name = p.stream_name("the table" if table else "the view" if view else "the stream")
     names: list[tuple[Name, Any]] | None = None
     watermark: WatermarkClause | None = None
     if p.sign(TokenType.L_PAREN):

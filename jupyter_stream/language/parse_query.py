@@ -12,7 +12,7 @@ from jupyter_stream.language.diagnose import did_you_mean, nearest
 from jupyter_stream.language.nodes import FunctionCall, Node
 from jupyter_stream.language.parse_expression import STOP_WORDS, ExpressionParser
 from jupyter_stream.language.parse_join import parse_joins
-from jupyter_stream.language.parse_window import amount, duration, parse_window
+from jupyter_stream.language.parse_window import amount, duration, parse_over, parse_window
 from jupyter_stream.language.reader import CLAUSE_WORDS
 from jupyter_stream.language.source_text import Name, Span
 from jupyter_stream.language.syntax import (
@@ -179,7 +179,11 @@ def _items(p: ExpressionParser) -> tuple[SelectItem, ...]:
         text = p.text_since(first, window.span if window is not None else None)
         if window is not None and window.over:
             text = text[: -len("OVER")].rstrip()
-        items.append(SelectItem(expression, _alias(p), text, span))
+        alias = _alias(p)
+        if alias is not None and p.peek("OVER") and isinstance(expression, FunctionCall) and window is None:
+            p.advance()  # ESL's example 15 has the window behind the name
+            expression = replace(expression, window=parse_over(p))
+        items.append(SelectItem(expression, alias, text, span))
         if not p.sign(TokenType.COMMA):
             return tuple(items)
 
@@ -285,7 +289,7 @@ def _set_follows(p: ExpressionParser) -> bool:
 
 
 def _named(p: ExpressionParser, start: Span) -> FromItem:
-    name = p.name("a stream")
+    name = p.stream_name("a stream")
     if p.comes(TokenType.DOT):
         p.fail("streams have plain names, without a schema before them", p.here)
     if p.comes(TokenType.L_PAREN):

@@ -175,6 +175,18 @@ class Reader:
         self.advance()
         return Name(token.text, token.span)
 
+    def stream_name(self, what: str) -> Name:
+        """Take the name of a stream, which may hold hyphens without blanks around them (`larceny-in-progress` [esl])."""
+        name = self.name(what)
+        text, end = name.text, name.span.end
+        while self.comes(TokenType.DASH) and self.curr.span.start == end:
+            part = self.next
+            if part.span.start != self.curr.span.end or not part.text[:1].isalpha() or part.kind in _TEXTS:
+                break
+            self.advance(2)
+            text, end = f"{text}-{part.text}", part.span.end
+        return name if text == name.text else Name(text, Span(name.span.start, end))
+
     def failure(
         self, message: str, span: Span | None = None, hint: str | None = None, kind: type[QueryError] = QueryError
     ) -> QueryError:

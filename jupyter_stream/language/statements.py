@@ -8,6 +8,7 @@ from sqlglot import TokenType
 
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.parameters import Parameters
+from jupyter_stream.language.parse_aggregate import parse_aggregate
 from jupyter_stream.language.parse_create import parse_create
 from jupyter_stream.language.parse_expression import ExpressionParser
 from jupyter_stream.language.parse_query import parse_body, parse_query
@@ -15,12 +16,22 @@ from jupyter_stream.language.parse_table import parse_delete, parse_insert, pars
 from jupyter_stream.language.parse_window import parse_over, parse_window
 from jupyter_stream.language.script import Piece, cut
 from jupyter_stream.language.source_text import SourceText
-from jupyter_stream.language.syntax import Describe, DescribeFunctions, Drop, Explain, Select, Show, Statement
+from jupyter_stream.language.syntax import (
+    Describe,
+    DescribeAggregate,
+    DescribeFunctions,
+    Drop,
+    Explain,
+    Select,
+    Show,
+    Statement,
+)
 
 _FIRST_WORDS = (
     "SELECT",
     "CREATE STREAM",
     "CREATE TABLE",
+    "CREATE AGGREGATE",
     "INSERT",
     "DELETE",
     "UPDATE",
@@ -31,7 +42,7 @@ _FIRST_WORDS = (
     "WITH",
 )
 _NOT_YET = ("MERGE", "ALTER", "TRUNCATE")
-_SHOWN = ("STREAMS", "QUERIES", "TABLES", "VIEWS", "SOURCES", "FUNCTIONS")
+_SHOWN = ("STREAMS", "QUERIES", "TABLES", "VIEWS", "SOURCES", "FUNCTIONS", "AGGREGATES")
 
 
 def parse(text: str, parameters: Parameters = None, first_line: int = 1) -> tuple[Statement, ...]:
@@ -73,6 +84,8 @@ def _statement(p: ExpressionParser, common: dict[str, Any]) -> Any:
         return _select(p, common)
     if p.word("CREATE"):
         return parse_create(p, common)
+    if p.peek("AGGREGATE"):
+        return parse_aggregate(p, common)  # the papers leave CREATE out once
     if p.word("INSERT"):
         return parse_insert(p, common)
     if p.word("DELETE"):
@@ -117,8 +130,11 @@ def _describe(p: ExpressionParser, common: dict[str, Any]) -> Any:
     if p.peek("FUNCTION") and p.next:
         p.advance()
         return DescribeFunctions(name=p.name("a function"), **common)
+    if p.peek("AGGREGATE") and p.next:
+        p.advance()
+        return DescribeAggregate(name=p.name("an aggregate"), **common)
     p.word("STREAM") or p.word("TABLE")
-    name = p.name("a stream")
+    name = p.stream_name("a stream")
     if name.text.lower() in ("late", "errors") and p.sign(TokenType.L_PAREN):
         inner = p.name("a stream")
         p.expect_sign(TokenType.R_PAREN, ")")
@@ -127,15 +143,15 @@ def _describe(p: ExpressionParser, common: dict[str, Any]) -> Any:
 
 
 def _drop(p: ExpressionParser, common: dict[str, Any]) -> Any:
-    kinds = ("STREAM", "TABLE", "VIEW", "QUERY")
+    kinds = ("STREAM", "TABLE", "VIEW", "QUERY", "AGGREGATE")
     word = p.curr.text.upper() if p.curr else ""
-    if word in ("AGGREGATE", "SUMMARY"):
+    if word in ("SUMMARY",):
         p.unsupported(f"DROP {word}")
     if word not in kinds:
         p.fail("STREAM is missing here", hint=did_you_mean(word, kinds) or "Write DROP STREAM name.")
     p.advance()
     if_exists = p.word("IF", "EXISTS")
-    return Drop(kind=cast(Any, word.lower()), name=p.name("a stream"), if_exists=if_exists, **common)
+    return Drop(kind=cast(Any, word.lower()), name=p.stream_name("a stream"), if_exists=if_exists, **common)
 
 
 def _explain(p: ExpressionParser, common: dict[str, Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -319,6 +319,87 @@ class Update(_Statement):
     where: Node | None
 
 
+@dataclass(frozen=True, eq=False)
+class BodyInsert:
+    """INSERT INTO table [(columns)] VALUES (...), ... [WHERE ...] or SELECT ..., in an aggregate's body.
+
+    Attributes:
+        table: RETURN, or one of the body's tables.
+        rows: of VALUES.
+        where: behind VALUES.
+        select: one of `rows` and `select`.
+        span: where it stands.
+    """
+
+    table: Name
+    columns: tuple[Name, ...] | None
+    rows: tuple[tuple[Node, ...], ...]
+    where: Node | None
+    select: QueryBody | None
+    span: Span
+
+
+@dataclass(frozen=True, eq=False)
+class BodyUpdate:
+    """UPDATE table SET column = value, ... [WHERE ...], in an aggregate's body."""
+
+    table: Name
+    assignments: tuple[tuple[Name, Node], ...]
+    where: Node | None
+    span: Span
+
+
+@dataclass(frozen=True, eq=False)
+class BodyDelete:
+    """DELETE FROM table [WHERE ...], in an aggregate's body."""
+
+    table: Name
+    where: Node | None
+    span: Span
+
+
+BodyStatement: TypeAlias = BodyInsert | BodyUpdate | BodyDelete
+
+
+@dataclass(frozen=True, slots=True)
+class TypedName:
+    """A parameter, a table's column or one of RETURN's; None where its type is left out."""
+
+    name: Name
+    dtype: pl.DataType | None
+
+
+@dataclass(frozen=True, eq=False)
+class BodyTable:
+    """TABLE name (columns), in an aggregate's body."""
+
+    name: Name
+    columns: tuple[TypedName, ...]
+    span: Span
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CreateAggregate(_Statement):
+    """CREATE [ALGEBRAIC] [WINDOW] AGGREGATE name (parameters) [: type] { ... } [esl].
+
+    Attributes:
+        algebraic, window: whether these words stand there.
+        returns: the type behind the colon: one without a name, or several columns; None where it is left out.
+        tables: TABLE declarations.
+        states: INITIALIZE, ITERATE, TERMINATE and EXPIRE in lower case, with their statements; without those left out.
+        places: where each state stands.
+    """
+
+    algebraic: bool
+    window: bool
+    name: Name
+    parameters: tuple[TypedName, ...]
+    returns: pl.DataType | None
+    tables: tuple[BodyTable, ...]
+    states: Mapping[str, tuple[BodyStatement, ...]]
+    places: Mapping[str, Span]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Select(_Statement):
     """A query."""
@@ -329,9 +410,9 @@ class Select(_Statement):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Show(_Statement):
-    """SHOW STREAMS, QUERIES, TABLES, VIEWS, SOURCES or FUNCTIONS; `what` is in lower case."""
+    """SHOW STREAMS, QUERIES, TABLES, VIEWS, SOURCES, FUNCTIONS or AGGREGATES; `what` is in lower case."""
 
-    what: Literal["streams", "queries", "tables", "views", "sources", "functions"]
+    what: Literal["streams", "queries", "tables", "views", "sources", "functions", "aggregates"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -340,6 +421,13 @@ class Describe(_Statement):
 
     name: Name
     function: Literal["late", "errors"] | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DescribeAggregate(_Statement):
+    """DESCRIBE AGGREGATE name."""
+
+    name: Name
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -353,7 +441,7 @@ class DescribeFunctions(_Statement):
 class Drop(_Statement):
     """DROP STREAM [IF EXISTS] name."""
 
-    kind: Literal["stream", "table", "view", "query"]
+    kind: Literal["stream", "table", "view", "query", "aggregate"]
     name: Name
     if_exists: bool
 
@@ -373,6 +461,8 @@ Statement: TypeAlias = (
     | CreateStreamAs
     | CreateView
     | CreateTable
+    | CreateAggregate
+    | DescribeAggregate
     | TableChange
     | Select
     | Show

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from jupyter_stream.aggregates.user import UserCall
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import (
     BROKEN,
@@ -32,6 +33,7 @@ from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.over_rows import OverRows, Released
 from jupyter_stream.state.slots import KeySlots
+from jupyter_stream.state.user_over_rows import UserOverRows
 from jupyter_stream.windows import OverWindow
 
 _CHECK_ABOVE = 1024
@@ -46,11 +48,13 @@ class OverConfig:
         window: which rows each row looks back on.
         inputs: expressions of arguments and FILTER conditions.
         aggregates: over those inputs, by index.
+        user: what is run over them, where they are user-defined: all of them or none.
     """
 
     window: OverWindow
     inputs: tuple[Expr, ...]
     aggregates: tuple[GroupAggregate, ...]
+    user: tuple[UserCall, ...] = ()
 
 
 class Over:
@@ -64,7 +68,10 @@ class Over:
         self._evaluator = Evaluator([*config.window.partition, *config.inputs])
         types = [(f"{i}", e.dtype) for i, e in enumerate(config.window.partition)]
         self._partitions = KeySlots(types) if types else None
-        self._rows = OverRows(config.window, config.aggregates)
+        if config.user:
+            self._rows: OverRows = UserOverRows(config.window, config.aggregates, config.user)
+        else:
+            self._rows = OverRows(config.window, config.aggregates)
         self._pending: pl.DataFrame | None = None  # SLIDE d: the last row so far of each partition's open slot
         self._arrived = 0
         self._reached = MIN_TIME
@@ -123,8 +130,9 @@ class Over:
             yield Punctuation(said)
 
     def _give(self, released: Released) -> Iterator[Message]:
-        frame = released.frame.hstack(
-            [a.values.alias(c.name) for a, c in zip(released.answers, self._config.aggregates, strict=True)]
+        # the rows of an inner query with OVER still have its columns
+        frame = released.frame.with_columns(
+            a.values.alias(c.name) for a, c in zip(released.answers, self._config.aggregates, strict=True)
         )
         kept = np.ones(frame.height, np.bool_)
         for answer in released.answers:

@@ -8,6 +8,8 @@ from dataclasses import replace
 import polars as pl
 
 from jupyter_stream import aggregates
+from jupyter_stream.aggregates.user import HELD
+from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.operators.alive import Alive as AliveOperator
 from jupyter_stream.operators.bags import Bags as BagsOperator
@@ -20,6 +22,7 @@ from jupyter_stream.operators.row_window import RowWindowAggregate, RowWindowCon
 from jupyter_stream.operators.session_aggregate import SessionAggregate, SessionAggregateConfig
 from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig, in_time_order
 from jupyter_stream.operators.table_lookup import TableLookup, TableLookupConfig
+from jupyter_stream.operators.user_answers import UserAnswers
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
 from jupyter_stream.operators.window_join import WindowJoin, WindowJoinConfig
 from jupyter_stream.plan.logical import Aggregate, Alive, Bags, Distinct, Join, Lookup, Over, Plan, Scan, Union
@@ -35,6 +38,10 @@ def window_aggregate(
     """Aggregates over windows of time, by the strategy asked for or the planner's own choice."""
     inputs, calls = _inputs(plan)
     choice = choose(window, bool(plan.keys), asked)
+    if plan.user and choice.strategy != "paned-wid":
+        raise UnsupportedError(
+            "user-defined aggregates run over panes", hint="Leave the strategy out, or write strategy='paned-wid'."
+        )
     return WindowAggregate(
         WindowAggregateConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional, choice)
     )
@@ -138,7 +145,15 @@ def join(plan: Join) -> WindowJoin:
 def over(plan: Over) -> OverOperator:
     """Rows with aggregates over their predecessors."""
     inputs, calls = _inputs(plan)
-    return OverOperator(OverConfig(plan.window, inputs, calls))
+    return OverOperator(OverConfig(plan.window, inputs, calls, plan.user))
+
+
+def user_answers(plan: Aggregate | Over, unfolds: bool = True) -> UserAnswers:
+    """What turns rows held for user-defined aggregates into their answers, each a list unless it `unfolds`."""
+    if isinstance(plan, Over):
+        gives_all = not plan.returns and not plan.window.on_expiry
+        return UserAnswers(plan.user, [c.column for c in plan.user], gives_all)
+    return UserAnswers(plan.user, [c.name for c in plan.aggregates if c.function == HELD], unfolds=unfolds)
 
 
 def _keys(plan: Aggregate) -> tuple[tuple[str, Expr, pl.DataType], ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
+from jupyter_stream.aggregates.user import Declared
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.table import TableRows
 
@@ -114,6 +115,7 @@ class Catalog:
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
+        self.aggregates: dict[str, Declared] = {}  # user-defined ones, by name in lower case
 
     def find(self, name: str) -> Entry | None:
         """What was declared under that name, None if nothing was."""

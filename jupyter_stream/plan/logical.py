@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 import polars as pl
 
+from jupyter_stream.aggregates.user import UserCall
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.plan.catalog import StreamDef
@@ -127,6 +128,7 @@ class Aggregate:
         schema: keys first, then the aggregates' columns.
         where: under a window of rows, WHERE: rows for which it isn't true count for the window and are not aggregated.
         ends: whether the rows carry the end of their lifetimes (those of a join do), which goes before the window's range.
+        user: user-defined aggregates: `aggregates` hold their rows, which become answers above.
     """
 
     input: Plan
@@ -136,6 +138,7 @@ class Aggregate:
     schema: Schema
     where: Expr | None = None
     ends: bool = False
+    user: tuple[UserCall, ...] = ()
 
     @property
     def inputs(self) -> tuple[Plan, ...]:
@@ -151,12 +154,16 @@ class Over:
         window: which rows those are, and which rows are given.
         aggregates: what to compute.
         schema: the input's columns, then the aggregates'.
+        user: user-defined aggregates, all of them or none: `aggregates` say their arguments.
+        returns: whether only rows that returned something are given, once for each value.
     """
 
     input: Plan
     window: OverWindow
     aggregates: tuple[AggregateCall, ...]
     schema: Schema
+    user: tuple[UserCall, ...] = ()
+    returns: bool = False
 
     @property
     def inputs(self) -> tuple[Plan, ...]:

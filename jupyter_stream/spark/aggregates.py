@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 import polars as pl
 
+from jupyter_stream.aggregates.user import HELD, ROWS
 from jupyter_stream.functions.spark import quoted
 from jupyter_stream.functions.types import spark_name
 from jupyter_stream.plan.logical import AggregateCall
@@ -149,6 +150,8 @@ REFUSED: Final[dict[str, str]] = {
 
 def support_of(call: AggregateCall) -> str:
     """The name of its row in the support table."""
+    if call.function in (ROWS, HELD):
+        return "user-defined aggregates"
     known = AGGREGATES.get(call.function)
     if known is None:
         return REFUSED.get(call.function, "other aggregates")

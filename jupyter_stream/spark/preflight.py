@@ -236,8 +236,10 @@ def _aggregate(plan: Aggregate, depth: int, is_outermost: bool) -> Iterator[Verd
         yield Verdict(depth, "window over it", find("clause", "above joins without bounds"))
     if any(isinstance(n, Aggregate) and isinstance(n.window, SessionWindow) for n in logical.walk(plan.input)):
         yield Verdict(depth, "window over sessions", find("window", "window over sessions"))
+    own = {c.column: c.program.name for c in plan.user}
     for call in plan.aggregates:
-        shown = f"{call.function}({'DISTINCT ' if call.distinct else ''}{', '.join(show(a) for a in call.args)})"
+        function = own.get(call.name, call.function)
+        shown = f"{function}({'DISTINCT ' if call.distinct else ''}{', '.join(show(a) for a in call.args[call.name in own :])})"
         yield Verdict(depth, shown, find("aggregate", support_of(call)))
     if any(isinstance(n, Stage) for n in logical.walk(plan.input)) and ordered(plan):
         yield Verdict(depth, "order of arrival", find("aggregate", "first, last and lists of windows"))

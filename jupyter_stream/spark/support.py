@@ -162,6 +162,7 @@ TABLE: Final[tuple[Support, ...]] = (
     Support("aggregate", "collect_list, string_agg", "native", "collect_list, sorted by time and arrival number"),
     Support("aggregate", "approx_count_distinct", "native", "Spark's own sketch of the same error: another estimate"),
     Support("aggregate", "heavy_hitters, approx_top_k", "not yet by us", "Write GROUP BY item with count(*)."),
+    Support("aggregate", "user-defined aggregates", "not yet by us", "Run the query in the kernel."),
     Support("aggregate", "other aggregates", "not yet by us", "Run the query in the kernel."),
 )
 """All there is. A query none of whose parts is refused runs."""

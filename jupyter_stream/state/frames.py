@@ -68,6 +68,13 @@ class FramePanes:
             return pl.DataFrame(schema={SLOT: pl.Int64()})
         return self._merge(pieces).group_by(SLOT).agg(self.form.finish().alias(VALUE))
 
+    def advance(self, first: int | None, end: int) -> None:
+        """The window moves to panes `first <= pane < end`; `first` None keeps all (a landmark)."""
+        if first is None:
+            self.fold_into_one(end)
+        else:
+            self.free(first)
+
     def free(self, before: int) -> None:
         """Forget panes before that one."""
         for pane in list(self._panes.irange(None, before, inclusive=(True, False))):

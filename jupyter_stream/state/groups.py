@@ -17,12 +17,14 @@ from sortedcontainers import SortedDict
 
 from jupyter_stream.aggregates import AggregateFunction, Dense, FrameForm, Partial
 from jupyter_stream.aggregates.protocol import SLOT, VALUE, Array
+from jupyter_stream.aggregates.user.rows import HeldForm
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.state.frames import PANE, FramePanes
 from jupyter_stream.state.panes import Cells, PaneMap, Panes
 from jupyter_stream.state.sliding import SlidingFold
 from jupyter_stream.state.slots import KeySlots
+from jupyter_stream.state.user_panes import UserPanes
 
 _CHUNK = 16_384
 """Rows folded at a time: temporaries stay in the second-level cache, and most chunks meet one pane or two (measured)."""
@@ -95,7 +97,7 @@ class WindowGroups:
         partials = [Partial("count")]
         self._inputs.append((None, None))
         self._dense: list[list[int]] = []  # of each aggregate: its partials
-        self._frames: list[FramePanes | None] = []
+        self._frames: list[FramePanes | UserPanes | None] = []
         known: dict[tuple[Partial, int | None, int | None], int] = {(partials[0], None, None): 0}
         for aggregate in self._aggregates:
             own: list[int] = []
@@ -110,7 +112,8 @@ class WindowGroups:
                     own.append(known[key])
                 self._frames.append(None)
             else:
-                self._frames.append(FramePanes(aggregate.form))
+                form = aggregate.form
+                self._frames.append(UserPanes(form) if isinstance(form, HeldForm) else FramePanes(form))
             self._dense.append(own)
         self.panes = Panes(partials)
         # counts of arguments that were never NULL are the row count: kept once, split off when the first NULL comes
@@ -345,7 +348,7 @@ class WindowGroups:
     def absorb_frames(self, pane: int, other: WindowGroups, source: int, to: Int64s) -> None:
         """The same for what another holds of its pane `source` in frames."""
         for own, frames in zip(self._frames, other._frames, strict=True):
-            if own is not None and frames is not None:
+            if isinstance(own, FramePanes) and isinstance(frames, FramePanes):
                 own.append(pane, frames.renumbered(source, to))
 
     # -- the window moves --------------------------------------------------------------------------------------------
@@ -357,10 +360,7 @@ class WindowGroups:
         self.fold.advance(first, end)
         for frames in self._frames:
             if frames is not None:
-                if first is None:
-                    frames.fold_into_one(end)
-                else:
-                    frames.free(first)
+                frames.advance(first, end)
 
     def expire(self, k: int) -> None:
         """Free what no extent from k on holds."""

@@ -379,6 +379,8 @@ def containers() -> list[Expr]:
              f("array_contains", arrays[2], ":x"), f("array_contains", arrays[3], ":u"),
              f("array_contains", arrays[0], 1)]  # fmt: skip
     made += [f(name, a, n) for name in ("element_at", "get") for a in arrays for n in (1, -1, ":k", 0)]
+    struct = f("named_struct", "a", ":i", "b", ":s", "c", f("named_struct", "d", ":x"))
+    made += [f("get_field", struct, "a"), f("get_field", struct, "b"), f("get_field", f("get_field", struct, "c"), "d")]
     made += [f("array_join", arrays[1], "-"), f("array_join", arrays[3], "")]
     paths = ("$.a", "$.b", "$.b.c", "$.b.d[1]", "$.b[0]", "$[1]", "$.e", "$.f", "$.b.c.d", "$.b[2].c", "$.missing")
     return made + [f("get_json_object", ":j", p) for p in paths] + [f("get_json_object", ":j", None)]

@@ -44,9 +44,8 @@ def test_statements_are_cut_at_semicolons_outside_quotes_and_comments(cell: str,
 
 
 def test_a_semicolon_in_braces_is_not_the_end() -> None:
-    with pytest.raises(QueryError) as caught:
-        parse("CREATE AGGREGATE f (x INT) : INT { INITIALIZE : { INSERT INTO state VALUES (1); } }; SHOW STREAMS")
-    assert "CREATE AGGREGATE isn't available" in caught.value.message
+    made = parse("CREATE AGGREGATE f (x INT) : INT { INITIALIZE : { INSERT INTO state VALUES (1); } }; SHOW STREAMS")
+    assert [type(statement).__name__ for statement in made] == ["CreateAggregate", "Show"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from tests.oracle.aggregates import Aggregate
 from tests.oracle.predicates import Predicate
 from tests.oracle.progress import Arrived
 from tests.oracle.query import Answer, Stream, duration
+from tests.oracle.user import UserAggregate
 from tests.oracle.values import Row, same_key
 
 
@@ -73,7 +74,8 @@ def over(query: OverQuery) -> Answer:
             if _given(query, rows, i):
                 found: Row = dict(r.row)
                 for n, aggregate in enumerate(query.aggregates):
-                    found[f"a{n}"] = aggregate.over(_seen(query, rows, i))
+                    one_by_one = isinstance(aggregate, UserAggregate)
+                    found[f"a{n}"] = aggregate.over(_seen(query, rows, i, one_by_one))
                 answer.rows.append(found)
     return answer
 
@@ -85,9 +87,14 @@ def _given(query: OverQuery, rows: list[Arrived], i: int) -> bool:
     return (i + 1) % query.every == 0
 
 
-def _seen(query: OverQuery, rows: list[Arrived], i: int) -> list[Arrived]:
-    """The rows a row's answer is over, those of its partition in time order."""
+def _seen(query: OverQuery, rows: list[Arrived], i: int, one_by_one: bool) -> list[Arrived]:
+    """The rows a row's answer is over, those of its partition in time order. Peers behind it don't count `one_by_one`."""
     at = rows[i].ts
+    if one_by_one and query.on_expiry:
+        assert query.range is not None
+        return [r for r in rows[i + 1 :] if r.ts <= at + query.range]
+    if one_by_one:
+        rows = rows[: i + 1]
     if query.on_expiry:
         assert query.range is not None
         return [r for r in rows if at < r.ts <= at + query.range]

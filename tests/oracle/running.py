@@ -68,6 +68,7 @@ class Ran:
         uri: str = "python://rows",
         others: Sequence[Stream] = (),
         strategy: str | None = None,
+        before: str = "",
     ) -> None:
         """Run the query; `others` are declared as well, from `frame://NAME`; `strategy` as of `Session.run`."""
         session = Session({"rows": batches(query.stream, sizes), "whole": frame(query.stream)})
@@ -75,6 +76,7 @@ class Ran:
         # Waiting frames are joined up to a batch; here each is to stay as it is.
         with patch.object(feed, "BATCH_ROWS", 0):
             try:
+                session.execute(before)
                 for other in others:
                     session.execute(other.sql(f"frame://{other.name}"))
                 if not others:

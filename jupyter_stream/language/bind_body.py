@@ -1,0 +1,651 @@
+"""The body of a user-defined aggregate, from what is written to what is run [esl]: places for everything it reads.
+
+Names are looked for in the tables of FROM, then in those of the statement around it, then among the parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import polars as pl
+
+from jupyter_stream import aggregates, functions
+from jupyter_stream.aggregates.user import declared
+from jupyter_stream.aggregates.user.body import (
+    FIRST_PLACE,
+    RETURN,
+    WINDOW,
+    Action,
+    Body,
+    DeleteRows,
+    Folded,
+    InsertRows,
+    InsertSelect,
+    Oldest,
+    Read,
+    SelectRows,
+    Subquery,
+    UpdateRows,
+)
+from jupyter_stream.core.schema import Field, Schema, type_name
+from jupyter_stream.errors import QueryError, UnsupportedError
+from jupyter_stream.functions import Call, Column, Expr
+from jupyter_stream.functions import Literal as Value
+from jupyter_stream.functions.expression import columns as columns_of
+from jupyter_stream.functions.types import common_type, instance
+from jupyter_stream.language.bind_expression import ExpressionBinder
+from jupyter_stream.language.diagnose import did_you_mean
+from jupyter_stream.language.nodes import FieldOf, FunctionCall, Node, Operation, Star, Subselect
+from jupyter_stream.language.source_text import Name, SourceText, Span
+from jupyter_stream.language.syntax import (
+    BodyDelete,
+    BodyInsert,
+    BodyStatement,
+    BodyUpdate,
+    CreateAggregate,
+    FromItem,
+    JoinRef,
+    QueryBody,
+    SelectBody,
+    SetBody,
+    StreamRef,
+)
+
+INWINDOW = "inwindow"
+_NEVER = "Write INSERT INTO RETURN VALUES (...) into one of its states."
+
+
+def bind_body(statement: CreateAggregate, types: Sequence[pl.DataType]) -> Body:
+    """The body for arguments of these types.
+
+    Raises:
+        QueryError: a mistake in it, with its place.
+        UnsupportedError: something a body can't hold.
+    """
+    return _Body(statement, types).bind()
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table a body can name."""
+
+    number: int
+    name: str
+    schema: Schema
+
+
+@dataclass
+class _Level:
+    """What a statement or a SELECT reads: its tables, and in front of what is around it."""
+
+    reads: list[tuple[_Table, str, Read]] = field(default_factory=list)
+    outer: _Level | None = None
+
+
+class _Body:
+    """Binds one body."""
+
+    def __init__(self, statement: CreateAggregate, types: Sequence[pl.DataType]) -> None:
+        self.statement = statement
+        self.source: SourceText = statement.source
+        self.parameters = Schema(tuple(Field(p.name.text, t) for p, t in zip(statement.parameters, types, strict=True)))
+        self.places = FIRST_PLACE + len(self.parameters)
+        self.values: list[Subquery | Oldest] = []
+        self.window: _Table | None = None
+        self.tables: dict[str, _Table] = {}
+        self._own: list[tuple[str, Schema]] = []
+        self._returned: list[tuple[list[tuple[str | None, Expr]], list[Span], Span]] = []
+        self.state = ""
+
+    def bind(self) -> Body:
+        statement = self.statement
+        for table in statement.tables:
+            self._declare(table.name, table.columns)
+        states = {name: self._actions(name, written) for name, written in statement.states.items()}
+        dtype, struct = self._result()
+        states = {n: tuple(self._cast_returned(a, dtype, struct) for a in actions) for n, actions in states.items()}
+        expire = states.get("expire")
+        return Body(
+            statement.name.text,
+            tuple(f.dtype for f in self.parameters),
+            dtype,
+            struct,
+            tuple(self._own),
+            self.window is not None,
+            self.places,
+            tuple(self.values),
+            # without INITIALIZE the first row is a row like the others, without ITERATE the later ones say nothing
+            states.get("initialize", states.get("iterate", ())),
+            states.get("iterate", ()),
+            states.get("terminate", ()),
+            expire,
+        )
+
+    # -- tables
+
+    def _declare(self, name: Name, columns: Sequence[object]) -> None:
+        lower = name.text.lower()
+        if lower in self.tables:
+            raise self.source.error(f"two tables are called {name.text}", name.span)
+        fields: list[Field] = []
+        if lower == INWINDOW:
+            if len(columns) != len(self.parameters):
+                raise self.source.error(
+                    f"inwindow has {len(columns)} columns, and the aggregate {len(self.parameters)} parameters",
+                    name.span,
+                    "It holds the arguments of the rows in the window: one column for each.",
+                )
+            for column, parameter in zip(columns, self.parameters, strict=True):
+                dtype = column.dtype  # type: ignore[attr-defined]  # a TypedName
+                written = column.name  # type: ignore[attr-defined]  # as above
+                if dtype is not None and dtype != parameter.dtype:
+                    raise self.source.error(
+                        f"{written.text} is {type_name(dtype)}, and {parameter.name} is {type_name(parameter.dtype)}",
+                        written.span,
+                        "The columns of inwindow have the types of the parameters.",
+                    )
+                fields.append(Field(written.text, parameter.dtype))
+            self.window = self.tables[lower] = _Table(WINDOW, name.text, Schema(tuple(fields)))
+            return
+        for column in columns:
+            written, dtype = column.name, column.dtype  # type: ignore[attr-defined]  # as above
+            if dtype is None:
+                raise self.source.error(
+                    f"the type of {written.text} is missing", written.span, f"Write {written.text} DOUBLE, for example."
+                )
+            fields.append(Field(written.text, dtype))
+        table = _Table(len(self._own), name.text, Schema(tuple(fields)))
+        self._own.append((table.name, table.schema))
+        self.tables[lower] = table
+
+    def _table(self, name: Name) -> _Table:
+        table = self.tables.get(name.text.lower())
+        if table is None:
+            if name.text.upper() == "RETURN":
+                raise self.source.error("RETURN is only written to", name.span)
+            if name.text.lower() == INWINDOW:
+                hint = "Declare it before the states: TABLE inwindow (x DOUBLE);"
+            elif self.tables:
+                hint = did_you_mean(name.text, [t.name for t in self.tables.values()], "tables of this aggregate") or ""
+            else:
+                hint = f"Declare it before the states: TABLE {name.text} (a DOUBLE);"
+            raise self.source.error(f"this aggregate has no table called {name.text}", name.span, hint or None)
+        return table
+
+    def read(self, table: _Table) -> Read:
+        """Places for the rows of a table."""
+        made = Read(table.number, self.places, len(table.schema))
+        self.places += len(table.schema)
+        return made
+
+    def place(self, dtype: pl.DataType) -> tuple[int, Column]:
+        """One more place."""
+        self.places += 1
+        return self.places - 1, Column(f"#{self.places - 1}", dtype)
+
+    def value(self, value: Subquery | Oldest, dtype: pl.DataType) -> Column:
+        """A column for what a subquery gives."""
+        self.values.append(value)
+        return Column(f"@{len(self.values) - 1}", dtype)
+
+    # -- statements
+
+    def _actions(self, state: str, written: Sequence[BodyStatement]) -> tuple[Action, ...]:
+        self.state = state
+        return tuple(a for s in written for a in self._action(s))
+
+    def _action(self, statement: BodyStatement) -> list[Action]:
+        match statement:
+            case BodyInsert():
+                return self._insert(statement)
+            case BodyUpdate():
+                return [self._update(statement)]
+            case BodyDelete():
+                table = self._table(statement.table)
+                level = _Level()
+                read = self.read(table)
+                level.reads.append((table, table.name.lower(), read))
+                spares = table.number == WINDOW and self.state in ("initialize", "iterate")
+                return [DeleteRows(read, self._where(statement.where, level), spares)]
+
+    def _insert(self, statement: BodyInsert) -> list[Action]:
+        name = statement.table
+        into_return = name.text.upper() == "RETURN"
+        table = None if into_return else self._table(name)
+        if table is not None and table.number == WINDOW:
+            raise self.source.error(
+                "the system puts rows into inwindow itself", name.span, "Rows can be deleted from it, and read."
+            )
+        number = RETURN if table is None else table.number
+        if statement.select is not None:
+            return [self._insert_select(statement, table, part) for part in _parts(statement.select, self.source)]
+        level = _Level()
+        binder = self.binder(level, "VALUES")
+        rows = []
+        for written in statement.rows:
+            given = [(None, binder.bind(node)) for node in written]
+            spans = [node.span for node in written]
+            rows.append(self._fit(statement, table, given, spans, written[0].span.to(written[-1].span)))
+        return [InsertRows(number, tuple(rows), self._where(statement.where, level))]
+
+    def _insert_select(self, statement: BodyInsert, table: _Table | None, body: SelectBody) -> InsertSelect:
+        made, named = self.select(body, _Level())
+        spans = [i.span for i in body.items] if len(body.items) == len(named) else [body.span] * len(named)
+        items = self._fit(statement, table, named, spans, body.span)
+        number = RETURN if table is None else table.number
+        return InsertSelect(number, _with_items(made, items))
+
+    def _fit(
+        self,
+        statement: BodyInsert,
+        table: _Table | None,
+        given: Sequence[tuple[str | None, Expr]],
+        spans: list[Span],
+        span: Span,
+    ) -> tuple[Expr, ...]:
+        """Values in the order and of the types of the table's columns; those for RETURN are cast when all are known."""
+        if table is None:
+            names = [n for n, _ in given]
+            if statement.columns is not None:
+                if len(statement.columns) != len(given):
+                    raise self._count(len(given), len(statement.columns), span)
+                names = [n.text for n in statement.columns]
+            self._returned.append(([(n, e) for n, (_, e) in zip(names, given, strict=True)], spans, span))
+            return tuple(e for _, e in given)
+        wanted = list(table.schema)
+        if statement.columns is not None:
+            wanted = []
+            for name in statement.columns:
+                known = table.schema.find(name.text)
+                if known is None:
+                    hint = did_you_mean(name.text, table.schema.names, "columns")
+                    raise self.source.error(f"{table.name} has no column called {name.text}", name.span, hint)
+                wanted.append(known)
+        if len(wanted) != len(given):
+            raise self._count(len(given), len(wanted), span)
+        by_name = {f.name: self.cast(e, f.dtype, f.name, s) for f, (_, e), s in zip(wanted, given, spans, strict=True)}
+        return tuple(by_name.get(f.name, Value(None, f.dtype)) for f in table.schema)
+
+    def _count(self, given: int, wanted: int, span: Span) -> QueryError:
+        plural = "s" * (wanted != 1)
+        return self.source.error(f"{given} value{'s' * (given != 1)} for {wanted} column{plural}", span)
+
+    def cast(self, expr: Expr, dtype: pl.DataType, what: str, span: Span) -> Expr:
+        """A value as a column's type."""
+        try:
+            return functions.cast(expr, dtype)
+        except functions.BadArguments as bad:
+            raise self.source.error(f"{what} is {type_name(dtype)}: {bad.message}", span) from None
+
+    def _update(self, statement: BodyUpdate) -> UpdateRows:
+        table = self._table(statement.table)
+        if table.number == WINDOW:
+            raise self.source.error("the rows of inwindow are what came", statement.table.span, "They can be deleted.")
+        read = self.read(table)
+        level = _Level([(table, table.name.lower(), read)])
+        binder = self.binder(level, "SET")
+        made: dict[int, Expr] = {}
+        for name, node in statement.assignments:
+            known = table.schema.find(name.text)
+            if known is None:
+                hint = did_you_mean(name.text, table.schema.names, "columns")
+                raise self.source.error(f"{table.name} has no column called {name.text}", name.span, hint)
+            at = table.schema.names.index(known.name)
+            if at in made:
+                raise self.source.error(f"{known.name} is set twice", name.span)
+            made[at] = self.cast(binder.bind(node), known.dtype, known.name, node.span)
+        return UpdateRows(read, tuple(made.items()), self._where(statement.where, level))
+
+    def _where(self, node: Node | None, level: _Level) -> Expr | None:
+        return None if node is None else self.binder(level, "WHERE").condition(node, "WHERE")
+
+    def binder(self, level: _Level, clause: str) -> ExpressionBinder:
+        """Binds expressions of a statement."""
+        return ExpressionBinder(self.source, _Names(self, level, clause))
+
+    # -- SELECT
+
+    def select(self, body: SelectBody, level: _Level) -> tuple[SelectRows, list[tuple[str | None, Expr]]]:
+        """A SELECT, and its items with the names they have."""
+        self._refuse(body)
+        self._from(body.source, level)
+        conditions = self._where(body.where, level)
+        on = self._on(body.source, level)
+        for condition in on:
+            conditions = condition if conditions is None else functions.resolve("and", [conditions, condition])
+        names = _Grouped(self, level)
+        binder = ExpressionBinder(self.source, names)
+        for node in body.group_by:
+            key = self.binder(level, "GROUP BY").bind(node)
+            names.keys.append((*self.place(key.dtype), key))
+        items: list[tuple[str | None, Expr]] = []
+        spans: list[Span] = []
+        for item in body.items:
+            if isinstance(item.expression, Star):
+                for table, _, read in level.reads:
+                    for i, f in enumerate(table.schema):
+                        items.append((f.name, Column(f"#{read.place + i}", f.dtype)))
+                        spans.append(item.span)
+                continue
+            alias = item.alias.text if item.alias is not None else _plain_name(item.expression)
+            items.append((alias, binder.bind(item.expression)))
+            spans.append(item.span)
+        having = None
+        if body.having is not None:
+            having = binder.condition(body.having, "HAVING")
+        grouped = bool(names.folded or names.keys)
+        if body.having is not None and not grouped:
+            raise self.source.error("HAVING needs GROUP BY or an aggregate", body.having.span)
+        if grouped:
+            items = [(n, names.over_groups(e, s)) for (n, e), s in zip(items, spans, strict=True)]
+            having = None if having is None or body.having is None else names.over_groups(having, body.having.span)
+        keys = tuple((place, key) for place, _, key in names.keys)
+        reads = tuple(read for _, _, read in level.reads)
+        made = SelectRows(
+            reads, conditions, keys, tuple(names.folded), grouped, having, tuple(e for _, e in items), body.distinct is not None
+        )  # fmt: skip
+        return made, items
+
+    def _refuse(self, body: SelectBody) -> None:
+        if body.operator is not None:
+            raise self.source.error("a body reads tables, not streams", body.operator.span)
+        if body.group_all:
+            raise self.source.error("GROUP BY ALL isn't available in a body", body.span, None, UnsupportedError)
+
+    def _from(self, item: FromItem, level: _Level) -> None:
+        if item.window is not None:
+            raise self.source.error("a window stands behind a stream, and this is a table", item.window.span)
+        if isinstance(item, JoinRef) and item.kind == "inner" and not item.using:
+            for part in item.parts:
+                self._from(part, level)
+            return
+        if not isinstance(item, StreamRef) or item.function is not None:
+            raise self.source.error(
+                "a SELECT in a body reads the body's tables, one or several with commas",
+                item.span,
+                None,
+                UnsupportedError,
+            )
+        table = self._table(item.name)
+        qualifier = (item.alias or item.name).text.lower()
+        if any(q == qualifier for _, q, _ in level.reads):
+            raise self.source.error(
+                f"{item.name.text} stands twice in FROM",
+                item.span,
+                "Give one of them another name: FROM t AS a, t AS b.",
+            )
+        level.reads.append((table, qualifier, self.read(table)))
+
+    def _on(self, item: FromItem, level: _Level) -> list[Expr]:
+        if not isinstance(item, JoinRef):
+            return []
+        found = [e for part in item.parts for e in self._on(part, level)]
+        if item.on is not None:
+            found.append(self.binder(level, "ON").condition(item.on, "ON"))
+        return found
+
+    def subquery(
+        self, kind: Literal["exists", "value", "in"], body: QueryBody, level: _Level, value: Expr | None, span: Span
+    ) -> Column:
+        """A SELECT inside an expression."""
+        (part,) = parts = _parts(body, self.source)
+        assert len(parts) == 1
+        outside = self.places
+        inner = _Level(outer=level)
+        made, items = self.select(part, inner)
+        if kind != "exists" and len(items) != 1:
+            raise self.source.error(f"this SELECT has {len(items)} columns, and one is wanted", span)
+        dtype: pl.DataType = pl.Boolean() if kind != "value" else items[0][1].dtype
+        if kind == "in" and value is not None:
+            compared = functions.resolve("=", [value, items[0][1]])
+            assert isinstance(compared, Call)
+            value = compared.args[0]
+            made = _with_items(made, (compared.args[1],))
+        rows = {p for table, _, read in _all_reads(level) for p in range(read.place, read.place + len(table.schema))}
+        once = not any(p in rows for p in self._places_in(made, value)) and outside <= self.places
+        return self.value(Subquery(kind, made, once, value), dtype)
+
+    def _places_in(self, select: SelectRows, value: Expr | None) -> set[int]:
+        """Places a SELECT reads, those of SELECTs inside it among them."""
+        exprs = [e for e in (select.where, select.having, value, *select.items, *(k for _, k in select.keys)) if e]
+        for folded in select.folded:
+            exprs += [*folded.args, *([folded.where] if folded.where is not None else [])]
+        found: set[int] = set()
+        for name in {n for e in exprs for n in columns_of(e)}:
+            number = int(name[1:])
+            if name[0] == "#":
+                found.add(number)
+            elif isinstance(inner := self.values[number], Subquery):
+                found |= self._places_in(inner.select, inner.value)
+        return found
+
+    # -- what is returned
+
+    def _result(self) -> tuple[pl.DataType, bool]:
+        """The result's type, and whether it is a STRUCT of RETURN's columns."""
+        declared_type = self.statement.returns
+        if not self._returned:
+            raise self.source.error(
+                f"{self.statement.name.text} never returns anything", self.statement.name.span, _NEVER
+            )
+        if isinstance(declared_type, pl.Struct):
+            return declared_type, True
+        if declared_type is not None:
+            return declared_type, False
+        first, _, _ = self._returned[0]
+        for given, _, span in self._returned:
+            if len(given) != len(first):
+                raise self.source.error(f"RETURN has {len(first)} columns elsewhere, and {len(given)} here", span)
+        types: list[pl.DataType] = []
+        for i in range(len(first)):
+            found = common_type(given[i][1].dtype for given, _, _ in self._returned)
+            if found is None:
+                raise self.source.error(
+                    "what is returned has different types",
+                    self._returned[-1][2],
+                    "Say which one behind the parameters: f (x) : DOUBLE.",
+                )
+            types.append(found)
+        if len(types) == 1:
+            return types[0], False
+        named = [[g[i][0] for g, _, _ in self._returned] for i in range(len(first))]
+        names = [next((n for n in found if n), f"col{i + 1}") for i, found in enumerate(named)]
+        return pl.Struct([pl.Field(n, t) for n, t in zip(names, types, strict=True)]), True
+
+    def _cast_returned(self, action: Action, dtype: pl.DataType, struct: bool) -> Action:
+        if not isinstance(action, InsertRows | InsertSelect) or action.table != RETURN:
+            return action
+        types = [instance(f.dtype) for f in dtype.fields] if struct and isinstance(dtype, pl.Struct) else [dtype]
+        lists = action.rows if isinstance(action, InsertRows) else (action.select.items,)
+        made = []
+        for row in lists:
+            spans, whole = self._spans(row)
+            if len(row) != len(types):
+                raise self._count(len(row), len(types), whole)
+            made.append(tuple(self.cast(e, t, "the result", s) for e, t, s in zip(row, types, spans, strict=True)))
+        if isinstance(action, InsertRows):
+            return InsertRows(RETURN, tuple(made), action.where)
+        return InsertSelect(RETURN, _with_items(action.select, made[0]))
+
+    def _spans(self, row: tuple[Expr, ...]) -> tuple[list[Span], Span]:
+        for given, spans, whole in self._returned:
+            if tuple(e for _, e in given) == row:
+                return spans, whole
+        span = self.statement.name.span
+        return [span] * len(row), span
+
+
+def _with_items(select: SelectRows, items: tuple[Expr, ...]) -> SelectRows:
+    return SelectRows(
+        select.reads, select.where, select.keys, select.folded, select.grouped, select.having, items, select.distinct
+    )
+
+
+def _parts(body: QueryBody, source: SourceText) -> tuple[SelectBody, ...]:
+    """The SELECTs of an INSERT, those of a UNION ALL one after the other."""
+    if isinstance(body, SelectBody):
+        return (body,)
+    if isinstance(body, SetBody) and body.all and body.operator.text in ("UNION", "∪"):
+        return tuple(p for part in body.parts for p in _parts(part, source))
+    raise source.error("only UNION ALL puts SELECTs together in a body", body.span, None, UnsupportedError)
+
+
+def _all_reads(level: _Level | None) -> list[tuple[_Table, str, Read]]:
+    return [] if level is None else [*level.reads, *_all_reads(level.outer)]
+
+
+def _plain_name(node: Node) -> str | None:
+    from jupyter_stream.language.nodes import ColumnRef
+
+    if isinstance(node, ColumnRef):
+        return node.name.text
+    return node.name.text if isinstance(node, FieldOf) else None
+
+
+class _Names:
+    """Names of a statement in a body."""
+
+    def __init__(self, body: _Body, level: _Level, clause: str) -> None:
+        self.body = body
+        self.level = level
+        self.clause = clause
+
+    def column(self, name: Name, qualifier: Name | None) -> Expr | None:
+        """A column of the tables read, innermost first; then a parameter."""
+        level: _Level | None = self.level
+        while level is not None:
+            found = []
+            for table, called, read in level.reads:
+                known = table.schema.find(name.text)
+                if known is not None and (qualifier is None or qualifier.text.lower() == called):
+                    found.append(Column(f"#{read.place + table.schema.names.index(known.name)}", known.dtype))
+            if len(found) > 1:
+                raise self.body.source.error(
+                    f"{name.text} could be a column of several tables", name.span, f"Write t.{name.text}."
+                )
+            if found:
+                return found[0]
+            level = level.outer
+        known = self.body.parameters.find(name.text) if qualifier is None else None
+        if known is None:
+            return None
+        return Column(f"#{FIRST_PLACE + self.body.parameters.names.index(known.name)}", known.dtype)
+
+    def known(self) -> tuple[str, ...]:
+        """Columns and parameters."""
+        return (*(n for t, _, _ in _all_reads(self.level) for n in t.schema.names), *self.body.parameters.names)
+
+    def pseudo(self) -> tuple[str, ...]:
+        """Nothing else."""
+        return ()
+
+    def aggregate(self, call: FunctionCall) -> Expr:
+        """None may stand here."""
+        raise self.body.source.error(
+            f"an aggregate can't stand in {self.clause}",
+            call.span,
+            "Write it into a SELECT: (SELECT max(x) FROM t).",
+        )
+
+    def special(self, node: Node) -> Expr | None:
+        """`oldest()`, `oldest().column`, EXISTS, IN (SELECT ...) and a SELECT for one value."""
+        if isinstance(node, FieldOf) and _is_oldest(node.inner):
+            return self._oldest(node.name, node)
+        if _is_oldest(node):
+            return self._oldest(None, node)
+        if isinstance(node, Subselect):
+            return self.body.subquery("value", node.body, self.level, None, node.span)
+        if isinstance(node, FunctionCall) and node.name.text.lower() == "exists" and len(node.args) == 1:
+            (inner,) = node.args
+            if isinstance(inner, Subselect):
+                return self.body.subquery("exists", inner.body, self.level, None, node.span)
+        if isinstance(node, Operation) and node.function == "in" and len(node.args) == 2:
+            value, inner = node.args
+            if isinstance(inner, Subselect):
+                bound = ExpressionBinder(self.body.source, self).bind(value)
+                return self.body.subquery("in", inner.body, self.level, bound, node.span)
+        return None
+
+    def _oldest(self, name: Name | None, node: Node) -> Expr:
+        window, source = self.body.window, self.body.source
+        if window is None:
+            raise source.error(
+                "oldest() is the oldest row of inwindow, which this aggregate doesn't have",
+                node.span,
+                "Declare it before the states: TABLE inwindow (x DOUBLE);",
+            )
+        if name is None and len(window.schema) != 1:
+            raise source.error(
+                "inwindow has several columns", node.span, f"Say which one: oldest().{window.schema.names[0]}."
+            )
+        known = window.schema.fields[0] if name is None else window.schema.find(name.text)
+        if known is None:
+            assert name is not None
+            hint = did_you_mean(name.text, window.schema.names, "columns")
+            raise source.error(f"inwindow has no column called {name.text}", name.span, hint)
+        return self.body.value(Oldest(window.schema.names.index(known.name)), known.dtype)
+
+
+class _Grouped(_Names):
+    """Names of a select list: aggregates may stand there."""
+
+    def __init__(self, body: _Body, level: _Level) -> None:
+        super().__init__(body, level, "a SELECT")
+        self.keys: list[tuple[int, Column, Expr]] = []
+        self.folded: list[Folded] = []
+
+    def aggregate(self, call: FunctionCall) -> Expr:
+        """The value of an aggregate over the rows selected: a base version of the user's, or a built-in one."""
+        source = self.body.source
+        if call.window is not None:
+            raise source.error("a body's tables have no windows", call.window.span)
+        binder = self.body.binder(self.level, "an aggregate")
+        nodes = () if len(call.args) == 1 and isinstance(call.args[0], Star) else call.args
+        args = [binder.bind(node) for node in nodes]
+        where = None if call.where is None else binder.condition(call.where, "FILTER")
+        own = declared(call.name.text)
+        if own is not None and own.base is not None and getattr(own.base, "statement", None) is not self.body.statement:
+            program = own.base.program([a.dtype for a in args])
+            cast = [
+                self.body.cast(a, t, "the argument", n.span)
+                for a, t, n in zip(args, program.arguments, nodes, strict=True)
+            ]
+            place, column = self.body.place(program.dtype)
+            self.folded.append(Folded("", tuple(cast), False, where, place, program.dtype, program))
+            return column
+        function = aggregates.find(call.name.text)
+        if function is None:
+            hint = "An aggregate can't call itself." if own is not None else None
+            raise source.error(f"there is no aggregate called {call.name.text} for tables", call.span, hint)
+        try:
+            types, dtype = function.resolve(tuple(a.dtype for a in args), call.distinct) if args else ((), pl.Int64())
+            args = [functions.cast(a, t) for a, t in zip(args, types, strict=True)]
+            if not args and function.name != "count":
+                raise aggregates.BadArguments(f"{function.name} needs an argument")
+            if function.constant_from is not None or function.name in aggregates.KEPT_AS:
+                raise source.error(f"{function.name} isn't available in a body", call.span, None, UnsupportedError)
+        except (aggregates.BadArguments, functions.BadArguments) as bad:
+            raise source.error(str(bad), call.span) from None
+        place, column = self.body.place(dtype)
+        self.folded.append(Folded(function.name, tuple(args), call.distinct, where, place, dtype))
+        return column
+
+    def over_groups(self, expr: Expr, span: Span) -> Expr:
+        """Grouping columns put in; complains of columns that are left over."""
+        for _, column, key in self.keys:
+            if expr == key:
+                return column
+        if isinstance(expr, Call):
+            return Call(expr.function, tuple(self.over_groups(a, span) for a in expr.args), expr.dtype)
+        own = {f"#{read.place + i}" for table, _, read in self.level.reads for i in range(len(table.schema))}
+        if isinstance(expr, Column) and expr.name in own:
+            raise self.body.source.error(
+                "this is neither grouped nor aggregated", span, "Add it to GROUP BY, or aggregate it."
+            )
+        return expr
+
+
+def _is_oldest(node: Node) -> bool:
+    return isinstance(node, FunctionCall) and node.name.text.lower() == "oldest" and not node.args

@@ -1,0 +1,94 @@
+"""User-defined aggregates against plain functions of the rows in order: every window, any disorder, any batch split."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.engine.test_oracle_over import over_queries
+from tests.engine.test_oracle_rows import row_queries
+from tests.engine.test_oracle_sessions import session_queries
+from tests.engine.test_oracle_tuples import queries as tuple_queries
+from tests.oracle import strategies
+from tests.oracle.answer import answer
+from tests.oracle.over import over
+from tests.oracle.query import Query
+from tests.oracle.running import Ran, assert_right
+from tests.oracle.search import searching
+from tests.oracle.user import DECLARATIONS, RETURNS_AS_ROWS_COME, UserAggregate, user_aggregates
+
+pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
+
+
+def with_user(data: st.DataObject, query: Query) -> Query:
+    """The query with user-defined aggregates behind its own."""
+    columns = strategies.data_columns(query.stream)
+    own = tuple(data.draw(st.lists(user_aggregates(columns), min_size=1, max_size=3)))
+    return replace(query, aggregates=(*query.aggregates, *own))
+
+
+def check(data: st.DataObject, query: Query) -> None:
+    sizes = data.draw(strategies.splits(len(query.stream.rows)))
+    assert_right(query, answer(query), Ran(query, sizes, before=DECLARATIONS), sizes)
+
+
+@searching
+@given(st.data())
+def test_windows_of_time_give_what_the_oracle_gives(data: st.DataObject) -> None:
+    check(data, with_user(data, data.draw(strategies.queries())))
+
+
+@searching
+@given(st.data())
+def test_provisional_answers_disturb_no_final_one(data: st.DataObject) -> None:
+    check(data, with_user(data, data.draw(strategies.queries(emit=True))))
+
+
+@searching
+@given(st.data())
+def test_windows_of_rows_give_what_the_oracle_gives(data: st.DataObject) -> None:
+    check(data, with_user(data, data.draw(row_queries())))
+
+
+@searching
+@given(st.data())
+def test_sessions_give_what_the_oracle_gives(data: st.DataObject) -> None:
+    check(data, with_user(data, data.draw(session_queries())))
+
+
+@searching
+@given(st.data())
+def test_slide_by_tuple_gives_what_the_oracle_gives(data: st.DataObject) -> None:
+    check(data, with_user(data, data.draw(tuple_queries())))
+
+
+@searching
+@given(st.data())
+def test_over_gives_what_the_oracle_gives(data: st.DataObject) -> None:
+    query = data.draw(over_queries())
+    columns = strategies.data_columns(query.stream)
+    own = data.draw(st.lists(user_aggregates(columns, filtered=False), min_size=1, max_size=3))
+    if query.on_expiry:  # what EXPIRE returns has a test of its own
+        made: tuple = tuple(UserAggregate(name, "row_num") for name in ("traced", "naive", "joined"))
+    else:
+        made = (*query.aggregates, *own)
+    query = replace(query, aggregates=made)
+    sizes = data.draw(strategies.splits(len(query.stream.rows)))
+    assert_right(query, over(query), Ran(query, sizes, before=DECLARATIONS), sizes)
+
+
+@searching
+@given(st.data())
+def test_over_with_filter_gives_what_the_oracle_gives(data: st.DataObject) -> None:
+    """Where TERMINATE says the answer; without one, a row that FILTER leaves out returns nothing."""
+    query = data.draw(over_queries())
+    columns = strategies.data_columns(query.stream)
+    own = [
+        a for a in data.draw(st.lists(user_aggregates(columns), max_size=4)) if a.function not in RETURNS_AS_ROWS_COME
+    ]
+    if not query.on_expiry and own:
+        query = replace(query, aggregates=tuple(own))
+        assert_right(query, over(query), Ran(query, before=DECLARATIONS))
