@@ -38,6 +38,7 @@ from jupyter_stream.plan.logical import (
     Project,
     Query,
     Scan,
+    Top,
     ToStream,
     Union,
 )
@@ -204,6 +205,8 @@ class _Builder:
                 bags = self._step(planned.bags(plan), at_base(target, plan) if at_base else target)
                 for port, part in enumerate(plan.parts):
                     self.visit(part, Target(bags.step, port), everything_is_final, None)
+            case Top():
+                self.visit(plan.input, self._step(planned.top(plan), target), boundary, at_base)
             case ToStream():
                 self.visit(plan.input, self._step(to_stream(plan.kind), target), everything_is_final, at_base)
             case _:

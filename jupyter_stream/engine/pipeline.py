@@ -63,7 +63,8 @@ class Pipeline:
         self.graph: Graph = build(query)
         self.feeds: dict[Feed, list[Entry]] = {}
         schema = query.plan.schema
-        self.relation = Relation(schema, keep, integer_time(query.plan)) if query.relation else None
+        integer = integer_time(query.plan)
+        self.relation = Relation(schema, keep, integer, query.order) if query.relation else None
         self.results = self.relation or Results(schema, keep, query.emit.mode != "final")
         self.listeners: list[Callable[[pl.DataFrame], None]] = []
         self.state: State = "waiting"

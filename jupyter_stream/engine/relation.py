@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Sequence
 
 import polars as pl
 
 from jupyter_stream.core.messages import SIGN, TS
 from jupyter_stream.core.schema import TIMESTAMP, Schema
+from jupyter_stream.plan.logical import OrderKey
 
 
 class Relation:
@@ -18,13 +20,15 @@ class Relation:
         schema: the columns users get.
         keep: change rows kept.
         integer_time: whether times are integers rather than timestamps.
+        order: what the state is sorted by.
     """
 
     provisional = False
 
-    def __init__(self, schema: Schema, keep: int, integer_time: bool = False) -> None:
+    def __init__(self, schema: Schema, keep: int, integer_time: bool = False, order: Sequence[OrderKey] = ()) -> None:
         self._time: pl.DataType = pl.Int64() if integer_time else TIMESTAMP
         self._columns = list(schema.names)
+        self._order = tuple(order)
         self._empty = schema.empty()
         self._keep = keep
         self._state = self._empty
@@ -80,6 +84,12 @@ class Relation:
         """The current state."""
         with self._lock:
             self._fold()
+            if self._order:
+                self._state = self._state.sort(
+                    [k.column for k in self._order],
+                    descending=[k.descending for k in self._order],
+                    nulls_last=[k.nulls_last for k in self._order],
+                )
             return self._state
 
     def history(self) -> pl.DataFrame:

@@ -19,6 +19,7 @@ from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, Inp
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_from import bind_from
 from jupyter_stream.language.bind_join import absorb, check_bounds
+from jupyter_stream.language.bind_order import ordered
 from jupyter_stream.language.bind_over import OverNames
 from jupyter_stream.language.bind_sets import (
     answer_of,
@@ -45,6 +46,7 @@ from jupyter_stream.language.syntax import (
     SetBody,
     WindowClause,
 )
+from jupyter_stream.plan import logical
 from jupyter_stream.plan.catalog import Catalog, DerivedStream
 from jupyter_stream.plan.logical import (
     Aggregate,
@@ -61,6 +63,7 @@ from jupyter_stream.plan.logical import (
     Project,
     Query,
     StreamKind,
+    Top,
     ToStream,
 )
 from jupyter_stream.plan.relations import holds_join, is_relation, slides
@@ -81,6 +84,13 @@ def bind_query(statement: Select, catalog: Catalog) -> Query:
     emit = Emit()
     if statement.emit is not None:
         emit = Emit(statement.emit.mode, statement.emit.interval)
+        if emit.mode == "changes" and any(isinstance(n, Top) for n in logical.walk(plan)):
+            raise statement.source.error(
+                "EMIT CHANGES with LIMIT isn't available in this version",
+                statement.emit.span,
+                "Write EMIT EVERY 1 SECOND.",
+                UnsupportedError,
+            )
         if emit.mode != "final" and plan.schema.find(IS_FINAL) is not None:
             raise statement.source.error(
                 f"a result column is called {IS_FINAL}, which EMIT adds itself",
@@ -141,7 +151,11 @@ def _renamed(plan: Plan, names: tuple[Name, ...], source: SourceText, stream: Na
 
 def _query(plan: Plan, emit: Emit, text: str) -> Query:
     """Which result columns are time and which are keys, worked out from the plan."""
-    return Query(plan, emit, text, _time_column(plan), _key_columns(plan), is_relation(plan))
+    below = plan
+    while isinstance(below, Bags) and below.kind == "net":
+        below = below.parts[0]
+    order = below.order if isinstance(below, Top) and is_relation(plan) else ()
+    return Query(plan, emit, text, _time_column(plan), _key_columns(plan), is_relation(plan), order=order)
 
 
 def _time_column(plan: Plan) -> str | None:
@@ -160,7 +174,7 @@ def _time_column(plan: Plan) -> str | None:
             time = time_of(aggregate.input)
             keys = {n for n, e in aggregate.keys if isinstance(e, Column) and e.name in (time.column, TS)}
             return next((n for n, e in plan.items if isinstance(e, Column) and e.name in keys), None)
-    if isinstance(plan, Filter | Derived):
+    if isinstance(plan, Filter | Derived | Top):
         return _time_column(plan.input)
     if plan.inputs and not isinstance(plan, Project | Aggregate):
         columns = {_time_column(part) for part in plan.inputs}
@@ -170,7 +184,7 @@ def _time_column(plan: Plan) -> str | None:
 
 
 def _key_columns(plan: Plan) -> tuple[str, ...]:
-    if isinstance(plan, Filter | Derived | Alive | Distinct | ToStream):
+    if isinstance(plan, Filter | Derived | Alive | Distinct | ToStream | Top):
         return _key_columns(plan.input)
     if isinstance(plan, Bags):
         return _key_columns(plan.parts[0])
@@ -203,6 +217,13 @@ class _Binder:
 
     def body(self, body: QueryBody) -> tuple[Plan, LifetimeWindow | None]:
         """A SELECT, or several with set operations between them; with the lifetimes its rows keep."""
+        plan, lifetime = self._unordered(body)
+        if body.order is None:
+            return plan, lifetime
+        items = body.items if isinstance(body, SelectBody) else ()
+        return ordered(plan, lifetime, body.order, items, self.source), None
+
+    def _unordered(self, body: QueryBody) -> tuple[Plan, LifetimeWindow | None]:
         if isinstance(body, SetBody):
             return bind_set(body, [self.body(part) for part in body.parts], self.source)
         plan, lifetime = self.select(body)

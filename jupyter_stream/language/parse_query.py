@@ -19,6 +19,8 @@ from jupyter_stream.language.syntax import (
     Amount,
     EmitClause,
     FromItem,
+    Ordering,
+    OrderItem,
     QueryBody,
     SelectBody,
     SelectItem,
@@ -38,8 +40,6 @@ _SETS: dict[str, Literal["union", "except", "intersect"]] = {
     "INTERSECT": "intersect",
 }
 _NOT_YET = {
-    "LIMIT": "LIMIT",
-    "OFFSET": "OFFSET",
     "QUALIFY": "QUALIFY",
     "WINDOW": "the WINDOW clause",
     "LATERAL": "LATERAL",
@@ -65,7 +65,8 @@ def parse_body(p: ExpressionParser) -> QueryBody:
     first = _intersection(p)
     while p.comes(TokenType.UNION, TokenType.EXCEPT) or p.peek("MINUS"):
         first = _set(p, first, _intersection)
-    return first
+    order = _ordering(p)
+    return first if order is None else replace(first, order=order)
 
 
 def _intersection(p: ExpressionParser) -> QueryBody:
@@ -401,18 +402,59 @@ def _group_key(p: ExpressionParser) -> Node:
     return key
 
 
-def _refuse_rest(p: ExpressionParser) -> None:
+def _ordering(p: ExpressionParser) -> Ordering | None:
+    """ORDER BY keys, LIMIT n, OFFSET m: behind a SELECT, or behind several put together."""
+    start = p.here
+    items: list[OrderItem] = []
     if p.comes(TokenType.ORDER_BY):
-        p.unsupported(
-            "ORDER BY in a query",
-            hint="Results come when they are final; sort them with q.to_pandas().sort_values(...).",
-        )
+        p.advance()
+        p.word("BY")
+        items.append(_order_item(p))
+        while p.sign(TokenType.COMMA):
+            items.append(_order_item(p))
+    limit: int | None = None
+    offset = 0
+    for _ in range(2):
+        if p.word("LIMIT"):
+            if not p.word("ALL"):
+                limit = _count(p, "LIMIT 10")
+        elif p.word("OFFSET"):
+            offset = _count(p, "OFFSET 10")
+            p.word("ROWS") or p.word("ROW")
+    if not items and limit is None and not offset:
+        return None
+    return Ordering(tuple(items), limit, offset, p.since(start))
+
+
+def _count(p: ExpressionParser, example: str) -> int:
+    at = p.here
+    taken = p.expression("a number of rows")
+    value = getattr(taken, "value", None)
+    if type(value) is not int or value < 0:
+        p.fail("a number of rows belongs here", p.since(at), f"Write {example}.")
+    return value
+
+
+def _order_item(p: ExpressionParser) -> OrderItem:
+    start, first = p.here, p.index
+    expression = p.expression("a column to sort by")
+    text = p.text_since(first, None)
+    descending = p.word("DESC")
+    if not descending:
+        p.word("ASC")
+    nulls_last = descending  # Spark's defaults
+    if p.word("NULLS"):
+        nulls_last = p.word("LAST")
+        if not nulls_last and not p.word("FIRST"):
+            p.fail("FIRST or LAST is missing here")
+    return OrderItem(expression, text, descending, nulls_last, p.since(start))
+
+
+def _refuse_rest(p: ExpressionParser) -> None:
     if p.peek("WITH", "PREFERENCE"):
         p.unsupported("WITH PREFERENCE")
     for word, clause in _NOT_YET.items():
         if p.peek(word):
-            if word == "LIMIT":
-                p.unsupported(clause, hint="Results are an endless stream; --last says how many rows a view shows.")
             p.unsupported(clause)
 
 

@@ -22,6 +22,7 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     Scan,
+    Top,
     ToStream,
     Union,
 )
@@ -80,7 +81,7 @@ def time_of(plan: Plan) -> Time:
         return Time(column, times[0].dtype, pseudo.pop() if len(pseudo) == 1 else None, names)
     if isinstance(plan, Join | Distinct | Bags | ToStream):
         return Time(None, time_of(plan.inputs[0]).dtype, None)  # the later of two, or the instant of a change
-    if isinstance(plan, Alive):
+    if isinstance(plan, Alive | Top):
         return time_of(plan.input)
     return Time(None, window_dtype(plan), WINDOW_TIME)
 

@@ -153,6 +153,27 @@ class EmitClause:
 
 
 @dataclass(frozen=True, eq=False)
+class OrderItem:
+    """One key of ORDER BY; `text` as typed."""
+
+    expression: Node
+    text: str
+    descending: bool
+    nulls_last: bool
+    span: Span
+
+
+@dataclass(frozen=True, eq=False)
+class Ordering:
+    """ORDER BY ... LIMIT n OFFSET m; any part may be missing."""
+
+    items: tuple[OrderItem, ...]
+    limit: int | None
+    offset: int
+    span: Span
+
+
+@dataclass(frozen=True, eq=False)
 class SelectBody:
     """One SELECT.
 
@@ -178,6 +199,7 @@ class SelectBody:
     group_all: bool
     having: Node | None
     span: Span
+    order: Ordering | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +220,7 @@ class SetBody:
     operator: Name
     span: Span
     on: tuple[Name, ...] = ()
+    order: Ordering | None = None
 
 
 QueryBody: TypeAlias = SelectBody | SetBody

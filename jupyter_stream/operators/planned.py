@@ -16,16 +16,18 @@ from jupyter_stream.operators.bags import Bags as BagsOperator
 from jupyter_stream.operators.except_on import ExceptOn
 from jupyter_stream.operators.over_window import Over as OverOperator
 from jupyter_stream.operators.over_window import OverConfig
+from jupyter_stream.operators.protocol import Operator
 from jupyter_stream.operators.relation_aggregate import Feed, RelationAggregate, RelationAggregateConfig, progressing
 from jupyter_stream.operators.row_relation import RowRelation, RowRelationConfig
 from jupyter_stream.operators.row_window import RowWindowAggregate, RowWindowConfig
 from jupyter_stream.operators.session_aggregate import SessionAggregate, SessionAggregateConfig
 from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig, in_time_order
 from jupyter_stream.operators.table_lookup import TableLookup, TableLookupConfig
+from jupyter_stream.operators.top import Limit, TopOfExtents, TopOfRelation
 from jupyter_stream.operators.user_answers import UserAnswers
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
 from jupyter_stream.operators.window_join import WindowJoin, WindowJoinConfig
-from jupyter_stream.plan.logical import Aggregate, Alive, Bags, Distinct, Join, Lookup, Over, Plan, Scan, Union
+from jupyter_stream.plan.logical import Aggregate, Alive, Bags, Distinct, Join, Lookup, Over, Plan, Scan, Top, Union
 from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.plan.strategy import Strategy, choose
 from jupyter_stream.state.groups import GroupAggregate
@@ -99,6 +101,13 @@ def bags(plan: Bags) -> BagsOperator | ExceptOn:
     if plan.on:
         return ExceptOn(plan.schema, plan.on)
     return BagsOperator(plan.kind, tuple(p.schema.names for p in plan.parts), plan.schema)
+
+
+def top(plan: Top) -> Operator:
+    """The first rows."""
+    if is_relation(plan.input):
+        return TopOfRelation(plan)
+    return TopOfExtents(plan) if plan.order else Limit(plan)
 
 
 def alive(plan: Alive) -> AliveOperator:

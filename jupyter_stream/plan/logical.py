@@ -313,8 +313,54 @@ class ToStream:
         return (self.input,)
 
 
+@dataclass(frozen=True)
+class OrderKey:
+    """A column rows are sorted by."""
+
+    column: str
+    descending: bool
+    nulls_last: bool
+
+
+@dataclass(frozen=True)
+class Top:
+    """ORDER BY ... LIMIT n: the first rows of each extent, of a relation at every instant, or of a stream as it comes.
+
+    Attributes:
+        order: keys, most important first; () for LIMIT alone.
+        limit: how many rows; None for all of them, sorted.
+        offset: how many are left out before these.
+        partition: columns within whose values rows are counted.
+    """
+
+    input: Plan
+    order: tuple[OrderKey, ...]
+    limit: int | None
+    offset: int
+    schema: Schema
+    partition: tuple[str, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plan below."""
+        return (self.input,)
+
+
 Plan: TypeAlias = (
-    Scan | Derived | Filter | Project | Union | Aggregate | Over | Join | Lookup | Alive | Distinct | Bags | ToStream
+    Scan
+    | Derived
+    | Filter
+    | Project
+    | Union
+    | Aggregate
+    | Over
+    | Join
+    | Lookup
+    | Alive
+    | Distinct
+    | Bags
+    | ToStream
+    | Top
 )
 BagKind: TypeAlias = Literal["net", "except", "except all", "intersect", "intersect all"]
 StreamKind: TypeAlias = Literal["istream", "dstream", "rstream"]
@@ -344,6 +390,7 @@ class Query:
         text: the statement as typed.
         time_column: the result column that is time (window_end, or the progressing attribute if selected), None if none.
         key_columns: result columns that are grouping columns.
+        order: what a relation's state is sorted by.
         relation: whether the answer is a relation (current state and changes) rather than a stream.
         strategy: how windows with SLIDE are to be aggregated in the kernel; None for the planner's choice.
     """
@@ -355,6 +402,7 @@ class Query:
     key_columns: tuple[str, ...]
     relation: bool
     notes: tuple[str, ...] = field(default=())
+    order: tuple[OrderKey, ...] = ()
     strategy: Strategy | None = None
 
 

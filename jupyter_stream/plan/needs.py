@@ -23,6 +23,7 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     Scan,
+    Top,
     ToStream,
     Union,
     walk,
@@ -92,7 +93,7 @@ def _visit(plan: Plan, wanted: set[str], found: dict[str, set[str]]) -> None:
             _visit(right, other, found)
         case Derived() | ToStream():
             _visit(plan.input, wanted, found)
-        case Alive() | Distinct():
+        case Alive() | Distinct() | Top():
             _visit(plan.input, set(plan.schema.names), found)  # rows are told apart by all columns
         case Bags(parts=parts):
             for part in parts:

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from jupyter_stream.plan.logical import Aggregate, Alive, Bags, Distinct, Filter, Join, Lookup, Plan, Project, ToStream
+from jupyter_stream.plan.logical import (
+    Aggregate,
+    Alive,
+    Bags,
+    Distinct,
+    Filter,
+    Join,
+    Lookup,
+    Plan,
+    Project,
+    Top,
+    ToStream,
+)
 from jupyter_stream.windows import LifetimeWindow, RowWindow, Window
 
 
@@ -30,6 +42,8 @@ def is_view(plan: Plan) -> bool:
             return not slides(plan.window)
         case ToStream():
             return False
+        case Top():
+            return is_relation(plan)
     return any(is_view(part) for part in plan.inputs)
 
 

@@ -19,6 +19,7 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     Scan,
+    Top,
     ToStream,
     Union,
 )
@@ -35,7 +36,7 @@ def normal(plan: Plan) -> Plan:
             return _guarded(replace(plan, left=normal(left), right=normal(right)))
         case Lookup():
             return _guarded(replace(plan, input=normal(plan.input)))
-        case Filter() | Project() | Derived() | Aggregate() | Over() | Alive() | Distinct() | ToStream():
+        case Filter() | Project() | Derived() | Aggregate() | Over() | Alive() | Distinct() | ToStream() | Top():
             return replace(plan, input=normal(plan.input))
 
 

@@ -152,8 +152,6 @@ def test_a_mistake_is_shown_where_it_is(
 NOT_YET = [
     ("SELECT «DSTREAM» count(*) FROM M [RANGE 1 HOUR TUMBLING]", "DSTREAM of a window with SLIDE"),
     ("SELECT max(n) FROM «(SELECT count(*) AS n FROM M [ROWS 5])»", None),
-    ("SELECT len FROM M «ORDER» BY len", "ORDER BY in a query"),
-    ("SELECT len FROM M «LIMIT» 3", "LIMIT"),
     ("SELECT len FROM M «WITH» PREFERENCE DESC len", "WITH PREFERENCE"),
     ("SELECT len FROM M «SAMPLE»(10)", "SAMPLE"),
     ("SELECT len FROM M WHERE len IN («SELECT len FROM M1)»", "a SELECT inside an expression"),
