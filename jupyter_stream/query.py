@@ -238,7 +238,7 @@ class Query:
         through: dict[str, str] = {}
         for node in walk(root):
             if isinstance(node, Aggregate):
-                for call in node.aggregates:
+                for call in node.calls:
                     if call.function in _KEEPS_UNIT and call.args and isinstance(call.args[0], Column):
                         through[call.name] = call.args[0].name
         found = {}

@@ -239,9 +239,14 @@ class _Builder:
             target = self._step(planned.user_answers(plan, unfolds=not revised), target)
         operator: Operator
         at_base: AtBase | None = None
-        if isinstance(plan.window, TimeWindow):
-            operator = planned.window_aggregate(plan, plan.window, provisional, self._strategy)
+        if plan.beside:
+            operator = planned.side_by_side(plan, provisional, self._strategy)
             boundary: Boundary = operator.boundary
+            if ticks is not None:
+                at_base = self._ticker(ticks)
+        elif isinstance(plan.window, TimeWindow):
+            operator = planned.window_aggregate(plan, plan.window, provisional, self._strategy)
+            boundary = operator.boundary
             if ticks is not None:
                 at_base = self._ticker(ticks)
         elif isinstance(plan.window, TupleWindow):

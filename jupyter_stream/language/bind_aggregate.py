@@ -24,7 +24,7 @@ from jupyter_stream.language.source_text import Name, SourceText, Span
 from jupyter_stream.language.syntax import WindowClause
 from jupyter_stream.plan.logical import AggregateCall, Filter
 from jupyter_stream.plan.relations import slides
-from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, SessionWindow, Window
+from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, SessionWindow, Window, instants, longest
 
 _ENDS = "Write a window with an end: FROM stream [RANGE 10 MINUTES SLIDE 1 MINUTE]."
 _ENDS_OVER = "Write a window with an end: OVER (RANGE 10 MINUTES PRECEDING)."
@@ -145,7 +145,8 @@ class Grouping:
         self.aliases: dict[str, Expr] = {}
         self.window: Window = scope.window if scope.window is not None else _UNBOUNDED
         self._places: dict[str, Span] = {}
-        self._clause: WindowClause | None = None
+        self._windows: dict[WindowClause, Window] = {}  # where there are several
+        self._over: dict[str, Window] = {}  # of each call, by its column
 
     # -- the window, which may stand behind an aggregate instead of in FROM
 
@@ -158,14 +159,9 @@ class Grouping:
         if not clauses:
             return
         first = clauses[0]
-        for other in clauses[1:]:
-            if other != first:
-                raise self.source.error(
-                    "several different windows in one query aren't available in this version",
-                    other.span,
-                    "Write one query for each window.",
-                    UnsupportedError,
-                )
+        if self.scope.window is None and any(other != first for other in clauses[1:]):
+            self._take_windows(clauses, list(extra))
+            return
         if self.scope.window is not None:
             raise self.source.error(
                 "this query has two windows", first.span, "Write it in FROM or behind the aggregate, not both."
@@ -173,6 +169,48 @@ class Grouping:
         self.scope = windowed(first, self.scope, self.source)
         assert self.scope.window is not None
         self.window = self.scope.window
+
+    def _take_windows(self, clauses: list[WindowClause], elsewhere: list[WindowClause]) -> None:
+        """Different windows behind aggregates: they stand side by side where they look at the same instants."""
+        if elsewhere:
+            raise self.source.error(
+                "this query has two windows",
+                elsewhere[0].span,
+                "Write them all behind the aggregates, or one in GROUP BY.",
+            )
+        scopes = [windowed(clause, self.scope, self.source) for clause in clauses]
+        windows = [scope.window for scope in scopes if scope.window is not None]
+        self._windows = dict(zip(clauses, windows, strict=True))
+        self.window = longest(windows)
+        for clause, window in self._windows.items():
+            if instants(window) is None or instants(window) != instants(self.window):
+                other = next(c for c, w in self._windows.items() if w != window)
+                raise self.source.error(
+                    "several different windows in one query have to look at the same instants, and these don't",
+                    (clause if window != self.window else other).span,
+                    "Give them the same SLIDE: max(x) [RANGE 10 MINUTES SLIDE 1 MINUTE], "
+                    "avg(x) [RANGE 1 HOUR SLIDE 1 MINUTE]. Or write one query for each window.",
+                )
+        self.scope = replace(self.scope, window=self.window)
+
+    def _window_of(self, call: FunctionCall) -> Window:
+        """The window an aggregate is over."""
+        if not self._windows:
+            return self.window
+        if call.window is None:
+            raise self._error(
+                f"this query has several windows, and {call.name.text} doesn't say which is its own",
+                call,
+                "Write its window behind it: count(*) [RANGE 10 MINUTES SLIDE 1 MINUTE].",
+            )
+        return self._windows[call.window]
+
+    def by_window(self) -> tuple[tuple[Window, tuple[AggregateCall, ...]], ...]:
+        """The aggregates of each window, the longest window first."""
+        found: dict[Window, list[AggregateCall]] = {self.window: []}
+        for call in self.calls:
+            found.setdefault(self._over.get(call.name, self.window), []).append(call)
+        return tuple((window, tuple(calls)) for window, calls in found.items())
 
     def take_partition(self) -> None:
         """Extents of partitions: their columns are grouping columns; sessions without PARTITION BY are each group's own."""
@@ -305,11 +343,12 @@ class Grouping:
         except aggregates.BadArguments as bad:
             at = call if function.constant_from is None else arguments[function.constant_from]
             raise self._error(str(bad), at, f"For example {function.example}.") from None
-        if function.algebra == "holistic" and function.differential == "not" and _unbounded(self.window):
+        window = self._window_of(call)
+        if function.algebra == "holistic" and function.differential == "not" and _unbounded(window):
             raise self._error(
                 f"{function.name} keeps every row of its window, and this one never lets a row go",
                 call,
-                _ENDS_OVER if isinstance(self.window, OverWindow) else _ENDS,
+                _ENDS_OVER if isinstance(window, OverWindow) else _ENDS,
             )
         if function.name == "count_if":
             args, where = [], args[0] if where is None else functions.resolve("and", [where, args[0]])
@@ -323,7 +362,13 @@ class Grouping:
         ):
             args = []  # count(1) counts rows
         for known in self.calls:
-            if (known.function, known.args, known.distinct, known.where, known.parameters) == (
+            if self._over[known.name] == window and (
+                known.function,
+                known.args,
+                known.distinct,
+                known.where,
+                known.parameters,
+            ) == (
                 name,
                 tuple(args),
                 call.distinct,
@@ -333,6 +378,7 @@ class Grouping:
                 return _answer(function, known)
         made = AggregateCall(name, tuple(args), self.next_name(), dtype, call.distinct, where, parameters)
         self.calls.append(made)
+        self._over[made.name] = window
         return _answer(function, made)
 
     def next_name(self) -> str:

@@ -354,10 +354,11 @@ class _Binder:
         having = None if having is None else _rename(having, renames)
         made = tuple((name, _rename(expr, renames)) for name, expr in items.made())
         schema = Schema(tuple(Field(n, e.dtype) for n, e in keys) + grouping.fields)
-        calls, user = tuple(grouping.calls), tuple(grouping.user)
+        user = tuple(grouping.user)
         # rows are numbered before WHERE: a window stands in FROM
+        (window, calls), *beside = grouping.by_window()
         plan: Plan = Aggregate(
-            grouping.scope.plan, keys, calls, grouping.window, schema, where, self._ends(grouping), user
+            grouping.scope.plan, keys, calls, window, schema, where, self._ends(grouping), user, tuple(beside)
         )
         if running(grouping):
             plan, of_keys = running_plan(grouping, keys)

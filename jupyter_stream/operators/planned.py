@@ -21,21 +21,35 @@ from jupyter_stream.operators.relation_aggregate import Feed, RelationAggregate,
 from jupyter_stream.operators.row_relation import RowRelation, RowRelationConfig
 from jupyter_stream.operators.row_window import RowWindowAggregate, RowWindowConfig
 from jupyter_stream.operators.session_aggregate import SessionAggregate, SessionAggregateConfig
+from jupyter_stream.operators.side_by_side import Beside, Inputs, SideBySide
 from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig, in_time_order
 from jupyter_stream.operators.table_lookup import TableLookup, TableLookupConfig
 from jupyter_stream.operators.top import Limit, TopOfExtents, TopOfRelation
 from jupyter_stream.operators.user_answers import UserAnswers
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
 from jupyter_stream.operators.window_join import WindowJoin, WindowJoinConfig
-from jupyter_stream.plan.logical import Aggregate, Alive, Bags, Distinct, Join, Lookup, Over, Plan, Scan, Top, Union
+from jupyter_stream.plan.logical import (
+    Aggregate,
+    AggregateCall,
+    Alive,
+    Bags,
+    Distinct,
+    Join,
+    Lookup,
+    Over,
+    Plan,
+    Scan,
+    Top,
+    Union,
+)
 from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.plan.strategy import Strategy, choose
 from jupyter_stream.state.groups import GroupAggregate
-from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
+from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow, Window
 
 
 def window_aggregate(
-    plan: Aggregate, window: TimeWindow, provisional: bool, asked: Strategy | None = None
+    plan: Aggregate, window: TimeWindow, provisional: bool, asked: Strategy | None = None, gaps: bool = True
 ) -> WindowAggregate:
     """Aggregates over windows of time, by the strategy asked for or the planner's own choice."""
     inputs, calls = _inputs(plan)
@@ -45,8 +59,40 @@ def window_aggregate(
             "user-defined aggregates run over panes", hint="Leave the strategy out, or write strategy='paned-wid'."
         )
     return WindowAggregate(
-        WindowAggregateConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional, choice)
+        WindowAggregateConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional, choice, gaps)
     )
+
+
+def side_by_side(plan: Aggregate, provisional: bool, asked: Strategy | None = None) -> SideBySide:
+    """Aggregates over several windows that look at the same instants."""
+    keys = [expr for _, expr in plan.keys]
+    read = [e for c in plan.calls for e in (*c.args, *([c.where] if c.where is not None else []))]
+    inputs = Inputs([*keys, *read])
+
+    def beside(window: Window, calls: tuple[AggregateCall, ...], longest: bool) -> Beside:
+        calls = tuple(
+            replace(
+                call,
+                args=tuple(inputs.column(a) for a in call.args),
+                where=None if call.where is None else inputs.column(call.where),
+            )
+            for call in calls
+        )
+        own = replace(plan, keys=tuple((n, inputs.column(e)) for n, e in plan.keys), window=window, aggregates=calls)
+        operator: WindowAggregate | SlideByTuple
+        if isinstance(window, TimeWindow):
+            operator = window_aggregate(own, window, provisional, asked, gaps=longest)
+        else:
+            assert isinstance(window, TupleWindow)
+            operator = slide_by_tuple(own, window, provisional)
+        columns = tuple((c.name, c.dtype) for c in calls)
+        return Beside(operator, columns, frozenset(c.name for c in calls if c.function == "count"))
+
+    first = beside(plan.window, plan.aggregates, True)
+    others = [beside(window, calls, False) for window, calls in plan.beside]
+    name = f"window aggregates {' beside '.join(str(w) for w in (plan.window, *(w for w, _ in plan.beside)))}"
+    boundary = first.operator.boundary if isinstance(first.operator, WindowAggregate) else lambda p: p
+    return SideBySide(name, [n for n, _ in plan.keys], inputs, first, others, boundary)
 
 
 def row_window_aggregate(plan: Aggregate, window: RowWindow, provisional: bool) -> RowWindowAggregate:

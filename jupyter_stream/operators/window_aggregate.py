@@ -66,6 +66,7 @@ class WindowAggregateConfig:
         integer_time: whether the windowing attribute is an integer rather than a TIMESTAMP.
         provisional: whether it answers ticks (the outermost aggregate of an EMIT EVERY query does).
         choice: the strategy, and why.
+        gaps: whether an ungrouped aggregate answers extents without rows between others that hold some.
     """
 
     window: TimeWindow
@@ -75,6 +76,7 @@ class WindowAggregateConfig:
     integer_time: bool = False
     provisional: bool = False
     choice: Choice = _PANED
+    gaps: bool = True
 
 
 class WindowAggregate:
@@ -83,6 +85,7 @@ class WindowAggregate:
     def __init__(self, config: WindowAggregateConfig) -> None:
         self.control = ControlTable(f"window aggregate {config.window} by {config.choice}")
         self._window = config.window
+        self._gaps = config.gaps and not config.keys
         self._config = config
         self._evaluator = Evaluator([e for _, e, _ in config.keys] + list(config.inputs))
         self._groups = _synopsis(config)
@@ -169,7 +172,7 @@ class WindowAggregate:
             k = self._window.closed(punctuation.value)
             yield from self._close(k)
             # rows to come belong to extents ending later; an extent's row progresses on its end minus 1 µs
-            if not self._config.keys and self._last_full is not None:
+            if self._gaps and self._last_full is not None:
                 k = self._last_full  # the empty ones after it are given once a later one that holds rows is
             said = self._window.end(k + 1) - 1
         self._report()
@@ -294,7 +297,7 @@ class WindowAggregate:
     def _give(self, found: _Answers) -> Iterator[Message]:
         if not found.slots.size:
             return
-        if not self._config.keys:
+        if self._gaps:
             for empties in self._empties_before(found.extents, self._last_full):
                 yield Batch(self._frame(empties))
         self._last_full = int(found.extents[-1])
@@ -365,7 +368,7 @@ class WindowAggregate:
                     yield failed
                 if answers is not None:
                     found.append(answers)
-        if found and not self._config.keys:
+        if found and self._gaps:
             # empty extents that are final already are given once a later one that holds rows is final
             given = [k for k in (self._last_full, self._closed) if k is not None]
             after = max(given) if self._last_full is not None else None

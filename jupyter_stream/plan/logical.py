@@ -129,6 +129,8 @@ class Aggregate:
         where: under a window of rows, WHERE: rows for which it isn't true count for the window and are not aggregated.
         ends: whether the rows carry the end of their lifetimes (those of a join do), which goes before the window's range.
         user: user-defined aggregates: `aggregates` hold their rows, which become answers above.
+        beside: other windows with their aggregates, which look at the same instants: extent by extent, the answers stand side by
+            side. `window` is the longest of all, so that what the others hold it holds too.
     """
 
     input: Plan
@@ -139,11 +141,17 @@ class Aggregate:
     where: Expr | None = None
     ends: bool = False
     user: tuple[UserCall, ...] = ()
+    beside: tuple[tuple[Window, tuple[AggregateCall, ...]], ...] = ()
 
     @property
     def inputs(self) -> tuple[Plan, ...]:
         """The plan below."""
         return (self.input,)
+
+    @property
+    def calls(self) -> tuple[AggregateCall, ...]:
+        """The aggregates of all its windows."""
+        return (*self.aggregates, *(call for _, calls in self.beside for call in calls))
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def _visit(plan: Plan, wanted: set[str], found: dict[str, set[str]]) -> None:
         case Project(items=items):
             # all of them: what nobody wants is computed nevertheless, and can fail
             _visit(plan.input, set().union(*(columns(e) for _, e in items)), found)
-        case Aggregate(keys=keys, aggregates=aggregates, window=window):
+        case Aggregate(keys=keys, calls=aggregates, window=window):
             needed: set[str] = set()
             for _, expr in keys:
                 needed |= columns(expr)
@@ -118,7 +118,7 @@ def reads_row_numbers(plan: Plan) -> bool:
                 return [predicate]
             case Project(items=items):
                 return [e for _, e in items]
-            case Aggregate(keys=keys, aggregates=aggregates):
+            case Aggregate(keys=keys, calls=aggregates):
                 where = [] if node.where is None else [node.where]
                 return [*(e for _, e in keys), *call_inputs(aggregates), *where]
             case Lookup(keys=pairs, residual=residual):

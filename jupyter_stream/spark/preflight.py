@@ -226,6 +226,8 @@ def _join(plan: Join, depth: int) -> Iterator[Verdict]:
 
 def _aggregate(plan: Aggregate, depth: int, is_outermost: bool) -> Iterator[Verdict]:
     yield Verdict(depth, f"window {plan.window}", find("window", _window(plan)))
+    for window, _ in plan.beside:
+        yield Verdict(depth, f"window {window} beside it", find("clause", "anything else"))
     over_windows = any(isinstance(n, Aggregate) for n in logical.walk(plan.input))
     if over_windows:
         yield Verdict(depth, "window over windows", find("clause", "window over windows"))

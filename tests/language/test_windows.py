@@ -340,7 +340,23 @@ def test_a_wrong_window_says_what_to_write(
         ("SELECT count(*) [RANGE 1 MINUTE TUMBLING] FROM M [RANGE 5 MINUTES]", "this query has two windows"),
         (
             "SELECT count(*) [RANGE 1 MINUTE TUMBLING], max(len) [RANGE 2 MINUTES TUMBLING] FROM M",
-            "several different windows",
+            "several different windows in one query have to look at the same instants",
+        ),
+        (
+            "SELECT count(*) [RANGE 1 MINUTE SLIDE 1 MINUTE], max(len) [ROWS 10 SLIDE 5] FROM M",
+            "several different windows in one query have to look at the same instants",
+        ),
+        (
+            "SELECT count(*) [RANGE 2 MINUTES], max(len) [RANGE 1 MINUTE] FROM M",
+            "several different windows in one query have to look at the same instants",
+        ),
+        (
+            "SELECT count(*), min(len) [RANGE 2 MINUTES SLIDE 1 MINUTE], max(len) [RANGE 1 MINUTE TUMBLING] FROM M",
+            "count doesn't say which is its own",
+        ),
+        (
+            "SELECT count(*) [RANGE 1 MINUTE TUMBLING] FROM M GROUP BY window(ts, '5 minutes')",
+            "this query has two windows",
         ),
         ("SELECT count(*) FROM TUMBLE(M, ts)", "TUMBLE takes 1 length of time"),
         ("SELECT count(*) FROM HOP(M, ts, INTERVAL '1' MINUTE)", "HOP takes 2 lengths of time"),
