@@ -302,6 +302,13 @@ class Grouping:
         own = declared(name)
         version = None if own is None else version_for(own, self.window)
         if version is not None:
+            if len(set(self._windows.values())) > 1:
+                raise self._error(
+                    f"{call.name.text} is user-defined, and beside other windows those aren't available in this version",
+                    call,
+                    "Write one query for each window.",
+                    UnsupportedError,
+                )
             where = self._input("FILTER").condition(call.where, "FILTER") if call.where is not None else None
             return bind_user_call(self, call, version, where)
         function = aggregates.find(name)
@@ -362,7 +369,7 @@ class Grouping:
         ):
             args = []  # count(1) counts rows
         for known in self.calls:
-            if self._over[known.name] == window and (
+            if self._over.get(known.name, self.window) == window and (
                 known.function,
                 known.args,
                 known.distinct,
