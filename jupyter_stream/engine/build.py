@@ -206,6 +206,11 @@ class _Builder:
                 for port, part in enumerate(plan.parts):
                     self.visit(part, Target(bags.step, port), everything_is_final, None)
             case Top():
+                if self._emit.mode == "changes":
+                    raise UnsupportedError(
+                        "EMIT CHANGES with ORDER BY or LIMIT isn't available in this version",
+                        hint="Write EMIT EVERY 1 SECOND: each snapshot then has the first rows of its open extents.",
+                    )
                 self.visit(plan.input, self._step(planned.top(plan), target), boundary, at_base)
             case ToStream():
                 self.visit(plan.input, self._step(to_stream(plan.kind), target), everything_is_final, at_base)
