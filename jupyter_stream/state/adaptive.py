@@ -1,7 +1,8 @@
 """Sparse groups as rows, dense ones as partials: AdaptWID over panes (window-queries thesis §6.3).
 
 A group starts lazy: its rows are kept as they are, in slabs. When it holds more of them than condition 6.9 allows it becomes
-eager: they are folded into partials, and so is what comes after. When an extent closes and a group has become sparse, its rows
+eager: what comes after is folded into partials, and the rows it left behind are when there are enough of such rows to make a pass
+over the slabs worth while, if they haven't expired by then. When an extent closes and a group has become sparse, its rows
 are kept from then on, beside the partials of panes still open: it is in transition until these have expired.
 
 An extent is read as the partials of its eager groups and of those in transition, together with a temporary table of the rows
@@ -30,10 +31,14 @@ from jupyter_stream.windows import TimeWindow
 
 _NUMBER = 8
 _NOBODY = -1
+_NOBODYS = 0
+"""The id whose partials are nobody's."""
 _WORD = 16
 """Bytes a string or list is taken to have, before any was seen."""
 _REPEATS = 0.25
 """Partial results of growing size per row, before any were seen."""
+_BEHIND = 0.125
+"""Share of rows that eager groups have left behind, from which on they are fetched."""
 _CELLS = 1 << 20
 """Numbers in the temporary table of many extents, of one aggregate."""
 _ENOUGH = 1_000
@@ -70,8 +75,11 @@ class AdaptiveGroups:
         """The panes that hold rows, in order."""
         self._status = np.full(1, -1, np.int32)
         """By slot: a group's id among the eager ones, or -1 - n where it is lazy and n rows of it are held."""
-        self._slot_of = np.empty(0, np.int64)  # by id: the slot, -1 where nobody has the id
-        self._leaving = np.empty(0, np.bool_)  # by id: the group is lazy, its partials are waiting to expire
+        # by id; the first is always nobody's
+        self._slot_of = np.full(1, _NOBODY, np.int64)  # its slot, -1 where nobody has the id
+        self._leaving = np.zeros(1, np.bool_)  # the group is lazy, its partials are waiting to expire
+        self._behind = np.zeros(1, np.int32)  # rows of the group, which is eager, that are still in slabs
+        self._stranded = 0  # such rows since they were last fetched
         row = 4 + (_NUMBER if timed else 0) + sum(_size(t) for t in inputs)
         self._condition = MemoryCondition(_NUMBER * len(self._eager.panes.active()), row)
         self._grows = any(not isinstance(a.form, Dense) for a in aggregates)
@@ -98,7 +106,7 @@ class AdaptiveGroups:
     def report(self) -> int:
         """Bring the control tables up to date; returns the bytes held."""
         held = self._eager.report()
-        states = self._status.nbytes + self._slot_of.nbytes + self._leaving.nbytes
+        states = self._status.nbytes + self._slot_of.nbytes + self._leaving.nbytes + self._behind.nbytes
         rows, mine = self.tables[len(self._eager.tables) :][:2]
         rows.holds(self._slabs.bytes)
         rows.extra["rows"] = self._slabs.rows
@@ -134,20 +142,20 @@ class AdaptiveGroups:
         status = self._status[slots]
         is_lazy = status < 0
         lazy = np.flatnonzero(is_lazy)
-        if lazy.size < ts.size:
-            if lazy.size:
-                eager = np.flatnonzero(~is_lazy)
-                at = pl.Series(eager)
-                self._fold(ts[eager], status[eager], [i.gather(at) for i in inputs])
-            else:
-                self._fold(ts, status, inputs)
+        if 2 * lazy.size < ts.size and not self._grows:
+            # rows of lazy groups are folded into nobody's partials: less work than leaving them out, while they are few
+            self._fold(ts, np.maximum(status, _NOBODYS, dtype=np.int64), inputs)
+        elif lazy.size < ts.size:
+            eager = np.flatnonzero(~is_lazy)
+            at = pl.Series(~is_lazy)
+            self._fold(ts[eager], status[eager].astype(np.int64), [c.filter(at) for c in inputs])
         if lazy.size:
-            at = pl.Series(lazy)
-            self._keep(ts[lazy], slots[lazy], [i.gather(at) for i in inputs])
+            at = pl.Series(is_lazy)
+            self._keep(ts[lazy], slots[lazy], [c.filter(at) for c in inputs])
 
-    def _fold(self, ts: Int64s, ids: NDArray[np.int32], inputs: Sequence[pl.Series]) -> None:
+    def _fold(self, ts: Int64s, ids: Int64s, inputs: Sequence[pl.Series]) -> None:
         open_before = len(self._eager.occupied)
-        self._eager.fold_known(ts, ids.astype(np.int64), inputs)
+        self._eager.fold_known(ts, ids, inputs)
         if len(self._eager.occupied) > open_before:
             self.occupied.update(self._eager.occupied)
 
@@ -182,32 +190,45 @@ class AdaptiveGroups:
         new = np.flatnonzero(ids == _NOBODY)
         ids[new] = self._new_ids(new.size)
         self._slot_of[ids] = slots
+        self._behind[ids] = -1 - self._status[slots]
+        self._stranded += int(self._behind[ids].sum())
         self._status[slots] = ids
-        for pane, of, ts, inputs in self._slabs.take(lambda s: self._status[s] >= 0):
-            self._eager.fold_pane(pane, self._status[of].astype(np.int64), ts, inputs)
+        # partial results that break ties by arrival must have earlier rows before later ones
+        if self._grows or self._stranded > _BEHIND * self._slabs.rows:
+            self._fetch()
+
+    def _fetch(self) -> None:
+        """Fold the rows eager groups have left behind in slabs, but for panes the window holds already, if they may wait."""
+        after = None if self._grows or self._eager.fold.back is None else self._eager.fold.back + 1
+        for pane, rows in self._slabs.take(lambda s: self._status[s] >= 0, after):
+            ids = self._status[rows.slots].astype(np.int64)
+            self._eager.fold_pane(pane, ids, rows.times, rows.inputs)
+            np.subtract.at(self._behind, ids, np.int32(1))
+        self._stranded = 0
 
     def _new_ids(self, count: int) -> Int64s:
-        free = np.flatnonzero(self._slot_of == _NOBODY)[:count]
+        free = np.flatnonzero(self._slot_of == _NOBODY)[1 : count + 1]
         fresh = count - free.size
         if fresh:
             have = self._slot_of.size
             more = max(fresh, have)
             self._slot_of = np.concatenate([self._slot_of, np.full(more, _NOBODY, np.int64)])
             self._leaving = np.concatenate([self._leaving, np.zeros(more, np.bool_)])
+            self._behind = np.concatenate([self._behind, np.zeros(more, np.int32)])
             free = np.concatenate([free, np.arange(have, have + fresh)])
             self._eager.fit(self._slot_of.size)
         return free
 
     def _demote(self, k: int) -> None:
         """Eager to lazy: groups that have become sparse by the time extent k closes; from here on their rows are kept."""
-        if not self._slot_of.size:
-            return
         rows = self._eager.fold.volume(self._window.first_pane(k))[: self._slot_of.size]
         if self._grows and (total := int(rows.sum())) > _ENOUGH:
             self._condition.spread = self._eager.frame_bytes / total
+        rows = rows + self._behind
         sparse = np.flatnonzero((rows < self._condition.below(self._open_panes)) & self._used & ~self._leaving)
         self._leaving[sparse] = True
-        self._status[self._slot_of[sparse]] = -1
+        self._status[self._slot_of[sparse]] = -1 - self._behind[sparse]
+        self._behind[sparse] = 0
 
     def _let_go(self) -> None:
         """Ids of groups in transition whose partials have expired are free again."""
@@ -217,11 +238,12 @@ class AdaptiveGroups:
         gone = leaving[~self._eager.held[leaving]]
         self._slot_of[gone] = _NOBODY
         self._leaving[gone] = False
-        used = np.flatnonzero(self._used)
+        used = np.concatenate([[_NOBODYS], np.flatnonzero(self._used)])
         if 4 * used.size + 64 < self._slot_of.size:
             self._slot_of = self._slot_of[used]
             self._leaving = self._leaving[used]
-            here = ~self._leaving
+            self._behind = self._behind[used]
+            here = self._used & ~self._leaving
             self._status[self._slot_of[here]] = np.flatnonzero(here)
             self._eager.take(used)
 
@@ -258,8 +280,13 @@ class AdaptiveGroups:
             del self.occupied[pane]
 
     def _drop(self, panes: Sequence[int]) -> None:
-        if panes:
-            np.add.at(self._status, self._slabs.drop(panes), np.int32(1))
+        if not panes:
+            return
+        slots = self._slabs.drop(panes)
+        ids = self._status[slots]
+        lazy = ids < 0
+        np.add.at(self._status, slots[lazy], np.int32(1))
+        np.subtract.at(self._behind, ids[~lazy], np.int32(1))
 
     def _release(self) -> None:
         """Reuse slots of groups that hold nothing. Looks only when they have doubled since it last looked: amortised."""
@@ -290,12 +317,15 @@ class AdaptiveGroups:
 
     def _read(self, k: int, partials: list[Array], without: Int64s) -> tuple[Int64s, list[pl.Series]]:
         first, end = self._window.first_pane(k), self._window.panes_per_slide * k
-        table = self._table()
-        for pane in self.occupied.irange(first, end, inclusive=(True, False)):
-            # rows are kept after partials were begun, never before: arrival order
-            table.absorb_frames(0, self._eager, pane, self._slot_of)
-            for slots, ts, inputs in self._slabs.of(pane):
-                table.fold_pane(0, slots, ts, inputs)
+        table = self._table(1)
+        panes = list(self.occupied.irange(first, end, inclusive=(True, False)))
+        if self._grows:
+            for pane in panes:
+                # a group's rows that are kept came after those in its partials: arrival order
+                table.absorb_frames(0, self._eager, pane, self._slot_of)
+                self._put(table, 0, [pane])
+        else:
+            self._put(table, 0, panes)
         table.absorb(0, self._eager, partials, self._to(partials))
         return table.read_pane(0, 1, without)
 
@@ -308,10 +338,9 @@ class AdaptiveGroups:
         return np.concatenate(which), np.concatenate([s for _, s, _ in parts]), answers
 
     def _read_some(self, panes: Sequence[int]) -> tuple[Int64s, Int64s, list[pl.Series]]:
-        table = self._table()
+        table = self._table(len(panes))
         for i, pane in enumerate(panes):
-            for slots, ts, inputs in self._slabs.of(pane):
-                table.fold_pane(i, slots, ts, inputs)
+            self._put(table, i, [pane])
             row = self._eager.occupied.get(pane)
             if row is None:
                 table.panes.open(i)
@@ -320,11 +349,16 @@ class AdaptiveGroups:
                 table.absorb(i, self._eager, arrays, self._to(arrays))
         return table.read_tumbling(range(len(panes)))
 
-    def _table(self) -> WindowGroups:
-        """The temporary table of an extent: all groups, one pane."""
-        size = self._status.size if self.slots is None else self.slots.capacity
-        table = WindowGroups(_ONE, (), self._aggregates)
-        table.fit(size)
+    def _put(self, table: WindowGroups, at: int, panes: Sequence[int]) -> None:
+        """Fold the rows kept of some panes into one of the temporary table."""
+        rows = self._slabs.of(panes)
+        if rows is not None:
+            table.fold_pane(at, rows.slots.astype(np.int64), rows.times, rows.inputs)
+
+    def _table(self, extents: int) -> WindowGroups:
+        """The temporary table: all groups, a pane for each extent."""
+        table = WindowGroups(_ONE, (), self._aggregates, extents)
+        table.panes.fit(self._status.size if self.slots is None else self.slots.capacity)
         return table
 
     def _to(self, partials: Sequence[Array]) -> Int64s:
@@ -338,16 +372,18 @@ class AdaptiveGroups:
             self.slots.check()
         held = np.zeros(self._status.size, np.int64)
         for pane in self._slabs.panes:
-            for slots, _, _ in self._slabs.of(pane):
-                np.add.at(held, slots, 1)
+            rows = self._slabs.of([pane])
+            assert rows is not None
+            np.add.at(held, rows.slots, 1)
         lazy = self._status < 0
         assert np.array_equal(-1 - self._status[lazy], held[lazy])
-        assert not held[~lazy].any(), "rows of an eager group are kept"
         used = np.flatnonzero(self._used)
         assert np.unique(self._slot_of[used]).size == used.size
         eager = used[~self._leaving[used]]
         assert np.array_equal(self._status[self._slot_of[eager]], eager)
         assert np.count_nonzero(~lazy) == eager.size
+        assert np.array_equal(self._behind[eager], held[self._slot_of[eager]])
+        assert self._behind.sum() == held[~lazy].sum()
         assert not self._leaving[~self._used].any()
         assert set(self.occupied) >= {*self._slabs.panes, *self._eager.occupied}
 

@@ -82,6 +82,7 @@ class WindowGroups:
         window: gives panes their numbers.
         keys: names and types of the grouping columns.
         aggregates: what is computed.
+        room: panes to make room for at first.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class WindowGroups:
         window: PanedWindow,
         keys: Sequence[tuple[str, pl.DataType]],
         aggregates: Sequence[GroupAggregate],
+        room: int = 2,
     ) -> None:
         self._window = window
         self._aggregates = tuple(aggregates)
@@ -115,7 +117,7 @@ class WindowGroups:
                 form = aggregate.form
                 self._frames.append(UserPanes(form) if isinstance(form, HeldForm) else FramePanes(form))
             self._dense.append(own)
-        self.panes = Panes(partials)
+        self.panes = Panes(partials, room)
         # counts of arguments that were never NULL are the row count: kept once, split off when the first NULL comes
         for i in range(1, len(partials)):
             if partials[i].op == "count" and self._inputs[i][1] is None:

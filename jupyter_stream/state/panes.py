@@ -53,17 +53,18 @@ class Panes:
 
     Args:
         partials: what is kept.
+        room: panes to make room for at first.
     """
 
-    def __init__(self, partials: Sequence[Partial]) -> None:
+    def __init__(self, partials: Sequence[Partial], room: int = 2) -> None:
         self.partials = tuple(partials)
         self.rows: SortedDict = SortedDict()  # pane -> row of the arrays
         self._shared: set[int] = set()
         self._low: dict[int, int] = {}
-        self._free: list[int] = [1, 0]
+        self._free = list(range(room - 1, -1, -1))
         self._cells = np.empty(0, np.int64)
         self.slots = 1
-        self.arrays: list[Array] = [_filled((2, 1), p) for p in self.partials]
+        self.arrays: list[Array] = [_filled((room, 1), p) for p in self.partials]
 
     @property
     def bytes(self) -> int:
