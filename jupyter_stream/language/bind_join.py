@@ -36,27 +36,27 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
         QueryError: a wrong condition, windows that don't go together.
     """
     left, right = (bind(part) for part in item.parts)
-    if _table(left) is not None and _table(right) is None and item.kind == "inner":
+    if table_of(left) is not None and table_of(right) is None and item.kind == "inner":
         left, right = right, left  # SELECT * shows the stream's columns first
         item = replace(item, parts=(item.parts[1], item.parts[0]))
-    table = _table(right)
-    if table is not None and isinstance(table.table, ViewRows) and _table(left) is None:
+    table = table_of(right)
+    if table is not None and isinstance(table.table, ViewRows) and table_of(left) is None:
         raise source.error(
             f"{table.name} is a view, and a join of a stream with a view isn't available in this version",
             item.parts[1].span,
             "Join with its SELECT's streams, or keep what you look up in a table.",
             UnsupportedError,
         )
-    if _table(left) is not None and table is None:
+    if table_of(left) is not None and table is None:
         raise source.error(
             f"a {item.kind} join of a table with a stream would wait for ever to say which of its rows never matched",
             item.span,
             "Write the stream on the left: FROM stream LEFT JOIN table ON ....",
         )
-    if table is not None and _table(left) is None:
+    if table is not None and table_of(left) is None:
         return _look_up(item, left, right, table, source)
     for scope, part in ((left, item.parts[0]), (right, item.parts[1])):
-        _check_input(scope, part, source)
+        check_input(scope, part, source)
     if left.time.dtype != right.time.dtype:
         raise source.error("a join needs one kind of time: one input has TIMESTAMP, the other BIGINT", item.span)
     names = set(left.qualifiers) & set(right.qualifiers)
@@ -66,8 +66,8 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
             item.parts[1].span,
             "Give each a name of its own: FROM s a JOIN s b ON ....",
         )
-    low, high, same = _bounds_of(left, right, item, source)
-    join, columns_ = _joined(left, right, item, low, high)
+    low, high, same = bounds_of(left, right, item, source)
+    join, columns_ = joined(left, right, item, low, high)
     scope = Scope(join, (*left.qualifiers, *right.qualifiers), None, columns_)
     if same is not None:
         join = replace(join, keys=(*join.keys, same))
@@ -81,7 +81,7 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
             scope = replace(scope, plan=_coalesced(join, [n.text.lower() for n in item.using], columns_, kept))
     if item.on is not None:
         condition = ExpressionBinder(source, InputNames(scope, source, "ON")).condition(item.on, "ON")
-        join = _take(join, condition, into_inputs=item.kind == "inner")
+        join = take(join, condition, into_inputs=item.kind == "inner")
         scope = replace(scope, plan=join)
     if item.kind in ("semi", "anti"):
         plan = replace(join, schema=left.schema)
@@ -90,7 +90,7 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
     return replace(scope, window=left.window) if isinstance(left.window, TimeWindow) else scope
 
 
-def _table(scope: Scope) -> StreamDef | None:
+def table_of(scope: Scope) -> StreamDef | None:
     """The table a FROM item is, None for anything else."""
     plan = scope.plan
     return plan.stream if isinstance(plan, Scan) and plan.stream.table is not None else None
@@ -110,7 +110,7 @@ def _look_up(item: JoinRef, left: Scope, right: Scope, table: StreamDef, source:
             item.parts[1].span,
             "Give each a name of its own.",
         )
-    join, columns_ = _joined(left, right, item, None, None)
+    join, columns_ = joined(left, right, item, None, None)
     lookup_ = Lookup(left.plan, table, item.kind, (), None, join.right_names, join.schema)
     scope = Scope(lookup_, (*left.qualifiers, *right.qualifiers), left.window, columns_)
     if item.using:
@@ -120,14 +120,14 @@ def _look_up(item: JoinRef, left: Scope, right: Scope, table: StreamDef, source:
         scope = replace(scope, plan=lookup_, joined=kept)
     if item.on is not None:
         condition = ExpressionBinder(source, InputNames(scope, source, "ON")).condition(item.on, "ON")
-        scope = replace(scope, plan=_matched(lookup_, condition))
+        scope = replace(scope, plan=matched(lookup_, condition))
     if item.kind in ("semi", "anti"):
         assert isinstance(scope.plan, Lookup)
         return Scope(replace(scope.plan, schema=left.schema), left.qualifiers, left.window, left.joined)
     return scope
 
 
-def _matched(lookup_: Lookup, condition: Expr) -> Lookup:
+def matched(lookup_: Lookup, condition: Expr) -> Lookup:
     """A look-up with a condition: equal keys, and a rest."""
     own = set(lookup_.input.schema.names)
     back = {n: Column(f.name, f.dtype) for n, f in zip(lookup_.right_names, lookup_.table.schema, strict=True)}
@@ -149,7 +149,8 @@ def _all(parts: list[Expr]) -> Expr | None:
     return found
 
 
-def _check_input(scope: Scope, part: FromItem, source: SourceText) -> None:
+def check_input(scope: Scope, part: FromItem, source: SourceText) -> None:
+    """Raise for what can't be joined."""
     if is_relation(scope.plan):
         raise source.error(
             "a join with a relation isn't available in this version",
@@ -174,7 +175,7 @@ def _check_input(scope: Scope, part: FromItem, source: SourceText) -> None:
     )
 
 
-def _bounds_of(
+def bounds_of(
     left: Scope, right: Scope, item: JoinRef, source: SourceText
 ) -> tuple[int | None, int | None, tuple[Expr, Expr] | None]:
     """Least and greatest difference of times; and for tumbling windows the extents that have to be the same."""
@@ -223,9 +224,10 @@ def _extent(scope: Scope, window: TimeWindow) -> Expr:
     return functions.resolve("-", [shifted, rest])
 
 
-def _joined(
+def joined(
     left: Scope, right: Scope, item: JoinRef, low: int | None, high: int | None
 ) -> tuple[Join, tuple[JoinedColumn, ...]]:
+    """The join without its conditions, and whose columns are which."""
     taken = {f.name.lower() for f in left.schema}
     names = []
     for field in right.schema:
@@ -289,18 +291,18 @@ def conjuncts(condition: Expr) -> list[Expr]:
 def absorb(plan: Plan, where: Expr) -> Plan:
     """A join with WHERE: for an inner join its conditions are the join's own, otherwise it filters the joined rows."""
     if isinstance(plan, Join) and plan.kind == "inner":
-        return _take(plan, where, into_inputs=True)
+        return take(plan, where, into_inputs=True)
     if isinstance(plan, Lookup) and plan.kind == "inner":
         own = set(plan.input.schema.names)
         before = _all([p for p in conjuncts(where) if columns(p) and columns(p) <= own])
         after = _all([p for p in conjuncts(where) if not (columns(p) and columns(p) <= own)])
         if before is not None:
             plan = replace(plan, input=absorb(plan.input, before))
-        return plan if after is None else _matched(plan, after)
+        return plan if after is None else matched(plan, after)
     return Filter(plan, where, plan.schema)
 
 
-def _take(join: Join, condition: Expr, into_inputs: bool) -> Join:
+def take(join: Join, condition: Expr, into_inputs: bool) -> Join:
     """Conditions of an inner join go where they cost least; those of an outer one only decide who is a partner."""
     left, right = join.left, join.right
     keys = list(join.keys)
@@ -415,4 +417,14 @@ def check_bounds(plan: Plan, source: SourceText, span: Span) -> None:
             )
 
 
-__all__ = ["absorb", "bind_join", "check_bounds"]
+__all__ = [
+    "absorb",
+    "bind_join",
+    "bounds_of",
+    "check_bounds",
+    "check_input",
+    "joined",
+    "matched",
+    "table_of",
+    "take",
+]

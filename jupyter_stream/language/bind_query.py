@@ -15,6 +15,7 @@ from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.expression import substitute, walk
+from jupyter_stream.language import bind_subquery
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_from import bind_from
@@ -39,6 +40,7 @@ from jupyter_stream.language.syntax import (
     Amount,
     CreateStreamAs,
     CreateView,
+    FromItem,
     QueryBody,
     Select,
     SelectBody,
@@ -236,9 +238,12 @@ class _Binder:
             raise self._unsupported(f"{body.operator.text} of a window with SLIDE", body.operator.span)
         return stream_of(kind, plan, lifetime, self.source, body.operator.span), None
 
+    def _from(self, item: FromItem) -> Scope:
+        return bind_from(item, self.catalog, self.source, self.body)
+
     def select(self, body: SelectBody) -> tuple[Plan, LifetimeWindow | None]:
         """One SELECT."""
-        scope = bind_from(body.source, self.catalog, self.source, self.body)
+        scope = self._from(body.source)
         aggregated = bool(body.group_by) or body.group_all
         nodes = [item.expression for item in body.items] + ([body.having] if body.having is not None else [])
         aggregated = aggregated or any(holds_aggregate(node) for node in nodes)
@@ -250,9 +255,15 @@ class _Binder:
                 "A condition on rows belongs into WHERE.",
             )
         where: Expr | None = None
-        if body.where is not None:
+        plain, memberships = bind_subquery.split(body.where, self.source)
+        if plain is not None:
             names = InputNames(scope, self.source, "WHERE")
-            where = ExpressionBinder(self.source, names).condition(body.where, "WHERE")
+            where = ExpressionBinder(self.source, names).condition(plain, "WHERE")
+        if memberships:
+            scope, where = scope if where is None else filtered(scope, where), None
+            for found in memberships:
+                scope = bind_subquery.apply(scope, found, self.source, self.body, self._from)
+            sliding = scope.window is not None and slides(scope.window)
         if aggregated or (body.distinct is not None and sliding):
             plan = self._aggregate(body, scope, where)
             if aggregated and body.distinct is not None:

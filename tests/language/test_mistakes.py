@@ -154,8 +154,6 @@ NOT_YET = [
     ("SELECT max(n) FROM «(SELECT count(*) AS n FROM M [ROWS 5])»", None),
     ("SELECT len FROM M «WITH» PREFERENCE DESC len", "WITH PREFERENCE"),
     ("SELECT len FROM M «SAMPLE»(10)", "SAMPLE"),
-    ("SELECT len FROM M WHERE len IN («SELECT len FROM M1)»", "a SELECT inside an expression"),
-    ("SELECT len FROM M WHERE «EXISTS(SELECT len FROM M1)»", "EXISTS"),
     ("SELECT len FROM M «[RANGE 1 HOUR TUMBLING]»", "a window with SLIDE in a query without aggregates"),
     ("SELECT count(*) FROM M GROUP BY «ROLLUP(len)»", "ROLLUP, CUBE or GROUPING SETS"),
     ("SELECT first(len) «IGNORE NULLS» FROM M", None),

@@ -1,0 +1,98 @@
+"""IN, EXISTS and their negations: over tables as DuckDB has it, over streams against brute force."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import duckdb
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jupyter_stream import QueryError, Session
+from tests.engine.test_oracle_sets import arrivals, session_over
+from tests.oracle.search import searching
+
+pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
+
+Rows = list[tuple[str | None, int | None, int]]
+small = st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from([0, 1, None])), max_size=5)
+CONDITIONS = (
+    "k IN (SELECT k FROM r)",
+    "k NOT IN (SELECT k FROM r)",
+    "NOT k IN (SELECT k FROM r WHERE n = 1)",
+    "n + 1 IN (SELECT n FROM r)",
+    "k NOT IN (SELECT k FROM r WHERE r.n = l.n)",
+    "EXISTS (SELECT * FROM r WHERE r.k = l.k AND r.n > l.n)",
+    "NOT EXISTS (SELECT 1 FROM r WHERE r.k = l.k)",
+    "NOT EXISTS (SELECT 1 FROM r)",
+    "n = 1 AND k IN (SELECT k FROM r) AND NOT EXISTS (SELECT * FROM r WHERE r.n = l.n AND r.k = 'b')",
+)
+
+
+@searching
+@given(small, small, st.sampled_from(CONDITIONS))
+def test_conditions_on_tables_are_those_of_sql(left: list, right: list, condition: str) -> None:
+    frames = {
+        name: pl.DataFrame(rows, schema={"k": pl.String(), "n": pl.Int64()}, orient="row")
+        for name, rows in (("l", left), ("r", right))
+    }
+    query = f"SELECT k, n FROM l WHERE {condition}"
+    with duckdb.connect() as database:
+        for name, frame in frames.items():
+            database.register(name, frame.to_arrow())
+        expected = Counter(database.execute(query).fetchall())
+    with Session({f"{name}_df": frame for name, frame in frames.items()}) as session:
+        for name in frames:
+            session.execute(f"CREATE TABLE {name} (k STRING, n BIGINT) SOURCE 'frame://{name}_df'")
+        (handle,) = session.execute(query)
+        assert handle.wait(30)
+        assert Counter(handle.to_polars().rows()) == expected
+
+
+@searching
+@given(arrivals(), arrivals(), st.lists(st.integers(1, 5), max_size=8), st.integers(1, 15), st.integers(1, 15))
+def test_conditions_on_streams_judge_a_row_over_its_whole_lifetime(
+    s: Rows, t: Rows, pieces: list[int], left: int, right: int
+) -> None:
+    inner = f"FROM t [RANGE {right} MICROSECONDS]"
+    conditions = {
+        "in": f"k IN (SELECT k {inner})",
+        "not in": f"k NOT IN (SELECT k {inner})",
+        "exists": f"EXISTS (SELECT * {inner} WHERE t.k = s.k AND t.n >= s.n)",
+        "not exists": f"NOT EXISTS (SELECT * {inner} WHERE t.k = s.k AND t.n >= s.n)",
+    }
+    text = ";".join(f"SELECT k, n, ts FROM s [RANGE {left} MICROSECONDS] WHERE {c}" for c in conditions.values())
+    with session_over({"s": s, "t": t}, pieces) as session:
+        handles = session.execute(text)
+        assert all(h.wait(30) for h in handles)
+        got = {name: Counter(h.to_polars().rows()) for name, h in zip(conditions, handles, strict=True)}
+    expected: dict[str, Counter] = {name: Counter() for name in conditions}
+    for k, n, ts in s:
+        met = [(k2, n2) for k2, n2, ts2 in t if ts - right < ts2 < ts + left]
+        found = k is not None and any(k2 == k for k2, _ in met)
+        unknown = bool(met) and (k is None or any(k2 is None for k2, _ in met))
+        more = k is not None and n is not None and any(k2 == k and n2 is not None and n2 >= n for k2, n2 in met)
+        for name, passes in (("in", found), ("not in", not found and not unknown), ("exists", more), ("not exists", not more)):  # fmt: skip
+            expected[name][k, n, ts] += passes
+    for name, rows in got.items():
+        assert rows == +expected[name], name
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELECT n FROM s WHERE k IN (SELECT k FROM t)", "nothing says how long rows of the left input wait"),
+        ("SELECT n FROM s WHERE n = 1 OR k IN (SELECT k FROM t)", "these are joined to the rest of WHERE with AND"),
+        ("SELECT n FROM s WHERE k IN (SELECT k, n FROM t)", "IN compares with one column, and this SELECT has 2"),
+        ("SELECT n FROM s [RANGE 5 MICROSECONDS] WHERE EXISTS (SELECT * FROM t [RANGE 5 MICROSECONDS] WHERE t.x = 1)",
+         "there is no column t.x"),
+        ("SELECT count(*) AS c FROM s [RANGE 5 MICROSECONDS] WHERE k IN (SELECT k FROM t [RANGE 5 MICROSECONDS])",
+         "a semi join as a relation"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_conditions_on_other_queries(query: str, message: str) -> None:
+    with session_over({"s": [], "t": []}, []) as session, pytest.raises(QueryError) as wrong:
+        session.execute(query)
+    assert message in wrong.value.message
