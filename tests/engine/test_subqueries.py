@@ -74,7 +74,8 @@ def test_conditions_on_streams_judge_a_row_over_its_whole_lifetime(
         found = k is not None and any(k2 == k for k2, _ in met)
         unknown = bool(met) and (k is None or any(k2 is None for k2, _ in met))
         more = k is not None and n is not None and any(k2 == k and n2 is not None and n2 >= n for k2, n2 in met)
-        for name, passes in (("in", found), ("not in", not found and not unknown), ("exists", more), ("not exists", not more)):  # fmt: skip
+        judged = {"in": found, "not in": not found and not unknown, "exists": more, "not exists": not more}
+        for name, passes in judged.items():
             expected[name][k, n, ts] += passes
     for name, rows in got.items():
         assert rows == +expected[name], name
