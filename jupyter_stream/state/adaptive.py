@@ -81,13 +81,13 @@ class AdaptiveGroups:
         self._behind = np.zeros(1, np.int32)  # rows of the group, which is eager, that are still in slabs
         self._stranded = 0  # such rows since they were last fetched
         row = 4 + (_NUMBER if timed else 0) + sum(_size(t) for t in inputs)
+        self._checked = 0
         self._condition = MemoryCondition(_NUMBER * len(self._eager.panes.active()), row)
         self._grows = any(not isinstance(a.form, Dense) for a in aggregates)
         if self._grows:
             self._condition.spread = _REPEATS * row
         slots = [ControlTable("key slots")] if keys else []
         self.tables = [*self._eager.tables, ControlTable("rows of lazy groups"), ControlTable("group states"), *slots]
-        self._checked = 0
 
     @property
     def live(self) -> int:
@@ -111,7 +111,6 @@ class AdaptiveGroups:
         rows.holds(self._slabs.bytes)
         rows.extra["rows"] = self._slabs.rows
         mine.holds(states)
-        mine.extra.update(self.counts())
         held += self._slabs.bytes + states
         if self.slots is not None:
             self.tables[-1].holds(self.slots.bytes)
@@ -235,7 +234,7 @@ class AdaptiveGroups:
         leaving = np.flatnonzero(self._leaving)
         if not leaving.size:
             return
-        gone = leaving[~self._eager.held[leaving]]
+        gone = leaving[~self._eager.held(leaving)]
         self._slot_of[gone] = _NOBODY
         self._leaving[gone] = False
         used = np.concatenate([[_NOBODYS], np.flatnonzero(self._used)])
@@ -289,13 +288,15 @@ class AdaptiveGroups:
         np.subtract.at(self._behind, ids[~lazy], np.int32(1))
 
     def _release(self) -> None:
-        """Reuse slots of groups that hold nothing. Looks only when they have doubled since it last looked: amortised."""
-        if self.slots is None or self.slots.live < 2 * self._checked + 1024:
+        """Reuse slots of groups that hold nothing, once they are a third of all: amortised."""
+        if self.slots is None or self.slots.live < 1.5 * self._checked + 1024:
             return
         live = self._status[: self.slots.capacity] != -1
         live[self._slot_of[self._used]] = True
+        self._checked = int(np.count_nonzero(live))
+        if self.slots.live < 1.5 * self._checked + 1024:
+            return
         self.slots.release(live)
-        self._checked = self.slots.live
         if 8 * self.slots.live + 1024 < self.slots.capacity:
             new = np.full(self.slots.capacity, _NOBODY, np.int64)
             old = self.slots.renumber()

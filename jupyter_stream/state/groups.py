@@ -140,10 +140,12 @@ class WindowGroups:
         """The panes that hold rows, in order."""
         return self.panes.rows
 
-    @property
-    def held(self) -> NDArray[np.bool_]:
-        """Slots with rows in any open pane or in the running fold."""
-        return self.panes.occupied() | self.fold.occupied()
+    def held(self, slots: Int64s) -> NDArray[np.bool_]:
+        """Whether groups have rows in any open pane or in the running fold."""
+        found = self.fold.occupied()[slots]
+        for row in self.panes.rows.values():
+            found |= self.panes.row(0, row)[slots] != 0
+        return found
 
     @property
     def frame_bytes(self) -> int:
@@ -379,7 +381,7 @@ class WindowGroups:
         """Reuse slots of groups in no open pane. Looks only when they have doubled since it last looked: amortised."""
         if self.slots is None or self.slots.live < 2 * self._checked + 1024:
             return
-        self.slots.release(self.held[: self.slots.capacity])
+        self.slots.release((self.panes.occupied() | self.fold.occupied())[: self.slots.capacity])
         self._checked = self.slots.live
         if 8 * self.slots.live + 1024 < self.slots.capacity:
             self._renumber()

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-_SLACK = 0.75
+_SLACK = 0.5
 """A group goes back to rows below this share of the threshold: between the two it stays what it is."""
 
 

@@ -35,7 +35,7 @@ RACES: tuple[Race, ...] = (
     *ratio.RACES,
     *tuples.RACES,
 )
-MEASUREMENTS = ("startup", "memory", "latency")
+MEASUREMENTS = ("startup", "memory", "latency", "skewed")
 """Scripts beside this file that measure something else than rows per second, and print their own lines."""
 TIMES = 3
 
