@@ -1,8 +1,9 @@
 """Runs every NAME.sql here and compares with NAME.json: rows (in any order), late rows, or the error a mistake must give.
 
 A .sql file holds statements as a user types them, the query last; inputs are in `inputs/`. Its .json says `columns` (null: any
-name) and `rows`; where they matter `late` (the columns, the punctuation, how many missed) and `errors` (how many bad rows);
-or, for a mistake, `error` (its class), `line` and `column`, and what the message `says`. Times are text in UTC.
+name) and `rows`; where they matter `changes` (a relation's: its columns, `op` and `at`), `late` (the columns, the punctuation,
+how many missed) and `errors` (how many bad rows); or, for a mistake, `error` (its class), `line` and `column`, and what the
+message `says`. Times are text in UTC.
 """
 
 from __future__ import annotations
@@ -59,6 +60,10 @@ def test_query_file(name: str, session: Any) -> None:
     named = [(a, e) for a, e in zip(result.columns, expected["columns"], strict=True) if e is not None]
     assert [a for a, _ in named] == [e for _, e in named]
     assert_same_bag(rows_of(result), [tuple(row) for row in expected["rows"]], result.columns)
+    if "changes" in expected:
+        log = as_frame(handle.changes())
+        assert log.columns[-2:] == ["op", "at"]
+        assert_same_bag(rows_of(log), [tuple(row) for row in expected["changes"]], log.columns, "changes")
     late = as_frame(handle.late)
     assert_same_bag(rows_of(late), [tuple(row) for row in expected.get("late", [])], late.columns, "late rows")
     assert as_frame(handle.errors).height == expected.get("errors", 0)
