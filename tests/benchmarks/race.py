@@ -10,7 +10,7 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,27 @@ CHECKED_ROWS = 1_000_000
 
 KEPT: dict[str, int] = {}
 """How many result rows our queries keep, where answers aren't compared; `memory.py` says few, since kept answers are no state."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """One of several streams that a race's query reads; always in memory.
+
+    Attributes:
+        name: what the query calls it.
+        dataset: which rows, see `data.SETS`.
+        columns: the columns that contenders get.
+        share: its part of the race's rows.
+    """
+
+    name: str
+    dataset: str
+    columns: tuple[str, ...]
+    share: float
+
+    def frame(self, rows: int) -> pl.DataFrame:
+        """Its rows, where all inputs together have so many."""
+        return data.frame(self.dataset, round(rows * self.share), self.columns)
 
 
 @dataclass(frozen=True)
@@ -42,6 +63,8 @@ class Race:
         polars: the same, as a whole, over a lazy frame.
         duckdb: the same, as a whole, over a view `rows`.
         engine: which Polars engine is the faster for it.
+        inputs: the streams it reads where they are several, in place of `dataset`, `columns` and the one called `rows`; `polars`
+            takes them in this order.
     """
 
     name: str
@@ -52,21 +75,20 @@ class Race:
     memory: bool
     target: float
     sql: str
-    polars: Callable[[pl.LazyFrame], pl.LazyFrame]
+    polars: Callable[..., pl.LazyFrame]
     duckdb: str
     engine: str = "streaming"
+    inputs: tuple[Input, ...] = ()
 
 
-TYPES = {"ts": "TIMESTAMP", "price": "DOUBLE"}
+KINDS = {pl.Datetime("us"): "TIMESTAMP", pl.Float64(): "DOUBLE", pl.String(): "STRING"}
 
 
-def stream(race: Race, source: str) -> str:
+def stream(name: str, schema: Mapping[str, pl.DataType], source: str) -> str:
     """Our CREATE STREAM: the whole file's columns, or the frame's."""
-    columns = race.columns if race.memory else tuple(pl.read_parquet_schema(data.parts(race.dataset, CHECKED_ROWS)[0]))
-    kinds = TYPES if race.dataset != "bids" else {"ts": "TIMESTAMP"}
-    listed = ", ".join(f"{name} {kinds.get(name, 'BIGINT')}" for name in columns)
+    listed = ", ".join(f"{column} {KINDS.get(dtype, 'BIGINT')}" for column, dtype in schema.items())
     return (
-        f"CREATE STREAM rows ({listed}, WATERMARK FOR ts AS ts - INTERVAL {data.BAND} MICROSECONDS) SOURCE '{source}'"
+        f"CREATE STREAM {name} ({listed}, WATERMARK FOR ts AS ts - INTERVAL {data.BAND} MICROSECONDS) SOURCE '{source}'"
     )
 
 
@@ -75,21 +97,23 @@ def ready(race: Race, who: str, rows: int) -> Callable[[bool], tuple[pl.DataFram
 
     The work takes whether its answer is wanted and gives the answer and what is known of the run.
     """
-    frame = data.frame(race.dataset, rows, race.columns) if race.memory else None
+    frames = {i.name: i.frame(rows) for i in race.inputs}
+    if race.memory and not race.inputs:
+        frames = {"rows": data.frame(race.dataset, rows, race.columns)}
     if who == "polars":
 
         def work(wanted: bool) -> tuple[pl.DataFrame | None, dict[str, Any]]:
-            scan = frame.lazy() if frame is not None else pl.scan_parquet(data.parts(race.dataset, rows))
-            answer = race.polars(scan).collect(engine=race.engine)  # type: ignore[call-overload]
+            scans = [f.lazy() for f in frames.values()] or [pl.scan_parquet(data.parts(race.dataset, rows))]
+            answer = race.polars(*scans).collect(engine=race.engine)  # type: ignore[call-overload]
             return answer, {"rows_out": answer.height}
 
     elif who == "duckdb":
         import duckdb
 
         connection = duckdb.connect(config={"threads": 2})
-        if frame is not None:
-            connection.register("rows", frame.to_arrow())
-        else:
+        for name, frame in frames.items():
+            connection.register(name, frame.to_arrow())
+        if not frames:
             connection.sql(
                 f"SELECT * FROM read_parquet({[str(p) for p in data.parts(race.dataset, rows)]})"
             ).create_view("rows")
@@ -101,11 +125,15 @@ def ready(race: Race, who: str, rows: int) -> Callable[[bool], tuple[pl.DataFram
     else:
         import jupyter_stream
 
-        source = "frame://frame" if race.memory else f"file://{data.folder_of(race.dataset, rows)}"
+        streams = [stream(name, frame.schema, f"frame://{name}") for name, frame in frames.items()]
+        if not frames:
+            schema = pl.read_parquet_schema(data.parts(race.dataset, CHECKED_ROWS)[0])
+            streams = [stream("rows", schema, f"file://{data.folder_of(race.dataset, rows)}")]
 
         def work(wanted: bool) -> tuple[pl.DataFrame | None, dict[str, Any]]:
-            session = jupyter_stream.Session(namespace={"frame": frame})
-            session.execute(stream(race, source))
+            session = jupyter_stream.Session(namespace=dict(frames))
+            for each in streams:
+                session.execute(each)
             (query,) = session.execute(race.sql, **({"keep": 100_000_000} if wanted else KEPT))
             query.wait()
             answer = query.to_polars() if wanted else None

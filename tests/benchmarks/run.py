@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import distinct  # noqa: E402
+import join  # noqa: E402
 import nexmark  # noqa: E402
 import polars as pl  # noqa: E402
 import ratio  # noqa: E402
@@ -34,6 +35,7 @@ RACES: tuple[Race, ...] = (
     *nexmark.RACES,
     *ratio.RACES,
     *tuples.RACES,
+    *join.RACES,
 )
 MEASUREMENTS = ("startup", "memory", "latency", "skewed")
 """Scripts beside this file that measure something else than rows per second, and print their own lines."""
