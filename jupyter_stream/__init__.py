@@ -9,6 +9,7 @@ from jupyter_stream.errors import EngineError, QueryError, SourceError, StreamEr
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from jupyter_stream.aggregates.user.python import aggregate
     from jupyter_stream.query import Query
     from jupyter_stream.session import Session
 
@@ -23,6 +24,7 @@ __all__ = [
     "StreamError",
     "UnsupportedError",
     "__version__",
+    "aggregate",
     "load_ipython_extension",
     "unload_ipython_extension",
 ]
@@ -34,6 +36,10 @@ def __getattr__(name: str) -> Any:
         from jupyter_stream.session import Session
 
         return Session
+    if name == "aggregate":
+        from jupyter_stream.aggregates.user.python import aggregate
+
+        return aggregate
     if name == "Query":
         from jupyter_stream.query import Query
 

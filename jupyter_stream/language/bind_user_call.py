@@ -10,6 +10,7 @@ import polars as pl
 
 from jupyter_stream import aggregates
 from jupyter_stream.aggregates.user import HELD, ROWS, Declared, How, Program, UserAggregate, UserCall, held_type
+from jupyter_stream.aggregates.user.python import ArrayProgram
 from jupyter_stream.aggregates.user.rows import answer_type
 from jupyter_stream.core.messages import ROW
 from jupyter_stream.core.schema import Field, Schema, type_name
@@ -78,6 +79,12 @@ def bind_user_call(grouping: Grouping, call: FunctionCall, version: UserAggregat
             "Write a window: FROM stream [RANGE 10 MINUTES SLIDE 1 MINUTE], or "
             f"{version.name}(...) OVER (RANGE 10 MINUTES PRECEDING).",
         )
+    if isinstance(program, ArrayProgram) and isinstance(window, OverWindow) and _unwindowed(window):
+        raise source.error(
+            f"{version.name} takes whole arrays, and this window never lets a row go",
+            call.span,
+            "Write OVER (RANGE 10 MINUTES PRECEDING), or give the class iterate and terminate.",
+        )
     key = (id(program), tuple(cast), where)
     known = grouping.user_columns.get(key)
     if known is not None:
@@ -102,8 +109,12 @@ def bind_user_call(grouping: Grouping, call: FunctionCall, version: UserAggregat
 def _call(version: UserAggregate, program: Program, name: str, window: Window | OverWindow) -> UserCall:
     how: How = "recomputed"
     combine: Program | None = None
-    if _unwindowed(window) or (isinstance(window, TimeWindow) and window.range is None):
-        how = "running"
+    if isinstance(program, ArrayProgram) and not isinstance(window, TimeWindow):
+        pass
+    elif _unwindowed(window) or (isinstance(window, TimeWindow) and window.range is None):
+        how = "running" if not isinstance(program, ArrayProgram) else "paned" if program.merges else "recomputed"
+    elif _is_sliding(window) and isinstance(program, ArrayProgram):
+        how = "paned" if program.merges else "recomputed"
     elif _is_sliding(window):
         combine = _combining(version, program)
         how = "paned" if combine is not None else "delta" if program.expires else "recomputed"

@@ -15,12 +15,14 @@ import polars as pl
 from sortedcontainers import SortedDict
 
 from jupyter_stream.aggregates.protocol import SLOT, VALUE
-from jupyter_stream.aggregates.user.answers import attempt, ordered, returned
+from jupyter_stream.aggregates.user.answers import as_tuples, attempt, ordered, returned
 from jupyter_stream.aggregates.user.protocol import Program, Run
+from jupyter_stream.aggregates.user.python import ArrayProgram
 from jupyter_stream.aggregates.user.rows import ERROR, VALUES, HeldForm
 from jupyter_stream.core.messages import Int64s, ints
 from jupyter_stream.functions.scalar import RowError
 from jupyter_stream.state.frames import PANE
+from jupyter_stream.state.user_partials import PanePartials
 
 _Rows = dict[int, list[tuple[Any, ...]]]
 """Rows of a pane by slot."""
@@ -65,6 +67,8 @@ class UserPanes:
         self._window: tuple[int | None, int] | None = None  # where it was moved to
         self._done: int | None = None  # panes before this one have been taken by the runs that go on
         self._found: pl.DataFrame | None = None
+        by_arrays = isinstance(program, ArrayProgram) and program.merges
+        self._partials = PanePartials(program) if by_arrays and isinstance(program, ArrayProgram) else None
 
     @property
     def bytes(self) -> int:
@@ -83,6 +87,9 @@ class UserPanes:
             self._panes.setdefault(pane, []).append(piece)
             self._lists.pop(pane, None)
             self._answers.pop(pane, None)
+            if self._partials is not None:
+                self._partials.forget(pane)
+                self._found = None
             if self._done is not None and pane < self._done:
                 for slot in piece.get_column(SLOT).unique().to_list():  # a late row: run again from the beginning
                     self._kept.pop(slot, None)
@@ -117,6 +124,8 @@ class UserPanes:
         self._kept = {int(new[s]): k for s, k in self._kept.items()}
         self._lists.clear()
         self._answers.clear()
+        if self._partials is not None:
+            self._partials.clear()
         self._found = None
 
     def panes(self) -> Iterable[int]:
@@ -138,6 +147,8 @@ class UserPanes:
 
     def _afresh(self, first: int | None, end: int, keep: bool) -> pl.DataFrame:
         """Every group run over its rows from the beginning."""
+        if self._partials is not None:
+            return self._frame(self._partials.answers({p: self._panes[p] for p in self._inside(first, end)}, keep))
         rows: _Rows = {}
         failed: dict[int, str] = {}
         for pane in self._inside(first, end):
@@ -270,7 +281,7 @@ class UserPanes:
             if only is not None:
                 frame = frame.filter(pl.col(SLOT).is_in(list(only)))
             slots = ints(frame.get_column(SLOT))
-            rows = ordered(frame.drop(SLOT), slots)
+            rows = as_tuples(ordered(frame.drop(SLOT), slots), frame.height)
             known = {}
             counts = np.bincount(slots) if slots.size else np.empty(0, np.int64)
             start = 0

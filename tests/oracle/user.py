@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+import jupyter_stream
 from tests.oracle import strategies
 from tests.oracle.aggregates import Aggregate
 from tests.oracle.progress import Arrived
@@ -82,7 +83,7 @@ BY_NAME: dict[str, Callable[[list[int]], Value]] = {
     "joined": lambda ns: ",".join(map(str, ns)),
     "added": sum,
 }
-RETURNS_AS_ROWS_COME = ("pairs", "as_it_comes", "largest", "naive")
+RETURNS_AS_ROWS_COME = ("pairs", "as_it_comes", "largest", "naive", "PyComes")
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class UserAggregate(Aggregate):
     """One of them over the rows' numbers."""
 
     def sql(self) -> str:
-        argument = "CAST(row_num AS STRING)" if self.function == "joined" else "row_num"
+        argument = "CAST(row_num AS STRING)" if self.function.lower().endswith("joined") else "row_num"
         filtered = f" FILTER (WHERE {self.where.sql()})" if self.where else ""
         return f"{self.function}({argument}){filtered}"
 
@@ -106,3 +107,82 @@ def user_aggregates(draw: st.DrawFn, columns: tuple[tuple[str, str], ...], filte
     """Any of them, some with FILTER."""
     where = draw(st.none() | strategies.conditions(columns)) if filtered and draw(st.integers(0, 2)) == 0 else None
     return UserAggregate(draw(st.sampled_from(sorted(BY_NAME))), "row_num", where=where)
+
+
+def register() -> None:
+    """The same in Python, under other names."""
+
+    @jupyter_stream.aggregate
+    class PyTraced:
+        def initialize(self, n):
+            self.h = n % 1009
+
+        def iterate(self, n):
+            self.h = (self.h * 31 + n) % 1000003
+
+        def terminate(self):
+            return self.h
+
+    @jupyter_stream.aggregate
+    class PyTakenBack:
+        def __init__(self):
+            self.rows = []
+
+        def iterate(self, n: int):
+            self.rows.append(n)
+
+        def terminate(self) -> int:
+            return BY_NAME["taken_back"](self.rows)
+
+        def expire(self, n):
+            assert self.rows.pop(0) == n
+
+    @jupyter_stream.aggregate(returns="BIGINT")
+    class PyComes:
+        def iterate(self, n):
+            self.total = getattr(self, "total", 0) + n
+            return self.total
+
+        def expire(self, n):
+            self.total -= n
+
+    @jupyter_stream.aggregate
+    class ArrayAdded:
+        def update(self, n):
+            return int(n.sum())
+
+        def merge(self, a, b):
+            return a + b
+
+        def subtract(self, a, b):
+            return a - b
+
+        def finish(self, a):
+            return a
+
+    @jupyter_stream.aggregate
+    class ArrayJoined:
+        def update(self, s):
+            return list(s)
+
+        def merge(self, a, b):
+            return a + b
+
+        def finish(self, a):
+            return ",".join(a)
+
+    @jupyter_stream.aggregate
+    class ArrayTraced:
+        def update(self, n):
+            return traced(n.tolist())
+
+        def finish(self, a):
+            return a
+
+
+IN_PYTHON = {
+    "PyTraced": "traced", "PyTakenBack": "taken_back", "PyComes": "as_it_comes", "ArrayAdded": "added",
+    "ArrayJoined": "joined", "ArrayTraced": "traced",
+}  # fmt: skip
+BY_ARRAYS = ("ArrayAdded", "ArrayJoined", "ArrayTraced")
+BY_NAME.update({name: BY_NAME[same] for name, same in IN_PYTHON.items()})

@@ -10,6 +10,7 @@ import polars as pl
 
 from jupyter_stream.aggregates.protocol import VALUE
 from jupyter_stream.aggregates.user.protocol import Program
+from jupyter_stream.aggregates.user.python import ArrayProgram
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.functions.scalar import RowError
 
@@ -69,20 +70,33 @@ def over_lists(program: Program, held: pl.Series) -> tuple[list[list[Any] | None
     if not lengths.sum():
         return values, errors
     flat = held.filter(pl.Series(lengths > 0)).explode().struct.unnest()
-    which = np.repeat(np.arange(lengths.size), lengths)
-    rows = ordered(flat, which)
+    columns = ordered(flat, np.repeat(np.arange(lengths.size), lengths))
+    run = over_slices(program, columns, flat.height)
     stops = np.cumsum(lengths).tolist()
     for i, (stop, length) in enumerate(zip(stops, lengths.tolist(), strict=True)):
         if length:
-            values[i], errors[i] = attempt(lambda a=stop - length, b=stop: program.over(rows[a:b]))  # type: ignore[misc]  # bound at once
+            values[i], errors[i] = attempt(lambda a=stop - length, b=stop: run(a, b))  # type: ignore[misc]  # bound at once
     return values, errors
 
 
-def ordered(held: pl.DataFrame, which: Int64s) -> list[tuple[Any, ...]]:
-    """The arguments of held rows as tuples: by `which`, then time, then number, then as they came."""
+def over_slices(program: Program, columns: Sequence[pl.Series], height: int) -> Callable[[int, int], list[Any]]:
+    """A function that runs over rows from one number to another: as arrays where the user's code takes them, else as tuples."""
+    if isinstance(program, ArrayProgram):
+        arrays = [c.to_numpy() for c in columns]
+        return lambda start, stop: program.finish(program.partial([a[start:stop] for a in arrays]))
+    rows = as_tuples(columns, height)
+    return lambda start, stop: program.over(rows[start:stop])
+
+
+def as_tuples(columns: Sequence[pl.Series], height: int) -> list[tuple[Any, ...]]:
+    """Columns as rows."""
+    return list(zip(*(c.to_list() for c in columns), strict=True)) if columns else [()] * height
+
+
+def ordered(held: pl.DataFrame, which: Int64s) -> list[pl.Series]:
+    """The arguments of held rows: by `which`, then time, then number, then as they came."""
     order = pl.Series(np.lexsort((ints(held.get_column(VALUE)), ints(held.get_column(TS)), which)))
-    columns = [held.get_column(c).gather(order).to_list() for c in held.columns if c not in (TS, VALUE)]
-    return list(zip(*columns, strict=True)) if columns else [()] * held.height
+    return [held.get_column(c).gather(order) for c in held.columns if c not in (TS, VALUE)]
 
 
 def unfolded(frame: pl.DataFrame, columns: Sequence[str], keeps_empty: bool) -> pl.DataFrame:
