@@ -6,13 +6,26 @@ Colours of text and lines follow JupyterLab's theme, light or dark.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import anywidget
 import traitlets
 from bokeh.embed import json_item
-from bokeh.models import BasicTickFormatter, Legend, LegendItem, NumeralTickFormatter, UIElement
+from bokeh.models import (
+    BasicTickFormatter,
+    ColumnDataSource,
+    FixedTicker,
+    HoverTool,
+    Legend,
+    LegendItem,
+    LogAxis,
+    NumeralTickFormatter,
+    Range1d,
+    Span,
+    UIElement,
+)
 from bokeh.plotting import figure
 
 from jupyter_stream.views.colours import PALETTE
@@ -182,38 +195,75 @@ MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle")
 DASHES = ("solid", "dashed", "dotted", "dotdash", "dashdot")
 
 
-def lines(
-    series: Mapping[str, tuple[Sequence[float], Sequence[float]]],
-    x: str,
-    y: str,
-    *,
-    height: int = 300,
-    links: bool = True,
-    number: str = "0,0.[00]",
-    zero: bool = False,
-    **options: Any,
-) -> Drawing:
-    """A chart of several series, each with its own colour, marker and dash.
+class Chart(Drawing):
+    """A chart of several series, each with its own colour, marker and dash, that grows point by point.
 
     Args:
-        series: by name, the x and the y values.
+        series: their names, the one that matters first.
         x: label of the axis, with its unit.
         y: the same, upwards.
-        height: pixels.
+        log: which axes are logarithmic: "", "x", "y" or "xy"; the others begin at zero.
         links: whether points are joined.
-        number: how numbers on the axes are written.
-        zero: whether the y axis begins at zero.
-        **options: of `bokeh.plotting.figure`, such as `x_axis_type="log"`.
+        level: where to draw a line across; None for none.
+        height: pixels.
     """
-    plot = plain_figure(x, y, height=height, number=number, **options)
-    if zero:
-        plot.y_range.start = 0
-    entries = []
-    for i, (name, (xs, ys)) in enumerate(series.items()):
-        colour, marker = (BLUE, ORANGE, RED, PURPLE, GREY)[i % 5], MARKERS[i % 5]
-        drawn = [plot.scatter(list(xs), list(ys), size=9, marker=marker, color=colour)]
-        if links:
-            drawn.append(plot.line(list(xs), list(ys), color=colour, line_width=2, line_dash=DASHES[i % 5]))
-        entries.append((name, drawn))
-    legend_above(plot, entries)
-    return Drawing(plot, height)
+
+    def __init__(
+        self,
+        series: Sequence[str],
+        x: str,
+        y: str,
+        *,
+        log: str = "",
+        links: bool = True,
+        level: float | None = None,
+        height: int = 300,
+    ) -> None:
+        kinds = {f"{axis}_axis_type": "log" if axis in log else "linear" for axis in "xy"}
+        self._fitted = {axis: Range1d(0, 1, name=f"{axis} range") for axis in "xy" if axis not in log}
+        ranges = {f"{axis}_range": fitted for axis, fitted in self._fitted.items()}
+        plot = plain_figure(x, y, height=height, number="0,0.[0000]", **kinds, **ranges)
+        for axis in (*plot.xaxis, *plot.yaxis):
+            axis.axis_label_standoff = 8
+            if isinstance(axis, LogAxis):
+                axis.ticker = FixedTicker(ticks=[m * 10.0**k for k in range(-4, 9) for m in (1, 3)])
+                axis.formatter = NumeralTickFormatter(format="0,0.[0000]")
+        if level is not None:
+            plot.add_layout(Span(location=level, dimension="width", line_dash="dashed", line_width=1))
+        entries = []
+        for i, name in reversed(list(enumerate(series))):  # the first on top
+            # a legend shows nothing for a source without rows
+            source = ColumnDataSource({"x": [math.nan], "y": [math.nan], "label": [""]}, name=name)
+            colour, drawn = (BLUE, ORANGE, RED, PURPLE, GREY)[i % 5], []
+            if links:
+                drawn.append(plot.line("x", "y", source=source, color=colour, line_width=2, line_dash=DASHES[i % 5]))
+            size = (12 if i == 0 else 9) if links else 4
+            dots = plot.scatter("x", "y", source=source, size=size, marker=MARKERS[i % 5], color=colour)
+            drawn.append(dots)
+            plot.text("x", "y", "label", source=source, x_offset=4, y_offset=-7, text_font_size="11px")
+            exactly = [("", name), (x, "@x{0,0.[0000]}"), (y, "@y{0,0.[0000]}")]
+            plot.add_tools(HoverTool(renderers=[dots], tooltips=exactly))
+            entries.append((name, drawn))
+        legend_above(plot, entries[::-1])
+        super().__init__(plot, height)
+        self.points: dict[str, dict[str, list[Any]]] = {name: {"x": [], "y": [], "label": []} for name in series}
+
+    def add(self, series: str, x: float, y: float, label: str = "") -> None:
+        """A point more; the chart shows it at once."""
+        self.add_all(series, [x], [y], [label])
+
+    def add_all(self, series: str, xs: Iterable[float], ys: Iterable[float], labels: Iterable[str] = ()) -> None:
+        """Points more."""
+        points = self.points[series]
+        points["x"] += map(float, xs)
+        points["y"] += map(float, ys)
+        points["label"] += labels
+        points["label"] += [""] * (len(points["x"]) - len(points["label"]))
+        ranges = {f"{axis} range": self._fit(axis) for axis in self._fitted}
+        self.show({name: points for name, points in self.points.items() if points["x"]}, ranges)
+
+    def _fit(self, axis: str) -> tuple[float, float]:
+        """From a little below zero to a little above the largest, with room for labels."""
+        values = [value for points in self.points.values() for value in points[axis]]
+        high = max(values) or 1.0
+        return min(0.0, *values) - 0.04 * high, high * (1.08 if axis == "x" else 1.15)

@@ -7,6 +7,7 @@ answer. Only the thread that otherwise drives them is missing. Not for real work
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
+from dataclasses import replace
 
 import polars as pl
 
@@ -15,6 +16,7 @@ from jupyter_stream.core.messages import TS, Batch, Message, Missed, Punctuation
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.engine.build import Step, Target, build
 from jupyter_stream.engine.progress import Ingest
+from jupyter_stream.plan.strategy import Strategy
 
 
 class Steps:
@@ -24,14 +26,17 @@ class Steps:
         streams: CREATE STREAM statements; their sources only give the columns and are not read.
         query: a SELECT.
         namespace: the frames those sources name.
+        strategy: how windows with SLIDE are aggregated; None leaves it to the planner.
     """
 
-    def __init__(self, streams: str, query: str, namespace: MutableMapping[str, object]) -> None:
+    def __init__(
+        self, streams: str, query: str, namespace: MutableMapping[str, object], strategy: Strategy | None = None
+    ) -> None:
         session = Session(namespace=namespace)
         session.execute(streams)
         (statement,) = language.parse(query, namespace, 1)
         assert isinstance(statement, language.Select)
-        bound = language.bind_query(statement, session.catalog)
+        bound = replace(language.bind_query(statement, session.catalog), strategy=strategy)
         session.close()
         self.graph = build(bound)
         self._inputs = {}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jupyter_stream import Session
 from jupyter_stream.windows import TimeWindow
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tutorials"))
 from ordered import BufferAndSort, InOrderMerge, InOrderWindow, Rows
 
 SECOND = 1_000_000
