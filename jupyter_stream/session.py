@@ -202,7 +202,16 @@ class Session:
         schema, source = language.bind_table(statement, self._open)
         rows, refused = tables.read(schema, source)
         name = statement.name.text
-        entry = StreamDef(name, schema, LATENT, statement.uri or "", TableSource(rows), text=statement.text, table=rows)
+        entry = StreamDef(
+            name,
+            schema,
+            LATENT,
+            statement.uri or "",
+            TableSource(rows),
+            text=statement.text,
+            table=rows,
+            retroactive=statement.retroactive,
+        )
         former = self.catalog.find(name)
         self.catalog.add(entry)
         verb = "declared" if former is None else "declared anew; queries started before go on with the former one"

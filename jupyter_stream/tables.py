@@ -13,7 +13,6 @@ from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.errors import QueryError
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
-from jupyter_stream.operators.table_lookup import TableLookup
 from jupyter_stream.plan.catalog import OpenSource
 from jupyter_stream.sources.protocol import Request, Source
 from jupyter_stream.spark.run import SparkRun
@@ -99,6 +98,4 @@ def tell(table: TableRows, pipelines: Iterable[object]) -> None:
         if isinstance(pipeline, SparkRun):
             pipeline.table_changed(table, at)
             continue
-        for step in pipeline.graph.steps:
-            if isinstance(step.operator, TableLookup) and step.operator.table is table:
-                step.operator.changed(at)
+        pipeline.table_changed(table, at)

@@ -37,7 +37,9 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     Query,
+    RelationJoin,
     Scan,
+    TableRelation,
     Top,
     ToStream,
     Union,
@@ -107,16 +109,33 @@ def everything_is_final(punctuation: int) -> int:
     return punctuation
 
 
-AtBase = Callable[["Target | None", Plan], "Target | None"]
-"""Puts an operator at the base of FROM, before WHERE: given where rows go from there and what they come from, says where they go
-now."""
+@dataclass(frozen=True)
+class AtBase:
+    """An operator at the base of FROM, before WHERE.
+
+    Attributes:
+        put: given where rows go from there and what they come from, says where they go now.
+        through: whether it goes below joins and what turns streams into relations, to the streams themselves.
+    """
+
+    put: Callable[[Target | None, Plan], Target | None]
+    through: bool = False
+
+    def __call__(self, target: Target | None, plan: Plan) -> Target | None:
+        """Where rows go now."""
+        return self.put(target, plan)
+
+
+def _above_or_through(at_base: AtBase | None) -> tuple[AtBase | None, AtBase | None]:
+    """What is to be put above an operator, and what goes on to its inputs."""
+    return (None, at_base) if at_base is not None and at_base.through else (at_base, None)
 
 
 def answers(plan: Plan) -> bool:
     """Whether rows are answers, which come instant by instant when they are final (some of them, for a union)."""
     if isinstance(plan, Union):
         return any(answers(base(part)) for part in plan.parts)
-    return isinstance(plan, Aggregate | Over | Alive | Distinct | Bags | ToStream)
+    return isinstance(plan, Aggregate | Over | Alive | Distinct | Bags | ToStream | RelationJoin)
 
 
 def base(plan: Plan) -> Plan:
@@ -185,9 +204,10 @@ class _Builder:
                 self.visit(plan.input, self._step(planned.lookup(plan), target), boundary, at_base)
             case Join():
                 self._once(plan)
-                join = self._step(planned.join(plan), at_base(target, plan) if at_base else target)
+                here, below = _above_or_through(at_base)
+                join = self._step(planned.join(plan), here(target, plan) if here else target)
                 for port, part in enumerate(plan.inputs):
-                    self.visit(part, Target(join.step, port), everything_is_final, None)
+                    self.visit(part, Target(join.step, port), everything_is_final, below)
             case Over():
                 self._once(plan)
                 above = at_base(target, plan) if at_base else target
@@ -199,12 +219,21 @@ class _Builder:
             case Alive() | Distinct():
                 self._emit = Emit()  # what enters a relation is final
                 operator = planned.alive(plan) if isinstance(plan, Alive) else planned.distinct(plan)
-                above = at_base(target, plan) if at_base else target
-                self.visit(plan.input, self._step(operator, above), everything_is_final, None)
+                here, below = _above_or_through(at_base)
+                above = here(target, plan) if here else target
+                self.visit(plan.input, self._step(operator, above), everything_is_final, below)
             case Bags():
-                bags = self._step(planned.bags(plan), at_base(target, plan) if at_base else target)
+                here, below = _above_or_through(at_base)
+                bags = self._step(planned.bags(plan), here(target, plan) if here else target)
                 for port, part in enumerate(plan.parts):
-                    self.visit(part, Target(bags.step, port), everything_is_final, None)
+                    self.visit(part, Target(bags.step, port), everything_is_final, below)
+            case RelationJoin():
+                self._emit = Emit()
+                here, below = _above_or_through(at_base)
+                join = self._step(planned.relation_join(plan), here(target, plan) if here else target)
+                for port, part in enumerate(plan.inputs):
+                    if not isinstance(part, TableRelation):
+                        self.visit(part, Target(join.step, port), everything_is_final, below)
             case Top():
                 if self._emit.mode == "changes":
                     raise UnsupportedError(
@@ -228,7 +257,7 @@ class _Builder:
         self._emit = Emit()
 
     def _ticker(self, interval: int) -> AtBase:
-        return lambda target, base: self._step((InstantTicker if answers(base) else Ticker)(interval), target)
+        return AtBase(lambda to, base: self._step((InstantTicker if answers(base) else Ticker)(interval), to))
 
     def _aggregate(self, plan: Aggregate, target: Target | None) -> None:
         emit, self._emit = self._emit, Emit()
@@ -276,7 +305,7 @@ class _Builder:
             operator = planned.relation_aggregate(plan, plan.window)
             boundary = everything_is_final
             saw = operator.saw
-            at_base = lambda t, _: self._step(Witness(saw), t)  # noqa: E731  # as above
+            at_base = AtBase(lambda to, _: self._step(Witness(saw), to), through=True)
         else:
             raise UnsupportedError(f"{plan.window} can't be run in the kernel yet")
         at = self._step(operator, target)

@@ -17,6 +17,7 @@ import polars as pl
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, Batch, Failed, Message, Missed, Punctuation, Tick
 from jupyter_stream.core.snapshot import State
+from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.engine.build import Entry, Graph, Target, build
 from jupyter_stream.engine.explain import explain
@@ -26,7 +27,9 @@ from jupyter_stream.engine.results import Results
 from jupyter_stream.engine.side import SideStream
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.planned import integer_time
-from jupyter_stream.plan.logical import Query
+from jupyter_stream.operators.relation_join import RelationJoin
+from jupyter_stream.operators.table_lookup import TableLookup
+from jupyter_stream.plan.logical import Query, TableRelation, walk
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +91,7 @@ class Pipeline:
         self._newest = MIN_TIME  # for a relation: the last time of its input
         self.sink = ControlTable("result")
         self.changes = 0
+        self._follows = any(isinstance(n, TableRelation) and n.table.retroactive for n in walk(query.plan))
         self.done = threading.Event()
 
     # -- wiring ------------------------------------------------------------------------------------------------------
@@ -155,9 +159,12 @@ class Pipeline:
         if isinstance(message, Punctuation) and message.value == MAX_TIME and message.key is None:
             for entry in self.feeds[feed]:
                 self._reached[entry] = MAX_TIME
+            if self._follows:
+                self._stand_still()
+                return
             if self.relation is not None and all(v == MAX_TIME for v in self._reached.values()):
                 self.relation.end(self._newest)  # what follows are expirations
-        if self.relation is not None and isinstance(message, Batch) and message.rows:
+        if (self.relation is not None or self._follows) and isinstance(message, Batch) and message.rows:
             newest = message.frame.get_column(TS).max()
             assert isinstance(newest, int)
             self._newest = max(self._newest, newest)
@@ -177,6 +184,30 @@ class Pipeline:
     def low_watermark(self) -> int:
         """The least punctuation of its inputs."""
         return min(self._reached.values(), default=MIN_TIME)
+
+    def _stand_still(self) -> None:
+        """A stream has ended, and what a retroactive table says of its rows is still to come: nothing expires any more."""
+        if all(v == MAX_TIME for v in self._reached.values()):
+            self._tell_all(Punctuation(self._newest + 1))
+            self.changes += 1
+            self.done.set()
+
+    def table_changed(self, table: TableRows, at: int) -> None:
+        """A table it reads holds something else from that time on."""
+        after = self.done.is_set()  # its streams have ended: time stands still, but for these changes
+        for step in self.graph.steps:
+            operator = step.operator
+            if isinstance(operator, TableLookup | RelationJoin) and operator.table is table:
+                operator.changed(self._newest + 1 if after else at)
+        if after:
+            self._newest += 1
+            self._tell_all(Punctuation(self._newest + 1))
+
+    def _tell_all(self, message: Message) -> None:
+        for feed, entries in self.feeds.items():
+            self._feed = feed
+            for entry in entries:
+                self._deliver(entry.target, message)
 
     # -- through the operators ---------------------------------------------------------------------------------------
 

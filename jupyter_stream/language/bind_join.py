@@ -14,13 +14,14 @@ from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Call, Column, Expr, Literal
 from jupyter_stream.functions.expression import columns, substitute
 from jupyter_stream.functions.types import BIGINT
+from jupyter_stream.language.as_relation import relation_of
 from jupyter_stream.language.bind_aggregate import InputNames, check_qualifier, lookup
 from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.scope import JoinedColumn, Scope, time_of
 from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.language.syntax import FromItem, JoinRef
 from jupyter_stream.plan.catalog import StreamDef
-from jupyter_stream.plan.logical import Filter, Join, Lookup, Plan, Project, Scan
+from jupyter_stream.plan.logical import Filter, Join, Lookup, Plan, Project, RelationJoin, Scan, TableRelation
 from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.windows import LifetimeWindow, TimeWindow, Window
 
@@ -39,6 +40,8 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
     if table_of(left) is not None and table_of(right) is None and item.kind == "inner":
         left, right = right, left  # SELECT * shows the stream's columns first
         item = replace(item, parts=(item.parts[1], item.parts[0]))
+    if relational(left, right):
+        return _join_relations(item, left, right, source)
     table = table_of(right)
     if table is not None and isinstance(table.table, ViewRows) and table_of(left) is None:
         raise source.error(
@@ -88,6 +91,80 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
         return Scope(plan, left.qualifiers, None, left.joined)
     # a tumbling join's rows are each in one extent, so that aggregates over it are answered extent by extent
     return replace(scope, window=left.window) if isinstance(left.window, TimeWindow) else scope
+
+
+def relational(left: Scope, right: Scope) -> bool:
+    """Whether a join is one of relations: of an aggregate, say, or with a retroactive table."""
+    tables = [table_of(left), table_of(right)]
+    if all(tables):
+        return False  # answered once, as they are now
+    return any(is_relation(s.plan) for s in (left, right)) or any(t is not None and t.retroactive for t in tables)
+
+
+def _join_relations(item: JoinRef, left: Scope, right: Scope, source: SourceText) -> Scope:
+    """Pairs of rows that are in both relations at the same time."""
+    if set(left.qualifiers) & set(right.qualifiers):
+        raise source.error(
+            f"two inputs of the join are called {(set(left.qualifiers) & set(right.qualifiers)).pop()}",
+            item.parts[1].span,
+            "Give each a name of its own.",
+        )
+    kept = {"left": (left,), "anti": (left,), "right": (right,), "full": (left, right)}.get(item.kind, ())
+    if any(table_of(scope) is not None for scope in kept):
+        raise source.error(
+            f"a {item.kind} join that keeps the rows of a table isn't available in this version",
+            item.span,
+            "Write LEFT JOIN, with the stream on the left.",
+            UnsupportedError,
+        )
+    made, columns_ = joined(left, right, item, None, None)
+    plan = relations_joined(made, left, right, item, source)
+    if item.using:
+        plan = replace(plan, keys=tuple(_using(item, left, right, source)))
+        hidden = {n.text.lower() for n in item.using}
+        columns_ = tuple(c for c in columns_ if not (c.name.lower() in hidden and c.qualifiers == right.qualifiers))
+    scope = Scope(plan, (*left.qualifiers, *right.qualifiers), None, columns_)
+    if item.on is not None:
+        condition = ExpressionBinder(source, InputNames(scope, source, "ON")).condition(item.on, "ON")
+        scope = replace(scope, plan=matching(plan, condition))
+    if item.kind in ("semi", "anti"):
+        return Scope(replace(scope.plan, schema=left.schema), left.qualifiers, None, left.joined)
+    return scope
+
+
+def relations_joined(made: Join, left: Scope, right: Scope, item: JoinRef, source: SourceText) -> RelationJoin:
+    """A join of relations, without its conditions."""
+    sides: list[Plan] = []
+    for scope in (left, right):
+        table = table_of(scope)
+        if table is not None:
+            sides.append(TableRelation(table, table.schema))
+            continue
+        window = scope.window
+        if window is not None and not isinstance(window, LifetimeWindow):
+            raise source.error(
+                f"a join of relations under {window} isn't available in this version",
+                item.span,
+                "Write a window without SLIDE, [RANGE 5 MINUTES], and aggregate over the join.",
+                UnsupportedError,
+            )
+        sides.append(relation_of(scope.plan, window, source, item.span))
+    return RelationJoin(sides[0], sides[1], item.kind, (), None, made.right_names, made.schema)
+
+
+def matching(plan: RelationJoin, condition: Expr) -> RelationJoin:
+    """A join of relations with a condition: equal keys, and a rest."""
+    own = set(plan.left.schema.names)
+    back = {n: Column(f.name, f.dtype) for n, f in zip(plan.right_names, plan.right.schema, strict=True)}
+    keys = list(plan.keys)
+    rest: list[Expr] = [] if plan.residual is None else [plan.residual]
+    for part in conjuncts(condition):
+        pair = _key(part, own, back)
+        if pair is not None:
+            keys.append(pair)
+        else:
+            rest.append(part)
+    return replace(plan, keys=tuple(keys), residual=_all(rest))
 
 
 def table_of(scope: Scope) -> StreamDef | None:
@@ -292,6 +369,8 @@ def absorb(plan: Plan, where: Expr) -> Plan:
     """A join with WHERE: for an inner join its conditions are the join's own, otherwise it filters the joined rows."""
     if isinstance(plan, Join) and plan.kind == "inner":
         return take(plan, where, into_inputs=True)
+    if isinstance(plan, RelationJoin) and plan.kind == "inner":
+        return matching(plan, where)
     if isinstance(plan, Lookup) and plan.kind == "inner":
         own = set(plan.input.schema.names)
         before = _all([p for p in conjuncts(where) if columns(p) and columns(p) <= own])
@@ -425,6 +504,9 @@ __all__ = [
     "check_input",
     "joined",
     "matched",
+    "matching",
+    "relational",
+    "relations_joined",
     "table_of",
     "take",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jupyter_stream.language.bind_sets import relation_of
+from jupyter_stream.language.as_relation import relation_of
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.nodes import ColumnRef, Constant, Star
 from jupyter_stream.language.scope import is_windowed

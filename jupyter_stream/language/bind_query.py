@@ -16,6 +16,7 @@ from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.expression import substitute, walk
 from jupyter_stream.language import bind_subquery
+from jupyter_stream.language.as_relation import relation_of
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_from import bind_from
@@ -25,9 +26,7 @@ from jupyter_stream.language.bind_over import OverNames
 from jupyter_stream.language.bind_sets import (
     answer_of,
     bind_set,
-    check_inner,
     distinct,
-    relation_of,
     stream_of,
     view_of,
 )
@@ -380,8 +379,10 @@ class _Binder:
         return Project(plan, made, _schema(made))
 
     def _check_lifetimes(self, grouping: Grouping, body: SelectBody) -> None:
-        if self._ends(grouping):
-            check_inner(grouping.scope.plan, self.source, body.source.span)
+        outer = any(isinstance(n, Join) and n.kind != "inner" for n in logical.walk(grouping.scope.plan))
+        if self._ends(grouping) and outer:
+            plan = relation_of(grouping.scope.plan, None, self.source, body.source.span)
+            grouping.scope = replace(grouping.scope, plan=plan)
         if is_relation(grouping.scope.plan):
             relation_of(grouping.scope.plan, None, self.source, body.source.span)
         if not grouping.slides and grouping.window.on is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jupyter_stream import functions
 from jupyter_stream.core.schema import Field, Schema
-from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Column
+from jupyter_stream.language.as_relation import UNBOUNDED, relation_of
 from jupyter_stream.language.bind_from import as_schema, union_of
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.source_text import Name, SourceText, Span
@@ -28,8 +28,6 @@ from jupyter_stream.plan.logical import (
 )
 from jupyter_stream.plan.relations import by_arrival, holds_join, is_relation, is_view
 from jupyter_stream.windows import LifetimeWindow, TimeWindow
-
-UNBOUNDED = LifetimeWindow(None, written=False)
 
 
 def bind_set(
@@ -115,40 +113,12 @@ def _compared(name: Name, left: Plan, right: Plan, source: SourceText) -> tuple[
     return found[0].name, found[1].name
 
 
-def relation_of(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, span: Span) -> Plan:
-    """A plan's rows as a relation: each while it lives."""
-    if by_arrival(plan):
-        raise source.error(
-            "a relation over the newest rows can't be taken further in this version", span, None, UnsupportedError
-        )
-    if is_relation(plan):
-        return plan
-    if holds_join(plan):
-        check_inner(plan, source, span)
-        return Alive(plan, UNBOUNDED, plan.schema, ends=True)
-    if lifetime is not None and lifetime.on is not None:
-        raise source.error("ON in a window without SLIDE isn't available in this version", span, None, UnsupportedError)
-    return Alive(plan, lifetime or UNBOUNDED, plan.schema)
-
-
-def check_inner(plan: Plan, source: SourceText, span: Span) -> None:
-    """Raise for the lifetimes of an outer join's padded rows, which are not one stretch."""
-    kinds = {node.kind for node in walk(plan) if isinstance(node, Join)} - {"inner"}
-    if kinds:
-        raise source.error(
-            f"a {kinds.pop()} join as a relation isn't available in this version",
-            span,
-            "As a stream it is: put a window with SLIDE around it, or leave the aggregate out.",
-            UnsupportedError,
-        )
-
-
 def distinct(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, span: Span) -> Plan:
     """Each value once."""
     if by_arrival(plan):
         relation_of(plan, lifetime, source, span)
-    if holds_join(plan):
-        check_inner(plan, source, span)
+    if holds_join(plan) and any(isinstance(n, Join) and n.kind != "inner" for n in walk(plan)):
+        plan = relation_of(plan, lifetime, source, span)
     return Distinct(plan, lifetime or UNBOUNDED, plan.schema, holds_join(plan))
 
 

@@ -11,12 +11,22 @@ from jupyter_stream.functions.expression import substitute
 from jupyter_stream.functions.types import BIGINT
 from jupyter_stream.language.bind_aggregate import InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
-from jupyter_stream.language.bind_join import bounds_of, check_input, joined, matched, table_of, take
+from jupyter_stream.language.bind_join import (
+    bounds_of,
+    check_input,
+    joined,
+    matched,
+    matching,
+    relational,
+    relations_joined,
+    table_of,
+    take,
+)
 from jupyter_stream.language.nodes import FunctionCall, Node, Operation, Star, Subselect, walk
 from jupyter_stream.language.scope import Scope
 from jupyter_stream.language.source_text import Name, SourceText
 from jupyter_stream.language.syntax import FromItem, JoinKind, JoinRef, QueryBody, SelectBody, SubqueryRef
-from jupyter_stream.plan.logical import Join, Lookup, Plan
+from jupyter_stream.plan.logical import Join, Lookup, Plan, RelationJoin
 from jupyter_stream.windows import LifetimeWindow, TimeWindow
 
 BindBody = Callable[[QueryBody], tuple[Plan, LifetimeWindow | None]]
@@ -119,7 +129,7 @@ def apply(scope: Scope, found: Membership, source: SourceText, bind_body: BindBo
         value = ExpressionBinder(source, InputNames(scope, source, "WHERE")).bind(found.value)
     kinds: JoinKind = "anti" if found.negated else "semi"
     part = _place(found)
-    if table_of(scope) is None and table_of(right) is None:
+    if table_of(scope) is None and table_of(right) is None and not relational(scope, right):
         for each in (scope, right):
             check_input(each, part, source)
     if table_of(scope) is not None and table_of(right) is None:
@@ -199,7 +209,8 @@ def _joined_once(
     item = replace(part, kind=kind)
     table = table_of(right)
     low = high = same = None
-    if table is None:
+    of_relations = relational(left, right)
+    if table is None and not of_relations:
         low, high, same = bounds_of(left, right, item, source)
     made, _ = joined(left, right, item, low, high)
     renamed = {f.name: Column(n, f.dtype) for n, f in zip(made.right_names, right.schema, strict=True)}
@@ -207,7 +218,11 @@ def _joined_once(
     if where is not None:
         names = _Nested(right, left, renamed, source)
         condition = ExpressionBinder(source, names).condition(where, "WHERE")
-    plan: Join | Lookup
+    plan: Join | Lookup | RelationJoin
+    if of_relations:
+        relation = replace(relations_joined(made, left, right, item, source), keys=tuple(keys))
+        plan = relation if condition is None else matching(relation, condition)
+        return Scope(replace(plan, schema=left.schema), left.qualifiers, None, left.joined)
     if table is not None:
         plan = Lookup(left.plan, table, kind, tuple(keys), None, made.right_names, made.schema)
         if condition is not None:

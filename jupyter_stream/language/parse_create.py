@@ -16,10 +16,7 @@ from jupyter_stream.language.source_text import Name, Span
 from jupyter_stream.language.syntax import ColumnDef, Option, WatermarkClause
 
 _CLAUSES = ("ORDER BY", "WATERMARK FOR", "SOURCE", "WITH", "AS")
-_NOT_YET = (
-    (("RETROACTIVE", "TABLE"), "CREATE RETROACTIVE TABLE"),
-    (("SUMMARY",), "CREATE SUMMARY"),
-)
+_NOT_YET = ((("SUMMARY",), "CREATE SUMMARY"),)
 _CONSTRAINTS = ("CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE", "CHECK")
 _WATERMARK = "Write WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS."
 
@@ -36,7 +33,10 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
     for words, clause in _NOT_YET:
         if p.peek(*words):
             p.unsupported(clause, p.here)
+    retroactive = p.word("RETROACTIVE")
     table = p.word("TABLE")
+    if retroactive and not table:
+        p.fail("TABLE is missing here", hint="Tables are retroactive, streams are not.")
     view = not table and p.word("VIEW")
     if not table and not view and not p.word("STREAM"):
         word = p.curr.text if p.curr else ""
@@ -123,7 +123,9 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
                 )
         columns_ = tuple(ColumnDef(column, dtype) for column, dtype in names)
     if table:
-        return CreateTable(name=name, columns=columns_, uri=uri, uri_span=uri_span, options=options, **common)
+        return CreateTable(
+            name=name, columns=columns_, uri=uri, uri_span=uri_span, options=options, retroactive=retroactive, **common
+        )
     assert uri is not None
     return CreateStream(
         name=name, columns=columns_, watermark=watermark, order_by=order_by, uri=uri, uri_span=uri_span, options=options, **common

@@ -21,7 +21,9 @@ from jupyter_stream.plan.logical import (
     Over,
     Plan,
     Project,
+    RelationJoin,
     Scan,
+    TableRelation,
     Top,
     ToStream,
     Union,
@@ -79,6 +81,11 @@ def time_of(plan: Plan) -> Time:
         column = None if same is None or isinstance(same, str) else plan.schema.names[same]
         names = frozenset.intersection(*(t.names for t in times))
         return Time(column, times[0].dtype, pseudo.pop() if len(pseudo) == 1 else None, names)
+    if isinstance(plan, TableRelation):
+        return Time(None, TIMESTAMP, None)
+    if isinstance(plan, RelationJoin):
+        other = plan.right if isinstance(plan.left, TableRelation) else plan.left
+        return Time(None, time_of(other).dtype, None)
     if isinstance(plan, Join | Distinct | Bags | ToStream):
         return Time(None, time_of(plan.inputs[0]).dtype, None)  # the later of two, or the instant of a change
     if isinstance(plan, Alive | Top):
@@ -97,7 +104,7 @@ def window_dtype(plan: Aggregate) -> pl.DataType:
 
 def is_windowed(plan: Plan) -> bool:
     """Whether its rows are answers, which have no arrival numbers, rather than rows of a stream."""
-    changed = isinstance(plan, Aggregate | Distinct | Bags | ToStream)
+    changed = isinstance(plan, Aggregate | Distinct | Bags | ToStream | RelationJoin)
     return changed or any(is_windowed(part) for part in plan.inputs)
 
 

@@ -306,13 +306,14 @@ class CreateView(_Statement):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CreateTable(_Statement):
-    """CREATE TABLE name (...) [SOURCE ... [WITH ...]]; without SOURCE it is empty."""
+    """CREATE [RETROACTIVE] TABLE name (...) [SOURCE ... [WITH ...]]; without SOURCE it is empty."""
 
     name: Name
     columns: tuple[ColumnDef, ...] | None
     uri: str | None
     uri_span: Span
     options: tuple[Option, ...]
+    retroactive: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -18,6 +18,7 @@ from jupyter_stream.operators.over_window import Over as OverOperator
 from jupyter_stream.operators.over_window import OverConfig
 from jupyter_stream.operators.protocol import Operator
 from jupyter_stream.operators.relation_aggregate import Feed, RelationAggregate, RelationAggregateConfig, progressing
+from jupyter_stream.operators.relation_join import RelationJoin as RelationJoinOperator
 from jupyter_stream.operators.row_relation import RowRelation, RowRelationConfig
 from jupyter_stream.operators.row_window import RowWindowAggregate, RowWindowConfig
 from jupyter_stream.operators.session_aggregate import SessionAggregate, SessionAggregateConfig
@@ -38,7 +39,9 @@ from jupyter_stream.plan.logical import (
     Lookup,
     Over,
     Plan,
+    RelationJoin,
     Scan,
+    TableRelation,
     Top,
     Union,
 )
@@ -149,6 +152,11 @@ def bags(plan: Bags) -> BagsOperator | ExceptOn:
     return BagsOperator(plan.kind, tuple(p.schema.names for p in plan.parts), plan.schema)
 
 
+def relation_join(plan: RelationJoin) -> RelationJoinOperator:
+    """A join of relations."""
+    return RelationJoinOperator(plan)
+
+
 def top(plan: Top) -> Operator:
     """The first rows."""
     if is_relation(plan.input):
@@ -246,4 +254,4 @@ def integer_time(plan: Plan) -> bool:
             return field is not None and field.dtype.is_integer()
         case Union(parts=parts):
             return integer_time(parts[0])
-    return integer_time(plan.inputs[0])
+    return integer_time(next(p for p in plan.inputs if not isinstance(p, TableRelation)))

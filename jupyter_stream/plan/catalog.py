@@ -85,6 +85,7 @@ class StreamDef:
         options: the WITH options.
         text: the statement.
         table: for a table, its rows; None for a stream.
+        retroactive: whether its changes revise what was joined with it before.
     """
 
     name: str
@@ -95,6 +96,7 @@ class StreamDef:
     options: Mapping[str, str] = field(default_factory=dict)
     text: str = ""
     table: TableRows | None = None
+    retroactive: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -322,6 +322,41 @@ class ToStream:
 
 
 @dataclass(frozen=True)
+class TableRelation:
+    """What a table holds, as a relation that changes with it."""
+
+    table: StreamDef
+    schema: Schema
+    inputs: tuple[()] = ()
+
+
+@dataclass(frozen=True)
+class RelationJoin:
+    """The pairs of rows that are in two relations at the same time.
+
+    Attributes:
+        kind: inner; left, right, full: rows without a partner padded with NULLs; semi, anti: left rows with, without one.
+        keys: (expression over the left, expression over the right) that are to be equal; NULL equals nothing.
+        residual: a further condition over the joined row; None without.
+        right_names: the right columns' names in the joined row, in the order of the right schema.
+        schema: left columns, then right ones (semi, anti: left ones only).
+    """
+
+    left: Plan
+    right: Plan
+    kind: JoinKind
+    keys: tuple[tuple[Expr, Expr], ...]
+    residual: Expr | None
+    right_names: tuple[str, ...]
+    schema: Schema
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plans below."""
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True)
 class OrderKey:
     """A column rows are sorted by."""
 
@@ -369,6 +404,8 @@ Plan: TypeAlias = (
     | Bags
     | ToStream
     | Top
+    | TableRelation
+    | RelationJoin
 )
 BagKind: TypeAlias = Literal["net", "except", "except all", "intersect", "intersect all"]
 StreamKind: TypeAlias = Literal["istream", "dstream", "rstream"]

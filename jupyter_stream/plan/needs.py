@@ -22,6 +22,7 @@ from jupyter_stream.plan.logical import (
     Over,
     Plan,
     Project,
+    RelationJoin,
     Scan,
     Top,
     ToStream,
@@ -95,6 +96,9 @@ def _visit(plan: Plan, wanted: set[str], found: dict[str, set[str]]) -> None:
             _visit(plan.input, wanted, found)
         case Alive() | Distinct() | Top():
             _visit(plan.input, set(plan.schema.names), found)  # rows are told apart by all columns
+        case RelationJoin():
+            for part in plan.inputs:
+                _visit(part, set(part.schema.names), found)
         case Bags(parts=parts):
             for part in parts:
                 _visit(part, set(part.schema.names), found)

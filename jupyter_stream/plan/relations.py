@@ -12,6 +12,8 @@ from jupyter_stream.plan.logical import (
     Lookup,
     Plan,
     Project,
+    RelationJoin,
+    TableRelation,
     Top,
     ToStream,
 )
@@ -28,7 +30,7 @@ def is_relation(plan: Plan) -> bool:
     match plan:
         case Aggregate():
             return not slides(plan.window)
-        case Alive() | Distinct() | Bags():
+        case Alive() | Distinct() | Bags() | RelationJoin() | TableRelation():
             return True
         case ToStream():
             return False
@@ -36,7 +38,10 @@ def is_relation(plan: Plan) -> bool:
 
 
 def is_view(plan: Plan) -> bool:
-    """Whether a relation is to be shown as one: an aggregate without SLIDE is; other relations are streams of what enters."""
+    """Whether a relation is to be shown as one: an aggregate without SLIDE is, a live top n, what a retroactive table revises.
+
+    Other relations are streams of what enters.
+    """
     match plan:
         case Aggregate():
             return not slides(plan.window)
@@ -44,6 +49,8 @@ def is_view(plan: Plan) -> bool:
             return False
         case Top():
             return is_relation(plan)
+        case TableRelation():
+            return plan.table.retroactive
     return any(is_view(part) for part in plan.inputs)
 
 

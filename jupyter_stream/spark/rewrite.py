@@ -18,7 +18,9 @@ from jupyter_stream.plan.logical import (
     Over,
     Plan,
     Project,
+    RelationJoin,
     Scan,
+    TableRelation,
     Top,
     ToStream,
     Union,
@@ -28,10 +30,12 @@ from jupyter_stream.plan.logical import (
 def normal(plan: Plan) -> Plan:
     """Conditions of inner joins that can fail on a row become filters of the joined rows."""
     match plan:
-        case Scan():
+        case Scan() | TableRelation():
             return plan
         case Union(parts=parts) | Bags(parts=parts):
             return replace(plan, parts=tuple(normal(p) for p in parts))
+        case RelationJoin(left=left, right=right):
+            return replace(plan, left=normal(left), right=normal(right))
         case Join(left=left, right=right):
             return _guarded(replace(plan, left=normal(left), right=normal(right)))
         case Lookup():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from jupyter_stream import QueryError, Session, UnsupportedError
+from jupyter_stream import QueryError, Session
 from jupyter_stream.engine import feed
 from tests.engine.test_oracle_edges import SECOND, YEAR, stream
 from tests.oracle import strategies
@@ -203,12 +203,6 @@ def test_a_wrong_join_says_what_to_write(session: Session, source: str, message:
     with pytest.raises(QueryError) as wrong:
         session.execute(f"SELECT av FROM {source}")
     assert message in wrong.value.message and hint in (wrong.value.hint or "")
-
-
-def test_an_aggregate_over_a_join_without_slide_is_refused_with_what_to_write(session: Session) -> None:
-    with pytest.raises(UnsupportedError) as wrong:
-        session.execute("SELECT count(*) FROM a [RANGE 1 SECOND] JOIN b [RANGE 1 SECOND] ON a.k = b.k")
-    assert "[RANGE 1 MINUTE TUMBLING]" in (wrong.value.hint or "")
 
 
 def test_unbounded_when_written_out_keeps_everything(session: Session) -> None:

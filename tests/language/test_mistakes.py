@@ -159,7 +159,6 @@ NOT_YET = [
     ("SELECT first(len) «IGNORE NULLS» FROM M", None),
     ("SELECT string_agg(srcIP «ORDER» BY ts) FROM M", "ORDER BY inside an aggregate"),
     ("CREATE STREAM x AS «SELECT count(*) FROM M»", None),
-    ("CREATE «RETROACTIVE TABLE» x (a INT)", None),
     ("CREATE «SUMMARY» x ON M (len)", "CREATE SUMMARY"),
 ]  # fmt: skip
 
