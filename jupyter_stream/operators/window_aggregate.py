@@ -41,8 +41,9 @@ from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.plan import strategy
 from jupyter_stream.plan.strategy import Choice
-from jupyter_stream.state.adaptive import AdaptiveGroups
+from jupyter_stream.state.adaptive import AdaptiveGroups, would_take
 from jupyter_stream.state.extents import ExtentGroups
 from jupyter_stream.state.groups import GroupAggregate, Overflowed, WindowGroups
 from jupyter_stream.windows import TimeWindow
@@ -201,6 +202,8 @@ class WindowAggregate:
         else:
             yield from self._close_sliding(k)
         self._closed = k
+        if self._config.choice.may_change:
+            self._reconsider(k)
         self._groups.expire(k + 1)
 
     def _close_tumbling(self, k: int) -> Iterator[Message]:
@@ -383,6 +386,18 @@ class WindowAggregate:
         start = self._window.pane_start
         return [(start(pane), start(pane + 1)) for pane in self._groups.occupied]
 
+    def _reconsider(self, k: int) -> None:
+        """Whether the groups of extent k and those ahead had better be kept otherwise from here on."""
+        groups = self._groups
+        if not isinstance(groups, WindowGroups) or not groups.dense or groups.panes.bytes <= strategy.SPARED:
+            return
+        keys, inputs = [(n, t) for n, _, t in self._config.keys], [e.dtype for e in self._config.inputs]
+        choice = strategy.reconsider(groups.panes.bytes, *would_take(groups, self._window, k, inputs))
+        if choice is not None:
+            self._groups = AdaptiveGroups.taking_over(groups, self._window, keys, self._config.aggregates, inputs)
+            self.synopses = self._groups.tables
+            self.control.name = f"window aggregate {self._window} by {choice}"
+
     def _report(self) -> None:
         self.control.holds(self._groups.report())
         self.control.extra["live_groups"] = self._groups.live
@@ -404,9 +419,9 @@ def _synopsis(config: WindowAggregateConfig) -> WindowGroups | ExtentGroups | Ad
     match config.choice.strategy:
         case "wid":
             return ExtentGroups(config.window, keys, config.aggregates)
-        case "adapt-wid" | "rows" as strategy:
+        case "adapt-wid" | "rows" as chosen:
             inputs = [e.dtype for e in config.inputs]
-            return AdaptiveGroups(config.window, keys, config.aggregates, inputs, strategy == "adapt-wid")
+            return AdaptiveGroups(config.window, keys, config.aggregates, inputs, chosen == "adapt-wid")
     return WindowGroups(config.window, keys, config.aggregates)
 
 

@@ -89,6 +89,32 @@ class AdaptiveGroups:
         slots = [ControlTable("key slots")] if keys else []
         self.tables = [*self._eager.tables, ControlTable("rows of lazy groups"), ControlTable("group states"), *slots]
 
+    @classmethod
+    def taking_over(
+        cls,
+        groups: WindowGroups,
+        window: TimeWindow,
+        keys: Sequence[tuple[str, pl.DataType]],
+        aggregates: Sequence[GroupAggregate],
+        inputs: Sequence[pl.DataType],
+    ) -> AdaptiveGroups:
+        """Go on from what was kept as partials alone, which is given up: all its groups are eager at first."""
+        assert groups.slots is not None
+        self = cls(window, keys, aggregates, inputs)
+        self.slots, groups.slots = groups.slots, None
+        live = self.slots.used
+        groups.take(np.concatenate([[0], live]))  # the first id is nobody's, whatever its partials
+        self._eager = groups
+        self._slot_of = np.concatenate([[_NOBODY], live])
+        self._leaving = np.zeros(self._slot_of.size, np.bool_)
+        self._behind = np.zeros(self._slot_of.size, np.int32)
+        self._status = np.full(self.slots.capacity, -1, np.int32)
+        self._status[live] = np.arange(1, live.size + 1)
+        self.occupied.update(dict.fromkeys(groups.occupied))
+        groups.tables.pop()  # of the key slots
+        self.tables = [*groups.tables, *self.tables[-3:]]
+        return self
+
     @property
     def live(self) -> int:
         """Groups with a slot."""
@@ -390,6 +416,21 @@ class AdaptiveGroups:
 
 
 _ONE = TimeWindow(1, 1)
+
+
+def would_take(groups: WindowGroups, window: TimeWindow, k: int, inputs: Sequence[pl.DataType]) -> tuple[int, int]:
+    """How many groups AdaptWID would keep as rows, and the bytes it would take, by what extent k and those ahead hold.
+
+    Only for aggregates that are kept as numbers.
+    """
+    condition = MemoryCondition(_NUMBER * len(groups.panes.active()), 4 + sum(_size(t) for t in inputs))
+    panes = 1 + max(len(groups.occupied), window.slides * window.panes_per_slide)
+    rows = groups.fold.volume(window.first_pane(k))
+    sparse = rows <= condition.above(panes)
+    dense = int(rows.size - np.count_nonzero(sparse))
+    return int(np.count_nonzero(sparse & (rows > 0))), int(
+        rows[sparse].sum() * condition.row + 2 * dense * panes * condition.partial
+    )
 
 
 def _size(dtype: pl.DataType) -> float:

@@ -42,6 +42,11 @@ class KeySlots:
         return self.capacity - self._free.size
 
     @property
+    def used(self) -> Int64s:
+        """The slots of groups that have one."""
+        return np.flatnonzero(self._live[: self.capacity])
+
+    @property
     def bytes(self) -> int:
         """Bytes held."""
         return (

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from unittest.mock import patch
+from dataclasses import replace
+from unittest.mock import Mock, patch
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from jupyter_stream.operators.window_aggregate import WindowAggregate
+from jupyter_stream.plan import strategy as strategy_module
+from jupyter_stream.plan.strategy import Choice
 from jupyter_stream.state.memory_condition import MemoryCondition
 from tests.oracle import strategies
+from tests.oracle.aggregates import Aggregate
 from tests.oracle.answer import answer
 from tests.oracle.compare import assert_same_bag, in_columns
 from tests.oracle.query import Query
@@ -25,6 +29,15 @@ from tests.oracle.strategies import Shape
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
+NUMBERS = (
+    Aggregate("count"),
+    Aggregate("count", "c1"),
+    Aggregate("sum", "c0"),
+    Aggregate("avg", "c1"),
+    Aggregate("min", "c1"),
+    Aggregate("max", "c0"),
+)
+"""Aggregates that are kept as numbers: the only ones for which the planner changes its mind."""
 OTHERS = ("wid", "adapt-wid", "rows")
 
 
@@ -75,6 +88,27 @@ def test_every_strategy_gives_the_oracles_provisional_answers(data: st.DataObjec
     assert_right(query, expected, ran, sizes)
     provisional = [row for _, rows_ in expected.snapshots for row in in_columns(rows_, query.columns)]
     assert_same_bag(ran.provisional, provisional, query.columns, show(query, sizes))
+
+
+@searching
+@given(st.data(), st.sampled_from(strategies.TICKS), st.sampled_from((1, 3, 8)))
+def test_the_planner_may_change_its_mind_at_any_extent(data: st.DataObject, tick: int, rows: int) -> None:
+    """From Paned-WID to AdaptWID, whatever is open then."""
+    shape = Shape(tick, data.draw(st.sampled_from(strategies.BASES)))
+    query = data.draw(strategies.long_queries(shape))
+    window = data.draw(strategies.time_extents(shape, landmark=False))
+    keys = data.draw(st.sampled_from((("c0",), ("c0", "c2"))))
+    query = replace(query, aggregates=NUMBERS, window=window, keys=keys)
+    assume(query.stream.rows)
+    sizes = data.draw(strategies.splits(len(query.stream.rows)))
+    stay = [None] * data.draw(st.integers(0, 6))
+    mock = Mock(side_effect=[*stay, Choice("adapt-wid", "now"), *([None] * 10_000)])
+    with (
+        switching_at(rows),
+        patch.object(strategy_module, "SPARED", -1),
+        patch.object(strategy_module, "reconsider", mock),
+    ):
+        assert_right(query, answer(query), Ran(query, sizes), sizes)
 
 
 @searching

@@ -1,0 +1,115 @@
+"""WID, Paned-WID and AdaptWID as the planner's choices: what EXPLAIN and the control table say, and what is refused."""
+
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import polars as pl
+import pytest
+
+from jupyter_stream import Session
+from jupyter_stream.errors import QueryError, UnsupportedError
+from jupyter_stream.plan import strategy
+from jupyter_stream.query import Query
+
+SLIDING = "SELECT k, sum(v) AS total FROM rows [RANGE 10 MILLISECONDS SLIDE 1 MILLISECOND] GROUP BY k"
+LANDMARK = "SELECT k, sum(v) AS total FROM rows [RANGE ALL SLIDE 1 MILLISECOND] GROUP BY k"
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    """Thirty milliseconds in order; group 0 has a row every microsecond, the others one each."""
+    ts = pl.Series("ts", range(30_000))
+    k = pl.select(pl.when(ts % 10 > 0).then(0).otherwise(ts + 1).alias("k")).to_series()
+    session = Session({"rows_frame": pl.DataFrame([ts, k, ts.alias("v")])})
+    session.execute(
+        "CREATE STREAM rows (ts BIGINT, k BIGINT, v BIGINT, WATERMARK FOR ts AS ts) SOURCE 'frame://rows_frame'"
+    )
+    yield session
+    session.close()
+
+
+def operator(query: Query) -> dict[str, object]:
+    """The control table of the window aggregate."""
+    tables: list[dict[str, object]] = query.stats["operators"]
+    return next(t for t in tables if str(t["name"]).startswith("window aggregate"))
+
+
+@pytest.mark.parametrize(
+    ("window", "why"),
+    [
+        ("[RANGE 10 MILLISECONDS SLIDE 1 MILLISECOND]", "10 panes; a row updates one of them instead of 10 extents"),
+        ("[RANGE 10 MILLISECONDS SLIDE 4 MILLISECONDS]", "5 panes; a row updates one of them instead of 3 extents"),
+        ("[RANGE 1 MILLISECOND TUMBLING]", "an extent is one pane, which is WID"),
+        ("[RANGE ALL SLIDE 1 MILLISECOND]", "a landmark's extents keep everything"),
+    ],
+)
+def test_explain_names_the_strategy_and_the_reason(session: Session, window: str, why: str) -> None:
+    (plan,) = session.execute(f"EXPLAIN SELECT k, sum(v) FROM rows {window} GROUP BY k")
+    assert "by Paned-WID: " in str(plan)
+    assert why in str(plan)
+
+
+@pytest.mark.parametrize(("asked", "name"), [("wid", "WID"), ("adapt-wid", "AdaptWID"), ("rows", "rows kept")])
+def test_a_strategy_that_is_asked_for_is_taken(session: Session, asked: strategy.Strategy, name: str) -> None:
+    (plan,) = session.execute(f"EXPLAIN {SLIDING}", strategy=asked)
+    assert f"by {name}: as asked" in str(plan)
+    (query,) = session.execute(SLIDING, strategy=asked)
+    (paned,) = session.execute(SLIDING)
+    assert isinstance(query, Query) and isinstance(paned, Query)
+    assert query.wait(20) and paned.wait(20)
+    by = ["window_end", "k"]
+    assert query.to_polars().sort(by).equals(paned.to_polars().sort(by))
+    assert f"by {name}: as asked" in query.explain()
+
+
+def test_the_control_table_counts_groups_by_state(session: Session) -> None:
+    counts = []
+    session.namespace["batches"] = [session.namespace["rows_frame"][i : i + 1000] for i in range(0, 30_000, 1000)]  # type: ignore[index]
+    session.execute(
+        "CREATE STREAM few (ts BIGINT, k BIGINT, v BIGINT, WATERMARK FOR ts AS ts) SOURCE 'python://batches'"
+    )
+    (query,) = session.execute(SLIDING.replace("rows", "few"), strategy="adapt-wid", paused=True)
+    assert isinstance(query, Query)
+    query.on_result(lambda _: counts.append(operator(query)))
+    query.resume()
+    assert query.wait(20)
+    last = counts[-2]
+    assert last["eager_groups"] == 1
+    assert isinstance(last["lazy_groups"], int) and last["lazy_groups"] > 100
+    assert last["groups_in_transition"] == 0
+    assert "lazy groups" in query.explain()
+
+
+def test_an_unknown_strategy_is_an_error_that_lists_them(session: Session) -> None:
+    with pytest.raises(QueryError, match="adaptive") as error:
+        session.execute(SLIDING, strategy="adaptive")
+    assert "adapt-wid" in str(error.value.hint)
+
+
+@pytest.mark.parametrize("asked", ["wid", "adapt-wid", "rows"])
+def test_a_landmark_is_refused_by_strategies_that_wait_for_its_end(session: Session, asked: strategy.Strategy) -> None:
+    with pytest.raises(UnsupportedError, match="never let go") as error:
+        session.execute(LANDMARK, strategy=asked)
+    assert "paned-wid" in str(error.value.hint)
+
+
+def test_the_planner_goes_over_to_adapt_wid_when_partials_of_sparse_groups_take_too_much(session: Session) -> None:
+    with patch.object(strategy, "SPARED", 100_000):
+        (query,) = session.execute(SLIDING)
+        assert isinstance(query, Query)
+        assert query.wait(20)
+    assert "by AdaptWID: " in query.explain()
+    assert "groups had so few rows that keeping them as rows takes" in query.explain()
+    (paned,) = session.execute(SLIDING, strategy="paned-wid")
+    assert isinstance(paned, Query)
+    assert paned.wait(20)
+    by = ["window_end", "k"]
+    assert query.to_polars().sort(by).equals(paned.to_polars().sort(by))
+
+
+def test_memory_that_is_spared_lightly_changes_no_mind() -> None:
+    assert strategy.reconsider(strategy.SPARED, 10, 0) is None
+    assert strategy.reconsider(2 * strategy.SPARED, 10, 2 * strategy.SPARED) is None
+    choice = strategy.reconsider(2 * strategy.SPARED, 1_000_000, strategy.SPARED // 2)
+    assert choice is not None
+    assert choice.strategy == "adapt-wid"
