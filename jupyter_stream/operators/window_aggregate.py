@@ -2,7 +2,7 @@
 
 Punctuation, not order, says which extents are final. Time logic is here; the values are in what the strategy keeps:
 
-- Paned-WID (§6.2), the planner's choice: `state.groups`, partials by pane and group;
+- Paned-WID (§6.2), with which the planner begins: `state.groups`, partials by pane and group;
 - WID (§6.1.3): `state.extents`, partials by extent and group;
 - AdaptWID (§6.3): `state.adaptive`, rows of sparse groups and partials of dense ones;
 - rows kept (lazy aggregation, §6.3): the same, all groups lazy; for comparison.
