@@ -6,7 +6,7 @@ last row has come. Not for windows over time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,15 +32,11 @@ from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.state.cells import SLOT, Cells
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.slots import KeySlots
+from jupyter_stream.state.spread import EXTENT, PANE, Spread
 from jupyter_stream.windows import RowWindow, TimeWindow
 
-PANE = "pane"
-EXTENT = "extent"
 _NUMBER = "$number"
 PARTITION = "$partition"
-SPREAD = 20_000
-SPREAD_PER_PARTIAL = 4
-"""Partial results are copied to each extent they are in up to so many copies, or up to so many for each and doubling."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +84,7 @@ class RowWindowAggregate:
         own = [(PARTITION, pl.Int64()), *(types[i] for i in self._rest)]
         self._groups = KeySlots(own) if self._rest else None
         self._cells = Cells(config.aggregates, (SLOT, PANE))
+        self._spread = Spread(self._axis, self._partition_of)
         self._count = np.zeros(1, np.int64)  # rows so far of each partition
         self._newest = MIN_TIME
         self._said = MIN_TIME
@@ -157,19 +154,12 @@ class RowWindowAggregate:
         groups = slots if self._groups is None else self._groups.encode([pl.Series(PARTITION, slots), *rest])
         cells = pl.DataFrame({SLOT: groups, PANE: panes})
         times = frame.get_column(TS)
-        first, last = self._extents_of(panes)
+        first, last = self._spread.extents_of(panes)
         if (last < first).any():  # SLIDE is longer than ROWS: some rows are between extents
             held = pl.Series(last >= first)
             cells, times, inputs = cells.filter(held), times.filter(held), [c.filter(held) for c in inputs]
         if cells.height:
             self._cells.add(cells, times, inputs)
-
-    def _extents_of(self, panes: Int64s) -> tuple[Int64s, Int64s]:
-        """The first and the last extent that hold each pane."""
-        window = self._axis
-        first = panes // window.panes_per_slide + 1
-        last = panes + window.slides if window.panes_per_slide == 1 else (panes - 1) // 2 + window.slides
-        return first, last
 
     # -- answers -----------------------------------------------------------------------------------------------------
 
@@ -180,7 +170,7 @@ class RowWindowAggregate:
         self, first: Int64s, last: Int64s, closed: pl.DataFrame | None, provisional: int | None = None
     ) -> Iterator[Message]:
         """Answers of the extents `first[p]` to `last[p]` of each partition p, in the order of `closed` if it is given."""
-        answers, beyond = self._cells.read(self._picks(first, last), (SLOT, EXTENT))
+        answers, beyond = self._cells.read(self._spread.picks(first, last), (SLOT, EXTENT))
         if beyond.height:
             yield self._overflowed(beyond)
         if not answers.height and provisional is None:
@@ -217,67 +207,6 @@ class RowWindowAggregate:
             ),
         )
         return pl.concat([answers, nothing]).sort(EXTENT, maintain_order=True)
-
-    def _picks(
-        self, first: Int64s, last: Int64s
-    ) -> Callable[[pl.DataFrame, Callable[[pl.DataFrame], pl.DataFrame]], pl.DataFrame]:
-        """Partial results by slot and extent, of the extents `first[p]` to `last[p]` of each partition p."""
-
-        def pick(partials: pl.DataFrame, merge: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
-            groups, panes = ints(partials.get_column(SLOT)), ints(partials.get_column(PANE))
-            partitions = self._partition_of(groups)
-            low, high = self._extents_of(panes)
-            low = np.maximum(low, first[partitions])
-            high = np.minimum(high, last[partitions])
-            copies = np.maximum(high - low + 1, 0)
-            used = copies > 0
-            total = int(copies.sum())
-            if total > max(SPREAD, SPREAD_PER_PARTIAL * int(used.sum()) * self._width.bit_length()):
-                return self._doubled(partials.filter(pl.Series(used)), merge, first, last)
-            rows = np.repeat(np.arange(panes.size), copies)
-            extents = np.arange(total) - np.repeat(np.cumsum(copies) - copies, copies) + low[rows]
-            return partials[pl.Series(rows)].with_columns(pl.Series(EXTENT, extents))
-
-        return pick
-
-    @property
-    def _width(self) -> int:
-        """Panes in an extent."""
-        window = self._axis
-        return window.slides if window.panes_per_slide == 1 else 2 * window.slides - 1
-
-    def _doubled(
-        self,
-        partials: pl.DataFrame,
-        merge: Callable[[pl.DataFrame], pl.DataFrame],
-        first: Int64s,
-        last: Int64s,
-    ) -> pl.DataFrame:
-        """Extents by folding runs of 1, 2, 4, ... panes: a pane is touched log(panes) times rather than once per extent."""
-        per, width = self._axis.panes_per_slide, self._width
-
-        def moved(frame: pl.DataFrame, by: int) -> pl.DataFrame:
-            ends = ints(frame.get_column(PANE)) + by
-            within = ends < per * last[self._partition_of(ints(frame.get_column(SLOT)))]
-            return frame.with_columns(pl.Series(PANE, ends)).filter(pl.Series(within))
-
-        run, size = merge(partials), 1  # at pane p: the panes p - size < q <= p
-        whole: pl.DataFrame | None = None
-        covered = 0
-        while True:
-            if width & size:
-                earlier = moved(run, covered)
-                whole = earlier if whole is None else merge(pl.concat([earlier, whole]))
-                covered += size
-            if 2 * size > width:
-                break
-            run = merge(pl.concat([moved(run, size), run]))
-            size *= 2
-        assert whole is not None
-        panes = ints(whole.get_column(PANE)) + 1
-        partitions = self._partition_of(ints(whole.get_column(SLOT)))
-        wanted = (panes % per == 0) & (panes // per >= first[partitions]) & (panes // per <= last[partitions])
-        return whole.with_columns(pl.Series(EXTENT, panes // per)).filter(pl.Series(wanted))
 
     def _frame(self, answers: pl.DataFrame) -> pl.DataFrame:
         """The columns of answers from $partition, slot, extent, the aggregates and $ts."""
@@ -349,7 +278,7 @@ class RowWindowAggregate:
         final = self._count // self._slide
 
         def needed(partials: pl.DataFrame) -> pl.DataFrame:
-            _, last = self._extents_of(ints(partials.get_column(PANE)))
+            _, last = self._spread.extents_of(ints(partials.get_column(PANE)))
             return partials.filter(pl.Series(last > final[self._partition_of(ints(partials.get_column(SLOT)))]))
 
         self._cells.change(needed)

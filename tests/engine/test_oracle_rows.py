@@ -8,8 +8,8 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_stream.operators import row_window
 from jupyter_stream.session import Session
+from jupyter_stream.state import spread
 from tests.engine.test_oracle_edges import COUNT, check, stream
 from tests.oracle import strategies
 from tests.oracle.aggregates import Aggregate
@@ -53,7 +53,7 @@ def test_folding_by_doubling_gives_what_the_oracle_gives(data: st.DataObject) ->
     narrow = replace(query.window, slide=data.draw(st.integers(1, 3)), rows=data.draw(st.integers(1, 25)))
     query = replace(query, window=narrow)
     sizes = data.draw(strategies.splits(len(query.stream.rows)))
-    with patch.object(row_window, "SPREAD", -1), patch.object(row_window, "SPREAD_PER_PARTIAL", 0):
+    with patch.object(spread, "SPREAD", -1), patch.object(spread, "SPREAD_PER_PARTIAL", 0):
         assert_right(query, answer(query), Ran(query, sizes), sizes)
 
 
