@@ -25,6 +25,8 @@ ROW: Final = "$row"
 """Int64: the arrival number (`row_num`), from 1, where the plan needs it."""
 BROKEN: Final = "$broken"
 """Int64 or null: the punctuation a late row broke. Only in batches that hold late rows."""
+BROKEN_BY_ALL: Final = "$broken_by_all"
+"""Int64: the promise for all keys that held when a late row came, where the one it broke may be for its key only."""
 LATE_ID: Final = "$late"
 """Int64 or null: a late row's arrival number, so that its full record can be found. Goes with `$broken`."""
 WINDOW_START: Final = "$window_start"
@@ -73,17 +75,32 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Punctuation:
-    """Every row still to come has `attribute >= value` (and, where a key is given, says so for that key only).
+    """Every row still to come has `attribute >= value`.
 
     Attributes:
         value: microseconds (or the attribute's integer); `MAX_TIME` when the input has ended.
         attribute: the progressing attribute, `$ts` unless said.
-        key: values of the grouping columns, by column name, for a group-wise punctuation.
     """
 
     value: int
     attribute: str = TS
-    key: tuple[tuple[str, object], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPunctuation:
+    """Group-wise punctuations (window-queries thesis §2.3): each says of one key what a `Punctuation` says of all.
+
+    Attributes:
+        frame: for each of them the key's value, in the column of that name, and `$ts`: rows of the key still to come are not
+            before it. No key twice.
+    """
+
+    frame: pl.DataFrame
+
+    @property
+    def column(self) -> str:
+        """The column of the key."""
+        return next(c for c in self.frame.columns if c != TS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +140,7 @@ class Failed:
     reasons: pl.Series
 
 
-Message: TypeAlias = Batch | Punctuation | Tick | Missed | Failed
+Message: TypeAlias = Batch | Punctuation | KeyPunctuation | Tick | Missed | Failed
 
 
 def ints(series: pl.Series) -> Int64s:

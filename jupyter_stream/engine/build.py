@@ -11,6 +11,7 @@ from jupyter_stream.engine.progress import Boundary
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.operators import planned
 from jupyter_stream.operators.filter import Filter as FilterOperator
+from jupyter_stream.operators.for_all import ForAll
 from jupyter_stream.operators.instant_ticker import InstantTicker
 from jupyter_stream.operators.meld import Meld
 from jupyter_stream.operators.named import Named
@@ -23,6 +24,7 @@ from jupyter_stream.operators.to_stream import to_stream
 from jupyter_stream.operators.user_answers import Unfold
 from jupyter_stream.operators.witness import Witness
 from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.plan.keyed import key_of, promised
 from jupyter_stream.plan.logical import (
     Aggregate,
     Alive,
@@ -160,6 +162,7 @@ class _Builder:
         self._strategy = strategy
         self._emit = emit  # until the outermost aggregate has been met: it gives provisional answers
         self._numbers = Numbers()
+        self._keyed = True  # whether what is above takes promises for one key
         self._several = False  # whether a union above the outermost aggregates puts their provisional answers together
 
     def _step(self, operator: Operator, target: Target | None) -> Target:
@@ -178,6 +181,13 @@ class _Builder:
             boundary: from which time on rows miss no final answer of what is above.
             at_base: what the aggregate above wants at the base of its FROM.
         """
+        keyed = self._keyed
+        if not isinstance(plan, Filter | Project | Derived | Lookup | Union | Scan):
+            self._keyed = False
+        self._visit(plan, target, boundary, at_base)
+        self._keyed = keyed
+
+    def _visit(self, plan: Plan, target: Target | None, boundary: Boundary, at_base: AtBase | None) -> None:
         match plan:
             case Filter():
                 self.visit(plan.input, self._step(FilterOperator(plan.predicate), target), boundary, at_base)
@@ -196,6 +206,9 @@ class _Builder:
                     self.visit(part, Target(meld.step, port), boundary, None)
             case Scan():
                 at = at_base(target, plan) if at_base else target
+                key = promised(plan)
+                if key is not None and not self._keyed:
+                    at = self._step(ForAll(key), at)
                 entry = Entry(plan.stream, at, boundary)
                 self._graph.entries.append(entry)
                 if at is not None:
@@ -271,11 +284,17 @@ class _Builder:
             target = self._step(Revise(names, self._numbers, whole=emit.mode == "every"), target)
         if plan.user:
             target = self._step(planned.user_answers(plan, unfolds=not revised), target)
+        key = key_of(plan) if self._strategy is None else None
         operator: Operator
         at_base: AtBase | None = None
         if plan.beside:
             operator = planned.side_by_side(plan, provisional, self._strategy)
             boundary: Boundary = operator.boundary
+            if ticks is not None:
+                at_base = self._ticker(ticks)
+        elif isinstance(plan.window, TimeWindow) and key is not None:
+            operator = planned.keyed_windows(plan, plan.window, key, provisional)
+            boundary = operator.boundary
             if ticks is not None:
                 at_base = self._ticker(ticks)
         elif isinstance(plan.window, TimeWindow):
@@ -297,7 +316,10 @@ class _Builder:
             operator = planned.row_relation(plan, plan.window)
             boundary = nothing_is_final
         elif isinstance(plan.window, SessionWindow):
-            operator = planned.session_aggregate(plan, plan.window, provisional)
+            if key is not None:
+                operator = planned.keyed_sessions(plan, plan.window, key, provisional)
+            else:
+                operator = planned.session_aggregate(plan, plan.window, provisional)
             boundary = everything_is_final
             if ticks is not None:
                 at_base = self._ticker(ticks)
@@ -312,4 +334,5 @@ class _Builder:
         if plan.window.on is not None:
             at = self._step(Retime(plan.window.on), at)
             boundary = nothing_is_final
+        self._keyed = key is not None
         self.visit(plan.input, at, boundary, at_base)

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import SIGN, TS, Batch, Failed, Message, Missed, Punctuation, Tick
+from jupyter_stream.core.messages import SIGN, TS, Batch, Failed, KeyPunctuation, Message, Missed, Punctuation, Tick
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
@@ -27,6 +27,7 @@ from jupyter_stream.engine.results import Results
 from jupyter_stream.engine.side import SideStream
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.planned import integer_time
+from jupyter_stream.operators.protocol import ByKey
 from jupyter_stream.operators.relation_join import RelationJoin
 from jupyter_stream.operators.table_lookup import TableLookup
 from jupyter_stream.plan.logical import Query, TableRelation, walk
@@ -156,7 +157,7 @@ class Pipeline:
     def _run(self, feed: Feed, message: Message) -> None:
         self._feed = feed
         self._listed = np.empty(0, np.int64)
-        if isinstance(message, Punctuation) and message.value == MAX_TIME and message.key is None:
+        if isinstance(message, Punctuation) and message.value == MAX_TIME:
             for entry in self.feeds[feed]:
                 self._reached[entry] = MAX_TIME
             if self._follows:
@@ -170,7 +171,7 @@ class Pipeline:
             self._newest = max(self._newest, newest)
         try:
             for entry in self.feeds[feed]:
-                if isinstance(message, Punctuation) and message.key is None:
+                if isinstance(message, Punctuation):
                     self._reached[entry] = max(self._reached[entry], message.value)
                 self._deliver(entry.target, message)
         except Exception as error:
@@ -234,6 +235,8 @@ class Pipeline:
             out = operator.on_batch(target.port, message)
         elif isinstance(message, Punctuation):
             out = operator.on_punctuation(target.port, message)
+        elif isinstance(message, KeyPunctuation):
+            out = operator.on_key_punctuation(target.port, message) if isinstance(operator, ByKey) else ()
         else:
             out = operator.on_tick(message)
         messages = iter(out)
@@ -262,6 +265,8 @@ class Pipeline:
     def _answer(self, message: Message) -> None:
         if isinstance(message, Tick):
             self.ticks += 1
+            return
+        if isinstance(message, KeyPunctuation):
             return
         if isinstance(message, Punctuation):
             self.sink.low_watermark = message.value

@@ -14,6 +14,7 @@ import polars as pl
 
 from jupyter_stream.core.messages import (
     BROKEN,
+    BROKEN_BY_ALL,
     LATE_ID,
     ROW,
     TS,
@@ -26,6 +27,7 @@ from jupyter_stream.core.messages import (
     ints,
 )
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.engine.key_progress import KeyFrontier
 from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, Watermark
 
 _CHUNK = 16_384
@@ -174,6 +176,8 @@ class Ingest:
         """Readers that want provisional answers whenever rows have come (EMIT CHANGES)."""
         self.rows = 0
         self._numbered = numbered
+        progress = stream.time.progress
+        self._keys = KeyFrontier(progress.key) if isinstance(progress, PunctuationColumn) and progress.key else None
         self._said = MIN_TIME
 
     def _boundary(self, punctuation: int) -> int:
@@ -283,23 +287,30 @@ class Ingest:
             )
         is_said = said.is_not_null()
         values = ints(said.to_physical().cast(pl.Int64).fill_null(MIN_TIME))
-        if progress.key is not None:
-            yield from self._rows_of(frame.filter(~is_said), np.full(int((~is_said).sum()), self.frontier.value))
-            keys = frame.get_column(progress.key).filter(is_said)
-            for key, value in zip(keys.to_list(), said.filter(is_said).to_physical().to_list(), strict=True):
-                yield Punctuation(int(value), key=((progress.key, key),))
+        if self._keys is not None:
+            of_all = self._keys.of_all(frame.get_column(self._keys.column), values)
+            reached = np.maximum(np.maximum.accumulate(of_all), self.frontier.value)
+            told = self._keys.take(frame.get_column(self._keys.column), values, reached)
+            rows = (~is_said).to_numpy()
+            yield from self._rows_of(frame.filter(~is_said), told.reached[rows], reached[rows])
+            self.frontier.say(int(reached[-1]))
+            if told.said is not None:
+                yield told.said
             return
         reached = np.maximum(np.maximum.accumulate(values), self.frontier.value)
         data = ~is_said
         yield from self._rows_of(frame.filter(data), reached[data.to_numpy()])
         self.frontier.say(int(reached[-1]))
 
-    def _rows_of(self, frame: pl.DataFrame, reached: Int64s) -> Iterator[Message]:
+    def _rows_of(self, frame: pl.DataFrame, reached: Int64s, by_all: Int64s | None = None) -> Iterator[Message]:
         if not frame.height:
             return
         ts = ints(frame.get_column(TS))
         self.frontier.newest = max(self.frontier.newest, int(ts.max()))
-        yield Batch(self._marked(frame, np.where(ts < reached, reached, MIN_TIME)))
+        marked = self._marked(frame, np.where(ts < reached, reached, MIN_TIME))
+        if by_all is not None and BROKEN in marked.columns:
+            marked = marked.with_columns(pl.Series(BROKEN_BY_ALL, by_all))
+        yield Batch(marked)
 
     def advance(self, value: int) -> Iterator[Message]:
         """Nothing before `value` will come (an enabling time stamp, or the end)."""

@@ -77,7 +77,7 @@ class Alive:
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give the changes at instants that it makes final."""
-        if punctuation.key is not None or punctuation.value <= self._reached:
+        if punctuation.value <= self._reached:
             return
         self._reached = self.control.low_watermark = punctuation.value
         changes = self._enter(punctuation.value) + self._leave(punctuation.value)

@@ -61,8 +61,6 @@ class Bags:
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give the changes at instants that both inputs have told all about."""
-        if punctuation.key is not None:
-            return
         self._reached[port] = max(self._reached[port], punctuation.value)
         least = min(self._reached)
         if least <= self._said:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jupyter_stream.core.messages import Batch, Message
+from jupyter_stream.core.messages import Batch, KeyPunctuation, Message
 from jupyter_stream.functions.expression import Expr, show
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.protocol import Stateless
@@ -26,3 +26,7 @@ class Filter(Stateless):
         # provisional answers are replaced also by nothing
         if kept.height or batch.tells:
             yield batch.with_frame(kept)
+
+    def on_key_punctuation(self, port: int, punctuation: KeyPunctuation) -> Iterator[Message]:
+        """Pass it on: rows keep their key and their time."""
+        yield punctuation

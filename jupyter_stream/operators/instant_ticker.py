@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import BROKEN, TS, Batch, Message, Punctuation, Tick, ints
+from jupyter_stream.core.messages import BROKEN, BROKEN_BY_ALL, LATE_ID, TS, Batch, Message, Punctuation, Tick, ints
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show_duration
 
 
@@ -35,17 +35,16 @@ class InstantTicker:
             late = frame.get_column(BROKEN).is_not_null()
             if late.any():
                 yield batch.with_frame(frame.filter(late))
-            frame = frame.filter(~late).select(pl.exclude("$broken", "$late"))
+            frame = frame.filter(~late).select(pl.exclude(BROKEN, BROKEN_BY_ALL, LATE_ID))
         if frame.height:
             self._held.append(frame)
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give the instants before it, in order, with a tick where time passes a multiple."""
-        if punctuation.key is None and self._held:
+        if self._held:
             yield from self._release(punctuation.value)
-        if punctuation.key is not None or punctuation.value > self._said:
-            if punctuation.key is None:
-                self._said = self.control.low_watermark = punctuation.value
+        if punctuation.value > self._said:
+            self._said = self.control.low_watermark = punctuation.value
             yield punctuation
 
     def _release(self, until: int) -> Iterator[Message]:

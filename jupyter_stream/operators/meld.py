@@ -7,7 +7,17 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import BROKEN, LATE_ID, Batch, Message, Punctuation, Tick
+from jupyter_stream.core.messages import (
+    BROKEN,
+    BROKEN_BY_ALL,
+    LATE_ID,
+    TS,
+    Batch,
+    KeyPunctuation,
+    Message,
+    Punctuation,
+    Tick,
+)
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 
 
@@ -25,6 +35,7 @@ class Meld:
         # a source may have left columns out, so batches are renamed by name
         self._renamed = [{a: b for a, b in zip(own, names, strict=True) if a != b} for own in inputs]
         self._reached = [MIN_TIME] * len(inputs)
+        self._keys: list[pl.DataFrame | None] = [None] * len(inputs)  # keys ahead of what an input promised for all
         self._said = MIN_TIME
         self._newest = MIN_TIME  # the greatest promise short of the end: past all rows once all inputs have ended
 
@@ -36,15 +47,56 @@ class Meld:
         if BROKEN in frame.columns:
             others = min((r for i, r in enumerate(self._reached) if i != port), default=None)
             if others is not None:
+                if BROKEN_BY_ALL in frame.columns:
+                    of_key = self._others_of_key(port, frame)
+                    frame = frame.with_columns(pl.min_horizontal(BROKEN_BY_ALL, pl.lit(others)).alias(BROKEN_BY_ALL))
+                else:
+                    of_key = pl.lit(others)
                 frame = frame.with_columns(
-                    pl.min_horizontal(BROKEN, pl.when(pl.col(BROKEN).is_not_null()).then(others))
+                    pl.min_horizontal(BROKEN, pl.when(pl.col(BROKEN).is_not_null()).then(of_key)).alias(BROKEN)
                 )
         yield batch.with_frame(frame)
 
+    def _others_of_key(self, port: int, frame: pl.DataFrame) -> pl.Expr:
+        """For each row, the least that the other inputs have promised of its key."""
+        least: pl.Series | None = None
+        for i, reached in enumerate(self._reached):
+            if i != port:
+                ahead = self._keys[i]
+                own = pl.repeat(reached, frame.height, dtype=pl.Int64, eager=True)
+                if ahead is not None and (column := ahead.columns[0]) in frame.columns:
+                    found = frame.select(column).join(ahead, on=column, how="left", maintain_order="left")
+                    own = found.select(pl.max_horizontal(pl.col(TS).fill_null(MIN_TIME), pl.lit(reached))).to_series()
+                least = own if least is None else pl.select(pl.min_horizontal(least, own)).to_series()
+        assert least is not None
+        return pl.lit(least)
+
+    def on_key_punctuation(self, port: int, punctuation: KeyPunctuation) -> Iterator[Message]:
+        """Say of keys what all inputs have said of them."""
+        renamed = self._renamed[port].get(punctuation.column, punctuation.column)
+        told = punctuation.frame.rename({punctuation.column: renamed}).select(renamed, TS)
+        before = self._keys[port]
+        if before is not None:
+            if before.columns[0] != renamed:
+                return
+            told = pl.concat([before, told]).group_by(renamed).agg(pl.col(TS).max())
+        self._keys[port] = told.filter(pl.col(TS) > self._reached[port])
+        said = punctuation.frame.rename({punctuation.column: renamed}).select(renamed, TS)
+        for i, (reached, ahead) in enumerate(zip(self._reached, self._keys, strict=True)):
+            if i == port:
+                continue
+            if ahead is None or ahead.columns[0] != renamed:
+                said = said.with_columns(pl.min_horizontal(TS, pl.lit(reached)).alias(TS))
+                continue
+            other = said.select(renamed).join(ahead, on=renamed, how="left", maintain_order="left").get_column(TS)
+            least = pl.max_horizontal(other.fill_null(MIN_TIME), pl.lit(reached))
+            said = said.with_columns(pl.min_horizontal(TS, least).alias(TS))
+        said = said.filter(pl.col(TS) > max(self._said, MIN_TIME))
+        if said.height:
+            yield KeyPunctuation(said)
+
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Say what all inputs have said."""
-        if punctuation.key is not None:
-            return
         self._reached[port] = max(self._reached[port], punctuation.value)
         if punctuation.value != MAX_TIME:
             self._newest = max(self._newest, punctuation.value)

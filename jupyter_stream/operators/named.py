@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from jupyter_stream.core.messages import LATE_ID, UNTIL, Batch, Message
+from jupyter_stream.core.messages import LATE_ID, UNTIL, Batch, KeyPunctuation, Message
 from jupyter_stream.operators.protocol import Stateless
 
 
@@ -23,3 +23,7 @@ class Named(Stateless):
         late = LATE_ID in batch.frame.columns
         self.late = batch.frame.filter(pl.col(LATE_ID).is_not_null()) if late else None
         yield batch.with_frame(batch.frame.drop(UNTIL)) if UNTIL in batch.frame.columns else batch
+
+    def on_key_punctuation(self, port: int, punctuation: KeyPunctuation) -> Iterator[Message]:
+        """Pass it on: rows keep their key and their time."""
+        yield punctuation

@@ -112,7 +112,7 @@ class Over:
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give the rows it makes final, and say so."""
-        if punctuation.key is not None or punctuation.value <= self._reached:
+        if punctuation.value <= self._reached:
             return
         released = self._rows.release(punctuation.value)
         self._reached = self.control.low_watermark = punctuation.value

@@ -14,6 +14,8 @@ from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.operators.alive import Alive as AliveOperator
 from jupyter_stream.operators.bags import Bags as BagsOperator
 from jupyter_stream.operators.except_on import ExceptOn
+from jupyter_stream.operators.keyed_session import KeyedSessionAggregate
+from jupyter_stream.operators.keyed_window import KeyedWindowAggregate, KeyedWindowConfig
 from jupyter_stream.operators.over_window import Over as OverOperator
 from jupyter_stream.operators.over_window import OverConfig
 from jupyter_stream.operators.protocol import Operator
@@ -116,6 +118,22 @@ def session_aggregate(plan: Aggregate, window: SessionWindow, provisional: bool)
     inputs, calls = _inputs(plan)
     partition, integer = _partition(plan, window.partition), integer_time(plan)
     return SessionAggregate(SessionAggregateConfig(window, _keys(plan), partition, inputs, calls, integer, provisional))
+
+
+def keyed_sessions(plan: Aggregate, window: SessionWindow, key: int, provisional: bool) -> KeyedSessionAggregate:
+    """The same where punctuations speak of one grouping column."""
+    inputs, calls = _inputs(plan)
+    partition, integer = _partition(plan, window.partition), integer_time(plan)
+    config = SessionAggregateConfig(window, _keys(plan), partition, inputs, calls, integer, provisional)
+    return KeyedSessionAggregate(config, key)
+
+
+def keyed_windows(plan: Aggregate, window: TimeWindow, key: int, provisional: bool) -> KeyedWindowAggregate:
+    """Aggregates over windows of time where punctuations speak of one grouping column."""
+    inputs, calls = _inputs(plan)
+    return KeyedWindowAggregate(
+        KeyedWindowConfig(window, _keys(plan), key, inputs, calls, integer_time(plan), provisional)
+    )
 
 
 def _partition(plan: Aggregate, columns: Sequence[tuple[str, Expr]]) -> tuple[int, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from jupyter_stream.core.messages import Batch, Message
-from jupyter_stream.functions.expression import Expr, show
+from jupyter_stream.core.messages import Batch, KeyPunctuation, Message
+from jupyter_stream.functions.expression import Column, Expr, show
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.protocol import Stateless
 
@@ -18,6 +18,10 @@ class Project(Stateless):
     def __init__(self, items: tuple[tuple[str, Expr], ...]) -> None:
         super().__init__("project " + ", ".join(n if show(e) == n else f"{show(e)} AS {n}" for n, e in items))
         self._names = [name for name, _ in items]
+        self._renamed: dict[str, list[str]] = {}
+        for name, expr in items:
+            if isinstance(expr, Column):
+                self._renamed.setdefault(expr.name, []).append(name)
         self._evaluator = Evaluator([expr for _, expr in items])
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
@@ -29,3 +33,8 @@ class Project(Stateless):
         named = [c.alias(n) for n, c in zip(self._names, columns, strict=True)]
         if frame.height or batch.tells:
             yield batch.with_frame(pl.DataFrame([*named, *system]))
+
+    def on_key_punctuation(self, port: int, punctuation: KeyPunctuation) -> Iterator[Message]:
+        """Pass it on under the key's new name; it says nothing where the key is left out."""
+        for name in self._renamed.get(punctuation.column, ())[:1]:
+            yield KeyPunctuation(punctuation.frame.rename({punctuation.column: name}))

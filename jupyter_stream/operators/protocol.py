@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import Batch, Message, Punctuation, Tick
+from jupyter_stream.core.messages import Batch, KeyPunctuation, Message, Punctuation, Tick
 
 
 class Operator(Protocol):
@@ -28,6 +28,14 @@ class Operator(Protocol):
 
     def on_tick(self, tick: Tick) -> Iterable[Message]:
         """Provisional answers are wanted."""
+
+
+@runtime_checkable
+class ByKey(Protocol):
+    """An operator that group-wise punctuations say something. To others they are not told, which is always right."""
+
+    def on_key_punctuation(self, port: int, punctuation: KeyPunctuation) -> Iterable[Message]:
+        """An input has promised something about rows of some keys."""
 
 
 class Stateless:

@@ -124,7 +124,7 @@ class RelationAggregate:
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give the changes at instants that it makes final, and say so."""
-        if punctuation.key is not None or punctuation.value <= self._reached:
+        if punctuation.value <= self._reached:
             return
         yield from self._release(punctuation.value)
         self._reached = self.control.low_watermark = punctuation.value

@@ -90,8 +90,6 @@ class RelationJoin:
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give the changes at instants that both inputs have told all about."""
-        if punctuation.key is not None:
-            return
         self._reached[port] = max(self._reached[port], punctuation.value)
         least = min(self._reached)
         if least <= self._said:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from jupyter_stream.core.messages import BROKEN, LATE_ID, TS, Batch, Failed, Message, Punctuation, ints
+from jupyter_stream.core.messages import BROKEN, BROKEN_BY_ALL, LATE_ID, TS, Batch, Failed, Message, Punctuation, ints
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.operators.protocol import Stateless
 
@@ -26,11 +26,11 @@ class Retime(Stateless):
             bad = frame.filter(missing)
             yield Failed(bad, pl.Series([f"{self._column} is NULL, and the window is on it"] * bad.height))
             frame = frame.filter(~missing)
-        frame = frame.drop(BROKEN, LATE_ID, strict=False)
+        frame = frame.drop(BROKEN, BROKEN_BY_ALL, LATE_ID, strict=False)
         yield batch.with_frame(frame.with_columns(pl.Series(TS, ints(frame.get_column(self._column)))))
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Only the end of the input says anything about another column."""
-        if punctuation.value == MAX_TIME and punctuation.key is None:
+        if punctuation.value == MAX_TIME:
             self.control.low_watermark = MAX_TIME
             yield punctuation

@@ -105,10 +105,9 @@ class RowRelation:
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Nothing is waiting: rows are pushed out by rows alone. The end is passed on."""
-        if punctuation.key is None:
-            self.control.low_watermark = punctuation.value
-            if punctuation.value == MAX_TIME:
-                yield punctuation
+        self.control.low_watermark = punctuation.value
+        if punctuation.value == MAX_TIME:
+            yield punctuation
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""

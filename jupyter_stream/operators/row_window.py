@@ -246,8 +246,6 @@ class RowWindowAggregate:
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Nothing more is final before the end; but answers come in the order of their times."""
-        if punctuation.key is not None:
-            return
         self._report()
         if punctuation.value == MAX_TIME:
             yield from self._give(*self._open(), None)

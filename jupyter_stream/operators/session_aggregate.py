@@ -114,7 +114,11 @@ class SessionAggregate:
         if cells.height:
             self._cells.add(cells, times, inputs)
         if broken is not None:
-            yield from self._close(int(broken.max()))
+            yield from self._close_late(slots, broken)
+
+    def _close_late(self, slots: Int64s, broken: Int64s) -> Iterator[Message]:
+        """Give the sessions that were final when late rows came, by the promises these broke; `slots` are their partitions."""
+        yield from self._close(int(broken.max()))
 
     def _encode(self, columns: list[pl.Series], rows: int) -> tuple[Int64s, Int64s]:
         """The partition and the group of each row."""
@@ -160,7 +164,7 @@ class SessionAggregate:
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give the sessions it makes final. Those to come end after it."""
-        if punctuation.key is not None or punctuation.value <= self._reached:
+        if punctuation.value <= self._reached:
             return
         self._reached = punctuation.value
         yield from self._close(punctuation.value)
@@ -170,7 +174,10 @@ class SessionAggregate:
             yield Punctuation(punctuation.value)
 
     def _close(self, punctuation: int) -> Iterator[Message]:
-        done = self._intervals.close(punctuation)
+        yield from self._finish(self._intervals.close(punctuation), everything=punctuation == MAX_TIME)
+
+    def _finish(self, done: Intervals, everything: bool = False) -> Iterator[Message]:
+        """Give sessions that are open no more."""
         if done.slot.size:
             yield from self._give(done)
             over = pl.DataFrame({SESSION: done.number})
@@ -178,7 +185,7 @@ class SessionAggregate:
                 self._cells.change(lambda partials: partials.join(over, on=SESSION, how="anti", maintain_order="left"))
             else:
                 self._cells.change(lambda partials: partials.clear())
-        self._release(everything=punctuation == MAX_TIME)
+        self._release(everything)
 
     def _give(self, sessions: Intervals, provisional: int | None = None) -> Iterator[Message]:
         info = pl.DataFrame(

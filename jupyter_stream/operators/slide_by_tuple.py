@@ -127,7 +127,7 @@ class SlideByTuple:
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give the extents it makes final, and pass it on: rows to come end theirs no earlier."""
         until = punctuation.value
-        if punctuation.key is not None or until <= self._reached:
+        if until <= self._reached:
             return
         self._reached = until
         seam = self._bins.complete(until)

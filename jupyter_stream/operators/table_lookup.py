@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from jupyter_stream.core.messages import TS, Batch, Failed, Message, ints
+from jupyter_stream.core.messages import TS, Batch, Failed, KeyPunctuation, Message, ints
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.functions.expression import Expr
@@ -119,6 +119,10 @@ class TableLookup(Stateless):
             nothing = [pl.lit(None, table.schema[name]).alias(name) for _, name in self._config.names]
             both = pl.concat([joined.select(_PLACE, *columns), alone.with_columns(nothing).select(_PLACE, *columns)])
             yield both.sort(_PLACE, maintain_order=True).drop(_PLACE)
+
+    def on_key_punctuation(self, port: int, punctuation: KeyPunctuation) -> Iterable[Message]:
+        """Pass it on: rows keep their key and their time."""
+        yield punctuation
 
 
 __all__ = ["TableLookup", "TableLookupConfig"]

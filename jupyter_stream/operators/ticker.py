@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jupyter_stream.core.messages import TS, Batch, Message, Tick
+from jupyter_stream.core.messages import TS, Batch, KeyPunctuation, Message, Tick
 from jupyter_stream.core.time import MIN_TIME, show_duration
 from jupyter_stream.operators.protocol import Stateless
 
@@ -36,3 +36,7 @@ class Ticker(Stateless):
         if start < batch.rows:
             yield batch.with_frame(batch.frame.slice(start))
         self._newest = int(newest[-1])
+
+    def on_key_punctuation(self, port: int, punctuation: KeyPunctuation) -> Iterator[Message]:
+        """Pass it on: rows keep their key and their time."""
+        yield punctuation

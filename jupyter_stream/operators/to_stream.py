@@ -44,7 +44,7 @@ class EveryRow(Stateless):
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give what was alive at each instant that is over."""
-        if punctuation.key is None and self._waiting:
+        if self._waiting:
             changes = pl.concat(self._waiting)
             now = changes.get_column(TS) < punctuation.value
             self._waiting = [changes.filter(~now)] if not now.all() else []

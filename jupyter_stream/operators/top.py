@@ -77,7 +77,7 @@ class TopOfExtents(Stateless):
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give the extents that are over."""
-        if punctuation.key is None and self._kept is not None:
+        if self._kept is not None:
             over = self._kept.get_column(TS) < punctuation.value
             if over.any():
                 rows = self._first(self._kept.filter(over), self._order.offset)
@@ -106,7 +106,7 @@ class TopOfRelation(Stateless):
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give what changes among the first at each instant that is over."""
-        if punctuation.key is None and self._waiting:
+        if self._waiting:
             changes = pl.concat(self._waiting)
             now = changes.get_column(TS) < punctuation.value
             self._waiting = [changes.filter(~now)] if not now.all() else []

@@ -161,7 +161,7 @@ class WindowAggregate:
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give the extents it makes final, and say so."""
-        if punctuation.key is not None or punctuation.value <= self._reached:
+        if punctuation.value <= self._reached:
             return
         before, self._reached = self._reached, punctuation.value
         if punctuation.value == MAX_TIME:

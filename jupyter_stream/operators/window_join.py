@@ -280,7 +280,7 @@ class WindowJoin:
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Let go of the other side's rows it says find no partner any more."""
-        if punctuation.key is not None or punctuation.value <= self._reached[port]:
+        if punctuation.value <= self._reached[port]:
             return
         self._reached[port] = punctuation.value
         other = 1 - port

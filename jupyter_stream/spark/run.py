@@ -240,7 +240,7 @@ class SparkRun:
                 else:
                     self._failed(inlet.stream.name, what)
             inlet.spool.put(frame)
-        elif isinstance(message, Punctuation) and message.key is None:
+        elif isinstance(message, Punctuation):
             self._reached[inlet] = max(self._reached[inlet], message.value)
             if message.value == MAX_TIME:
                 inlet.spool.end()

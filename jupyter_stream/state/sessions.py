@@ -187,6 +187,16 @@ class SessionIntervals:
             self.past = past.where(past.last > least[past.slot] - 2 * self._gap)
         return closed
 
+    def close_each(self, promised: Int64s) -> Intervals:
+        """The same where each partition has a punctuation of its own, by slot."""
+        done = self.open.last + self._gap <= promised[self.open.slot]
+        closed, self.open = self.open.where(done), self.open.where(~done)
+        past = self.past.with_others(closed)
+        least = np.maximum(promised, MIN_TIME + 2 * self._gap)
+        np.minimum.at(least, self.open.slot, self.open.first)
+        self.past = past.where(past.last > np.maximum(least, MIN_TIME + 2 * self._gap)[past.slot] - 2 * self._gap)
+        return closed
+
 
 class _Partition:
     """The sessions of one partition, in the order of time, while late rows are judged."""

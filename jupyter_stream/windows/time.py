@@ -84,6 +84,10 @@ class TimeWindow:
         """The last extent that is final at a punctuation: its end is not beyond it."""
         return (punctuation - self.phase) // self.slide
 
+    def closed_each(self, punctuations: Int64s) -> Int64s:
+        """The same for each of many punctuations."""
+        return (punctuations - self.phase) // self.slide
+
     def first_pane(self, k: int) -> int | None:
         """The first pane of extent k, None for a landmark."""
         if self.range is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,8 @@ from tests.oracle.search import searching
 from tests.oracle.stepping import steps
 from tests.oracle.values import Row, same_key
 from tests.oracle.windows import TimeExtents, TupleExtents
+
+pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
 
 @dataclass(frozen=True)

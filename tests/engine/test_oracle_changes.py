@@ -21,6 +21,8 @@ from tests.oracle.running import show
 from tests.oracle.search import searching
 from tests.oracle.stepping import steps
 
+pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
+
 KINDS: dict[str, Callable[[], st.SearchStrategy[Query]]] = {
     "time": strategies.queries,
     "sessions": session_queries,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,8 @@ from tests.oracle.running import Ran, show
 from tests.oracle.search import searching
 from tests.oracle.values import Row
 from tests.oracle.windows import TimeExtents
+
+pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
 
 @dataclass(frozen=True)

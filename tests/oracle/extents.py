@@ -38,7 +38,7 @@ def place(window: TimeExtents, r: Arrived) -> Arrived:
         return r
     at = r.row[window.on]
     assert isinstance(at, int)
-    return replace(r, ts=at, before=None)
+    return replace(r, ts=at, before=None, before_all=None)
 
 
 def missed_extents(window: TimeExtents, r: Arrived) -> list[int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.oracle.values import Row
+from tests.oracle.values import Row, same_key
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,13 @@ class PunctuationColumn:
     column: str
 
 
+@dataclass(frozen=True)
+class KeyedPunctuation(PunctuationColumn):
+    """The same, for the rows of one key only; without a key, for all."""
+
+    key: str
+
+
 Progress = InOrder | Watermark | Slack | PunctuationColumn
 
 
@@ -50,12 +57,14 @@ class Arrived:
         ts: its time.
         number: its place in arrival order, among all rows that came.
         before: the punctuation when it came.
+        before_all: the one that speaks for all keys.
     """
 
     row: Row
     ts: int
     number: int
     before: int | None
+    before_all: int | None = None
 
     @property
     def late(self) -> bool:
@@ -80,7 +89,11 @@ def judge(rows: list[Row], time: str, rule: Progress) -> list[Arrived]:
     arrived: list[Arrived] = []
     seen: list[int] = []
     said: list[int] = []
+    of_key: dict[object, list[int]] = {}
     for number, row in enumerate(rows, start=1):
+        if isinstance(rule, KeyedPunctuation) and row[rule.column] is not None and row[rule.key] is not None:
+            of_key.setdefault(same_key(row[rule.key]), []).append(row[rule.column])  # type: ignore[arg-type]
+            continue
         if isinstance(rule, PunctuationColumn) and row[rule.column] is not None:
             said.append(row[rule.column])  # type: ignore[arg-type]
             continue
@@ -88,6 +101,7 @@ def judge(rows: list[Row], time: str, rule: Progress) -> list[Arrived]:
         if ts is None:
             continue
         assert isinstance(ts, int)
-        arrived.append(Arrived(row, ts, number, after_these(seen, said, rule)))
+        own = of_key.get(same_key(row[rule.key]), []) if isinstance(rule, KeyedPunctuation) else []
+        arrived.append(Arrived(row, ts, number, after_these(seen, [*said, *own], rule), after_these(seen, said, rule)))
         seen.append(ts)
     return arrived

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 
 from tests.oracle.aggregates import Aggregate
 from tests.oracle.predicates import Predicate
-from tests.oracle.progress import Arrived, InOrder, Progress, PunctuationColumn, Slack, Watermark, judge
+from tests.oracle.progress import (
+    Arrived,
+    InOrder,
+    KeyedPunctuation,
+    Progress,
+    PunctuationColumn,
+    Slack,
+    Watermark,
+    judge,
+)
 from tests.oracle.values import Row
 from tests.oracle.windows import Lifetime, NewestRows, RowExtents, Sessions, TimeExtents, TupleExtents, Window
 
@@ -58,6 +67,8 @@ class Stream:
             parts.append(f"WATERMARK FOR {self.time} AS {self.time}")
         elif isinstance(self.progress, Slack):
             options = f" WITH (slack = '{self.progress.rows} rows')"
+        elif isinstance(self.progress, KeyedPunctuation):
+            options = f" WITH (punctuation = '{self.progress.column}', punctuation_key = '{self.progress.key}')"
         elif isinstance(self.progress, PunctuationColumn):
             options = f" WITH (punctuation = '{self.progress.column}')"
         order = "" if parts[-1].startswith("WATERMARK") else f" ORDER BY {self.time}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.oracle.extents import grouped, place, result_row
-from tests.oracle.progress import Arrived
+from tests.oracle.progress import Arrived, KeyedPunctuation
 from tests.oracle.query import Answer, Query
 from tests.oracle.values import Row, same_key
 from tests.oracle.windows.session import Sessions
@@ -35,9 +35,14 @@ def sessioned(query: Query, window: Sessions) -> Answer:
     arrived = query.stream.arrived()
     for i, original in enumerate(arrived):
         r = place(window, original)
+        rule = query.stream.progress
         for sessions in partitions.values():
             for session in sessions:
-                session.final = session.final or (r.before is not None and session.last + window.gap <= r.before)
+                said = r.before
+                if isinstance(rule, KeyedPunctuation):
+                    of_its_key = same_key(session.rows[0].row[rule.key]) == same_key(r.row[rule.key])
+                    said = r.before if of_its_key else r.before_all
+                session.final = session.final or (said is not None and session.last + window.gap <= said)
         if query.passes(r.row):
             own = partitions.setdefault(tuple(same_key(r.row[k]) for k in by), [])
             near = [s for s in own if s.first - window.gap < r.ts < s.last + window.gap]

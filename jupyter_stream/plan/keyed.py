@@ -1,0 +1,49 @@
+"""Which column of a plan's rows group-wise punctuations speak of: where a stream declares them, what becomes of them above."""
+
+from __future__ import annotations
+
+from jupyter_stream.functions.expression import Column
+from jupyter_stream.plan.catalog import PunctuationColumn
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Lookup, Plan, Project, Scan, Union
+from jupyter_stream.windows import SessionWindow, TimeWindow
+
+
+def promised(plan: Plan) -> str | None:
+    """The column of the key that group-wise punctuations of these rows speak of; None if there are none."""
+    match plan:
+        case Scan(stream=stream):
+            progress = stream.time.progress
+            return progress.key if isinstance(progress, PunctuationColumn) else None
+        case Filter() | Derived() | Lookup():
+            return promised(plan.input)
+        case Project(items=items):
+            below = promised(plan.input)
+            return next((n for n, e in items if isinstance(e, Column) and e.name == below), None)
+        case Union(parts=parts, schema=schema):
+            columns = [promised(part) for part in parts]
+            places = {
+                part.schema.names.index(c) if c is not None else None for c, part in zip(columns, parts, strict=True)
+            }
+            place = places.pop()
+            return None if places or place is None else schema.names[place]
+        case Aggregate():
+            at = key_of(plan)
+            return None if at is None else plan.keys[at][0]
+    return None
+
+
+def key_of(plan: Aggregate) -> int | None:
+    """Which grouping column group-wise punctuations speak of, if they close extents or sessions of this aggregate."""
+    below = promised(plan.input)
+    window = plan.window
+    if below is None or window.on is not None or plan.beside or plan.user:
+        return None
+    at = next((i for i, (_, e) in enumerate(plan.keys) if isinstance(e, Column) and e.name == below), None)
+    if at is None:
+        return None
+    if isinstance(window, SessionWindow):
+        return at if plan.keys[at][1] in [e for _, e in window.partition] else None
+    return at if isinstance(window, TimeWindow) and window.range is not None else None
+
+
+__all__ = ["key_of", "promised"]
