@@ -19,6 +19,7 @@ from jupyter_stream.operators.project import Project as ProjectOperator
 from jupyter_stream.operators.protocol import Operator
 from jupyter_stream.operators.retime import Retime
 from jupyter_stream.operators.revise import Numbers, Revise
+from jupyter_stream.operators.sample import Sample as SampleOperator
 from jupyter_stream.operators.ticker import Ticker
 from jupyter_stream.operators.to_stream import to_stream
 from jupyter_stream.operators.user_answers import Unfold
@@ -40,6 +41,7 @@ from jupyter_stream.plan.logical import (
     Project,
     Query,
     RelationJoin,
+    Sample,
     Scan,
     TableRelation,
     Top,
@@ -142,7 +144,7 @@ def answers(plan: Plan) -> bool:
 
 def base(plan: Plan) -> Plan:
     """What makes a plan's rows, below selections and projections."""
-    while isinstance(plan, Filter | Project | Derived | Lookup):
+    while isinstance(plan, Filter | Project | Derived | Sample | Lookup):
         plan = plan.input
     return plan
 
@@ -195,6 +197,8 @@ class _Builder:
                 self.visit(plan.input, self._step(ProjectOperator(plan.items), target), boundary, at_base)
             case Derived():
                 self.visit(plan.input, self._step(Named(plan.name), target), boundary, at_base)
+            case Sample():
+                self.visit(plan.input, self._step(SampleOperator(plan), target), boundary, at_base)
             case Union():
                 meld = self._step(
                     Meld([p.schema.names for p in plan.parts], plan.schema.names),

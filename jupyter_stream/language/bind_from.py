@@ -12,6 +12,7 @@ from jupyter_stream.core.table import ViewRows
 from jupyter_stream.functions import Column, Expr
 from jupyter_stream.language.bind_aggregate import windowed
 from jupyter_stream.language.bind_join import bind_join
+from jupyter_stream.language.bind_sample import sampled
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.scope import Scope, time_of
 from jupyter_stream.language.source_text import SourceText, Span
@@ -33,6 +34,8 @@ def bind_from(item: FromItem, catalog: Catalog, source: SourceText, bind_body: B
     """
     if isinstance(item, JoinRef):
         joined = bind_join(item, source, lambda part: bind_from(part, catalog, source, bind_body))
+        if item.sample is not None:
+            joined = replace(joined, plan=sampled(joined.plan, item.sample, source))
         return joined if item.window is None else windowed(item.window, joined, source)
     qualifiers: tuple[str, ...] = (item.alias.text.lower(),) if item.alias is not None else ()
     window: Window | None = None
@@ -58,6 +61,8 @@ def bind_from(item: FromItem, catalog: Catalog, source: SourceText, bind_body: B
         window = _shared_window(parts, item.parts, source)
         if item.alias is None and len({p.qualifiers for p in parts}) == 1:
             qualifiers = parts[0].qualifiers
+    if item.sample is not None:
+        plan = sampled(plan, item.sample, source)
     scope = Scope(plan, qualifiers, window)
     if item.window is None:
         return scope

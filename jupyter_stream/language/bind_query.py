@@ -63,6 +63,7 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     Query,
+    Sample,
     StreamKind,
     Top,
     ToStream,
@@ -175,7 +176,7 @@ def _time_column(plan: Plan) -> str | None:
             time = time_of(aggregate.input)
             keys = {n for n, e in aggregate.keys if isinstance(e, Column) and e.name in (time.column, TS)}
             return next((n for n, e in plan.items if isinstance(e, Column) and e.name in keys), None)
-    if isinstance(plan, Filter | Derived | Top):
+    if isinstance(plan, Filter | Derived | Sample | Top):
         return _time_column(plan.input)
     if plan.inputs and not isinstance(plan, Project | Aggregate):
         columns = {_time_column(part) for part in plan.inputs}
@@ -185,7 +186,7 @@ def _time_column(plan: Plan) -> str | None:
 
 
 def _key_columns(plan: Plan) -> tuple[str, ...]:
-    if isinstance(plan, Filter | Derived | Alive | Distinct | ToStream | Top):
+    if isinstance(plan, Filter | Derived | Sample | Alive | Distinct | ToStream | Top):
         return _key_columns(plan.input)
     if isinstance(plan, Bags):
         return _key_columns(plan.parts[0])

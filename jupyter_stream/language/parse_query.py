@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Literal
 
 from sqlglot import TokenType
@@ -22,6 +23,7 @@ from jupyter_stream.language.syntax import (
     Ordering,
     OrderItem,
     QueryBody,
+    SampleClause,
     SelectBody,
     SelectItem,
     SetBody,
@@ -243,21 +245,38 @@ def _item(p: ExpressionParser) -> FromItem:
         p.fail("a SELECT in FROM stands in parentheses", hint="Write FROM (SELECT ...) AS name.")
     else:
         item = _named(p, start)
-    window, alias = item.window, item.alias
-    for _ in range(2):
+    window, alias, sample = item.window, item.alias, item.sample
+    for _ in range(3):
         if p.peek("SAMPLE") or p.peek("TABLESAMPLE"):
-            p.unsupported("SAMPLE")
-        if p.window_ahead() or p.comes(TokenType.L_BRACKET):
+            if sample is not None:
+                p.fail("a stream is sampled once", hint="Take one of the two away, or nest a SELECT.")
+            sample = _sample(p)
+        elif p.window_ahead() or p.comes(TokenType.L_BRACKET):
             if window is not None:
                 p.fail("a stream has one window", hint="Take one of the two away, or nest a SELECT.")
             window = parse_window(p)
         elif alias is None or p.comes(TokenType.ALIAS):
             alias = _alias(p, "this part of FROM") or alias
-    if p.peek("SAMPLE") or p.peek("TABLESAMPLE"):
-        p.unsupported("SAMPLE")
     if p.comes(TokenType.L_BRACKET):
         p.fail("a stream has one window", hint="Take one of the two away, or nest a SELECT.")
-    return replace(item, window=window, alias=alias, span=p.since(start))
+    return replace(item, window=window, alias=alias, sample=sample, span=p.since(start))
+
+
+def _sample(p: ExpressionParser) -> SampleClause:
+    """`SAMPLE(10)`, with PERCENT where somebody brings it from elsewhere."""
+    start = p.here
+    p.advance()
+    p.expect_sign(TokenType.L_PAREN, "(", "Write SAMPLE(10), for one row in ten.")
+    at = p.here
+    taken = p.expression("a percentage")
+    percent = getattr(taken, "value", None)
+    if isinstance(percent, bool) or not isinstance(percent, int | float | Decimal) or not 0 < percent <= 100:
+        p.fail(
+            "a percentage belongs here, more than 0 and up to 100", p.since(at), "Write SAMPLE(10), for one row in ten."
+        )
+    p.word("PERCENT")
+    p.expect_sign(TokenType.R_PAREN, ")", "Write SAMPLE(10), for one row in ten.")
+    return SampleClause(float(percent), p.since(start))
 
 
 def _in_parentheses(p: ExpressionParser, start: Span) -> FromItem:

@@ -22,6 +22,7 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     RelationJoin,
+    Sample,
     Scan,
     TableRelation,
     Top,
@@ -65,7 +66,7 @@ def time_of(plan: Plan) -> Time:
         return Time(column, pl.Int64() if integer else TIMESTAMP, None, frozenset({spec.column.lower()}))
     if isinstance(plan, Over) and plan.window.on_expiry:
         return Time(None, time_of(plan.input).dtype, None)  # answers come when rows leave, and no column says when
-    if isinstance(plan, Filter | Derived | Over | Lookup):
+    if isinstance(plan, Filter | Derived | Sample | Over | Lookup):
         return time_of(plan.input)
     if isinstance(plan, Project):
         below = time_of(plan.input)

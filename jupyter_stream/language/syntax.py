@@ -68,6 +68,14 @@ class WindowClause:
     starts: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class SampleClause:
+    """SAMPLE(p): the percentage, and where it stands."""
+
+    percent: float
+    span: Span
+
+
 @dataclass(frozen=True, eq=False)
 class SelectItem:
     """One item of a select list.
@@ -94,6 +102,7 @@ class StreamRef:
     window: WindowClause | None
     alias: Name | None
     span: Span
+    sample: SampleClause | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +113,7 @@ class SubqueryRef:
     window: WindowClause | None
     alias: Name | None
     span: Span
+    sample: SampleClause | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +124,7 @@ class UnionRef:
     window: WindowClause | None
     alias: Name | None
     span: Span
+    sample: SampleClause | None = None
 
 
 JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "semi", "anti"]
@@ -138,6 +149,7 @@ class JoinRef:
     span: Span
     window: WindowClause | None = None
     alias: Name | None = None
+    sample: SampleClause | None = None
 
 
 FromItem: TypeAlias = StreamRef | SubqueryRef | UnionRef | JoinRef

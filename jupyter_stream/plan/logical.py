@@ -95,6 +95,28 @@ class Union:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """Some of a stream's rows, each kept by chance.
+
+    Attributes:
+        percent: how probable it is that a row is kept, up to 100.
+        seed: what chance starts from: the same seed keeps the same rows.
+        numbered: whether rows are told apart by their arrival number, otherwise by their values.
+    """
+
+    input: Plan
+    percent: float
+    seed: int
+    numbered: bool
+    schema: Schema
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plan below."""
+        return (self.input,)
+
+
+@dataclass(frozen=True)
 class AggregateCall:
     """One aggregate of a select list.
 
@@ -395,6 +417,7 @@ Plan: TypeAlias = (
     | Filter
     | Project
     | Union
+    | Sample
     | Aggregate
     | Over
     | Join

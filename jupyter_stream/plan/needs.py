@@ -23,6 +23,7 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     RelationJoin,
+    Sample,
     Scan,
     Top,
     ToStream,
@@ -92,6 +93,8 @@ def _visit(plan: Plan, wanted: set[str], found: dict[str, set[str]]) -> None:
                 other |= columns(right_key)
             _visit(left, below, found)
             _visit(right, other, found)
+        case Sample(numbered=numbered):
+            _visit(plan.input, wanted if numbered else set(plan.schema.names), found)
         case Derived() | ToStream():
             _visit(plan.input, wanted, found)
         case Alive() | Distinct() | Top():
@@ -129,6 +132,8 @@ def reads_row_numbers(plan: Plan) -> bool:
                 return [*(one for one, _ in pairs), *([] if residual is None else [residual])]
             case Join(keys=pairs, residual=residual):
                 return [*(e for pair in pairs for e in pair), *([] if residual is None else [residual])]
+            case Sample(numbered=True):
+                return [Column(ROW, pl.Int64())]
             case Over(window=over, aggregates=aggregates):
                 return [Column(ROW, pl.Int64()), *over.partition, *call_inputs(aggregates)]
         return []

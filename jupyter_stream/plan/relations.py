@@ -13,6 +13,7 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     RelationJoin,
+    Sample,
     TableRelation,
     Top,
     ToStream,
@@ -56,7 +57,7 @@ def is_view(plan: Plan) -> bool:
 
 def holds_join(plan: Plan) -> bool:
     """Whether a plan's rows are joined ones, with lifetimes of their own."""
-    return isinstance(plan, Join) or (isinstance(plan, Filter | Project | Lookup) and holds_join(plan.input))
+    return isinstance(plan, Join) or (isinstance(plan, Filter | Project | Sample | Lookup) and holds_join(plan.input))
 
 
 def by_arrival(plan: Plan) -> bool:

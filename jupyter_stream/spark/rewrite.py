@@ -19,6 +19,7 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     RelationJoin,
+    Sample,
     Scan,
     TableRelation,
     Top,
@@ -40,7 +41,9 @@ def normal(plan: Plan) -> Plan:
             return _guarded(replace(plan, left=normal(left), right=normal(right)))
         case Lookup():
             return _guarded(replace(plan, input=normal(plan.input)))
-        case Filter() | Project() | Derived() | Aggregate() | Over() | Alive() | Distinct() | ToStream() | Top():
+        case Filter() | Project() | Derived() | Sample() | Aggregate() | Over():
+            return replace(plan, input=normal(plan.input))
+        case Alive() | Distinct() | ToStream() | Top():
             return replace(plan, input=normal(plan.input))
 
 

@@ -13,7 +13,19 @@ from jupyter_stream.errors import QueryError
 from jupyter_stream.functions.expression import show
 from jupyter_stream.language import CreateStream, CreateStreamAs, Select, bind_derived, bind_query, bind_stream, parse
 from jupyter_stream.plan.catalog import Catalog, StreamDef, TimeSpec, Watermark
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Over, Plan, Project, Query, Scan, Union
+from jupyter_stream.plan.logical import (
+    Aggregate,
+    Derived,
+    Filter,
+    Join,
+    Over,
+    Plan,
+    Project,
+    Query,
+    Sample,
+    Scan,
+    Union,
+)
 
 
 @dataclass
@@ -55,6 +67,8 @@ def shown(plan: Plan) -> str:
     if isinstance(plan, Project):
         items = ", ".join(n if show(e) == n else f"{n}={show(e)}" for n, e in plan.items)
         return f"Project({items}) <- {shown(plan.input)}"
+    if isinstance(plan, Sample):
+        return f"Sample({plan.percent:g}%) <- {shown(plan.input)}"
     if isinstance(plan, Union):
         return f"Union({'; '.join(shown(p) for p in plan.parts)})"
     if isinstance(plan, Join):
