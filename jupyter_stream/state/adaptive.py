@@ -37,7 +37,7 @@ _WORD = 16
 """Bytes a string or list is taken to have, before any was seen."""
 _REPEATS = 0.25
 """Partial results of growing size per row, before any were seen."""
-_BEHIND = 0.125
+_BEHIND = 0.25
 """Share of rows that eager groups have left behind, from which on they are fetched."""
 _CELLS = 1 << 20
 """Numbers in the temporary table of many extents, of one aggregate."""

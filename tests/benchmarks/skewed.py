@@ -24,7 +24,7 @@ import polars as pl
 from polars.testing import assert_frame_equal
 
 RATE = 100_000
-ROWS = 4_000_000
+ROWS = 8_000_000
 CHECKED_ROWS = 400_000
 TIMES = 3
 SMALL = {"DS1": 0.01, "DS2": 0.03, "DS3": 0.05, "DS4": 0.07, "DS5": 0.09}
