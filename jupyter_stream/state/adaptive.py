@@ -146,11 +146,11 @@ class AdaptiveGroups:
 
     def counts(self) -> dict[str, int]:
         """How many groups are lazy, eager, and in transition from partials to rows."""
-        leaving = int(self._leaving.sum())
+        leaving = self._slot_of[self._leaving]
         return {
-            "lazy_groups": int(np.count_nonzero(self._status < -1)),
-            "eager_groups": int(np.count_nonzero(self._used)) - leaving,
-            "groups_in_transition": leaving,
+            "lazy_groups": int(np.count_nonzero(self._status < -1) - np.count_nonzero(self._status[leaving] < -1)),
+            "eager_groups": int(np.count_nonzero(self._used)) - leaving.size,
+            "groups_in_transition": leaving.size,
         }
 
     # -- rows in -----------------------------------------------------------------------------------------------------
