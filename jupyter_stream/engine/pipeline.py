@@ -190,6 +190,7 @@ class Pipeline:
         """A stream has ended, and what a retroactive table says of its rows is still to come: nothing expires any more."""
         if all(v == MAX_TIME for v in self._reached.values()):
             self._tell_all(Punctuation(self._newest + 1))
+            self.state = "running"  # its answer stands, even an empty one
             self.changes += 1
             self.done.set()
 
