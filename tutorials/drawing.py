@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import anywidget
 import traitlets
 from bokeh.embed import json_item
 from bokeh.models import (
@@ -29,8 +28,8 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from jupyter_stream.views.colours import PALETTE
-from jupyter_stream.views.figure import BOKEH_VERSION, library
-from jupyter_stream.views.widget import BOKEH_JS
+from jupyter_stream.views.figure import library
+from jupyter_stream.views.widget import BOKEH_JS, PageWidget
 
 BLUE, ORANGE, RED, GREY, PURPLE = PALETTE[0], PALETTE[1], PALETTE[2], PALETTE[3], PALETTE[4]
 """Told apart with any colour vision; see `jupyter_stream.views.colours`."""
@@ -95,7 +94,8 @@ export default {
     const taken = (message, buffers) => { if (message.do === "drawing library") takeLibrary(version, buffers[0]); };
     model.on("msg:custom", taken);
     if (!slot.taken && Date.now() - slot.asked > 5000) { slot.asked = Date.now(); model.send({ say: "drawing library" }); }
-    const again = setTimeout(() => { if (!slot.taken) model.send({ say: "drawing library" }); }, 3000);
+    // the first message may still go to the shell of the running cell; by then there is another
+    const again = setTimeout(() => { if (!slot.taken) model.send({ say: "drawing library" }); }, 1000);
     return () => { clearTimeout(again); model.off("msg:custom", taken); };
   },
   render({ model, el }) {
@@ -125,7 +125,7 @@ export default {
 """
 
 
-class Drawing(anywidget.AnyWidget):
+class Drawing(PageWidget):
     """A Bokeh figure, or a column of them.
 
     Args:
@@ -134,7 +134,6 @@ class Drawing(anywidget.AnyWidget):
     """
 
     _esm = BOKEH_JS + _PAGE
-    bokeh = traitlets.Unicode(BOKEH_VERSION).tag(sync=True)
     item = traitlets.Dict().tag(sync=True)
     change = traitlets.Dict().tag(sync=True)
     height = traitlets.Int(300).tag(sync=True)

@@ -86,7 +86,7 @@ KINDS = {
         Knob("SLIDE", "rows", 1, 6, 3),
         parts="bins",
     ),
-    "session": Kind("[SESSION {range} SECONDS]", Knob("gap", "s", 1, 10, 3)),
+    "session": Kind("[SESSION {range} SECONDS]", Knob("gap", "s", 1, 10, 2)),
     "over": Kind("OVER (RANGE {range} SECONDS PRECEDING)", Knob("RANGE", "s", 1, 12, 4), over=True),
 }
 

@@ -16,12 +16,9 @@ BOKEH_JS: Final = (_HERE / "bokeh.js").read_text(encoding="utf-8")
 """Gives a widget's module `bokehSlot(version).ready`, BokehJS once it is there, and `takeLibrary(version, bytes)`."""
 
 
-class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc] # anywidget publishes no types
-    """The kernel's end. Made on the thread that shows it; everything afterwards is sent by the view thread alone."""
+class PageWidget(anywidget.AnyWidget):  # type: ignore[misc] # anywidget publishes no types
+    """A widget that draws with Bokeh, and whose page is heard while a cell runs."""
 
-    _esm = BOKEH_JS + (_HERE / "live.js").read_text(encoding="utf-8")
-    _css = (_HERE / "live.css").read_text(encoding="utf-8")
-    key = traitlets.Unicode().tag(sync=True)
     bokeh = traitlets.Unicode(BOKEH_VERSION).tag(sync=True)
 
     def __init__(self, **traits: Any) -> None:
@@ -30,6 +27,14 @@ class LiveWidget(anywidget.AnyWidget):  # type: ignore[misc] # anywidget publish
         # the main shell, so that buttons would wait for the running cell. The page's own choice, its subshell, doesn't.
         if self.comm is not None:
             self.comm._reply_subshell_for = lambda _data, chosen: chosen
+
+
+class LiveWidget(PageWidget):
+    """The kernel's end. Made on the thread that shows it; everything afterwards is sent by the view thread alone."""
+
+    _esm = BOKEH_JS + (_HERE / "live.js").read_text(encoding="utf-8")
+    _css = (_HERE / "live.css").read_text(encoding="utf-8")
+    key = traitlets.Unicode().tag(sync=True)
 
     def listen(self, hear: Callable[[dict[str, Any]], None]) -> None:
         """Call `hear` with each message from a page. It runs on whatever thread the kernel takes comm messages on."""

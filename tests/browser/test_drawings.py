@@ -22,3 +22,19 @@ def test_a_window_is_drawn_and_follows_its_sliders(open_notebook, lab):
     book.page.wait_for_timeout(500)
     assert cell.locator(DRAWING).screenshot() != before
     assert book.errors == []
+
+
+def test_a_chart_grows_while_its_cell_runs(open_notebook, lab):
+    for module in TUTORIALS.glob("*.py"):
+        shutil.copy(module, lab.root)
+    show = "from drawing import Chart\nfrom IPython.display import display\nchart = Chart(['ours', 'theirs'], 'x, s', 'y, s')"
+    grow = "import time\ntime.sleep(3)\nchart.add('ours', 1, 2)\nchart.add('theirs', 2, 1, 'late')\ntime.sleep(200)"
+    book = open_notebook("chart.ipynb", [f"{show}\nchart", grow])
+    book.run_all()
+    cell = book.cell(0)
+    cell.locator(DRAWING).wait_for(timeout=90_000)
+    empty = cell.locator(DRAWING).screenshot()
+    book.page.wait_for_timeout(5_000)
+    assert "[*]" in book.cell(1).inner_text()
+    assert cell.locator(DRAWING).screenshot() != empty
+    assert book.errors == []
