@@ -140,7 +140,12 @@ class Failed:
     reasons: pl.Series
 
 
-Message: TypeAlias = Batch | Punctuation | KeyPunctuation | Tick | Missed | Failed
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """The operator has more to say, but not at once: it may be given other input first. Goes no further than the engine."""
+
+
+Message: TypeAlias = Batch | Punctuation | KeyPunctuation | Tick | Missed | Failed | Rest
 
 
 def ints(series: pl.Series) -> Int64s:

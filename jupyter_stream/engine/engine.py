@@ -23,7 +23,7 @@ from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Query, streams
 from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
 from jupyter_stream.schedulers import RoundRobin, Scheduler
-from jupyter_stream.sources.protocol import Prunable
+from jupyter_stream.sources.protocol import REPLAY_ROWS, Prunable
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +31,8 @@ T = TypeVar("T")
 
 _CLOCK_LOOK = 0.05
 """Seconds between looks for enabling time stamps while nothing arrives."""
+_MEANWHILE = 16_384
+"""Rows taken at a time while a query has more to say: neither waits long for the other."""
 
 
 class Runner(Reader, Protocol):
@@ -40,6 +42,17 @@ class Runner(Reader, Protocol):
     sides: Mapping[str, SideStream]
     listeners: list[Callable[[pl.DataFrame], None]]
     late_frames: deque[pl.DataFrame]
+
+    @property
+    def running(self) -> bool:
+        """Whether more answers may come."""
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it has more to do with what it was given."""
+
+    def go_on(self) -> None:
+        """Do some of that."""
 
     def attach(self, feed: Feed) -> None:
         """Take rows of that feed wherever its stream enters."""
@@ -66,6 +79,7 @@ class Engine:
         self._thread: threading.Thread | None = None
         self._feeds: list[Feed] = []
         self._live: dict[str, Feed] = {}
+        self._runners: list[Runner] = []
         self._stash: pl.DataFrame | None = None
         self._callbacks: queue.SimpleQueue[tuple[Callable[[pl.DataFrame], None], pl.DataFrame] | None] = (
             queue.SimpleQueue()
@@ -139,8 +153,15 @@ class Engine:
             while self._commands:
                 self._commands.popleft()()
             ready = [f for f in self._feeds if f.ready and not any(r.full for r in f.readers)]
+            unfinished = [r for r in self._runners if r.unfinished]
             if ready:
-                self._serve(self._scheduler.choose(ready))
+                self._serve(self._scheduler.choose(ready), _MEANWHILE if unfinished else REPLAY_ROWS)
+            for runner in unfinished:  # input comes in between
+                if runner.unfinished:
+                    runner.go_on()
+            if unfinished:
+                self._retire()
+            if ready or unfinished:
                 continue
             clocked = [f for f in self._feeds if f.needs_clock]
             for feed in clocked:
@@ -155,9 +176,12 @@ class Engine:
             feed.stop()
             for reader in list(feed.readers):
                 reader.finish("stopped")
+        for runner in self._runners:
+            if runner.running:
+                runner.finish("stopped")
 
-    def _serve(self, feed: Feed) -> None:
-        frame, refused, last = feed.take()
+    def _serve(self, feed: Feed, most: int) -> None:
+        frame, refused, last = feed.take(most)
         if refused is not None:
             self._refuse(feed.stream.name, refused.select(ERRORS_SCHEMA.names), feed.readers)
         if frame is not None:
@@ -189,6 +213,7 @@ class Engine:
                 self._feeds.remove(feed)
                 if self._live.get(feed.stream.name) is feed:
                     del self._live[feed.stream.name]
+        self._runners = [r for r in self._runners if r.running]
 
     def _launch(self, pipelines: list[Runner]) -> None:
         fresh: dict[StreamDef, list[Runner]] = {}
@@ -202,6 +227,7 @@ class Engine:
                             pipeline.accept(live, message)
                 else:
                     fresh.setdefault(stream, []).append(pipeline)
+        self._runners += pipelines
         for stream, readers in fresh.items():
             feed = Feed(stream, _columns(stream, readers), _numbered(readers), self.signal)
             for pipeline in readers:

@@ -18,7 +18,7 @@ from jupyter_stream.engine.progress import Ingest
 from jupyter_stream.errors import StreamError
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.sources.pacing import pace, parse_rate
-from jupyter_stream.sources.protocol import BATCH_ROWS, Request
+from jupyter_stream.sources.protocol import BATCH_ROWS, REPLAY_ROWS, Request
 
 log = logging.getLogger(__name__)
 
@@ -152,13 +152,20 @@ class Feed:
         """Whether `take` has something to give."""
         return not self.paused and not self.ended and (bool(self._queue) or bool(self._refused) or self._exhausted)
 
-    def take(self) -> tuple[pl.DataFrame | None, pl.DataFrame | None, bool]:
-        """What has arrived: rows (a trickle's frames joined up to a batch), refused records, whether that was all."""
+    def take(self, most: int = REPLAY_ROWS) -> tuple[pl.DataFrame | None, pl.DataFrame | None, bool]:
+        """What has arrived: rows (a trickle's frames joined up to a batch), refused records, whether that was all.
+
+        Args:
+            most: rows, at most.
+        """
         with self._changed:
             frames: list[pl.DataFrame] = []
             rows = 0
-            while self._queue and (not frames or rows + self._queue[0].height <= BATCH_ROWS):
+            while self._queue and (not frames or rows + self._queue[0].height <= min(BATCH_ROWS, most)):
                 frame = self._queue.popleft()
+                if frame.height > most:
+                    self._queue.appendleft(frame[most:])
+                    frame = frame[:most]
                 frames.append(frame)
                 rows += frame.height
             self._queued -= rows

@@ -9,17 +9,28 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import SIGN, TS, Batch, Failed, KeyPunctuation, Message, Missed, Punctuation, Tick
+from jupyter_stream.core.messages import (
+    SIGN,
+    TS,
+    Batch,
+    Failed,
+    KeyPunctuation,
+    Message,
+    Missed,
+    Punctuation,
+    Rest,
+    Tick,
+)
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.engine.build import Entry, Graph, Target, build
+from jupyter_stream.engine.build import Entry, Graph, Step, Target, build
 from jupyter_stream.engine.explain import explain
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.relation import Relation
@@ -86,6 +97,8 @@ class Pipeline:
         self._on_failed = on_failed
         self._backlog: deque[tuple[Feed, Message]] = deque()
         self._backlog_rows = 0
+        self._resting: deque[tuple[Feed, Step, Iterator[Message]]] = deque()  # operators with more to say
+        self._ends: list[tuple[Feed, Message]] = []  # inputs that end when those have said it
         self._reached: dict[Entry, int] = dict.fromkeys(self.graph.entries, MIN_TIME)
         self._feed: Feed | None = None
         self._listed = np.empty(0, np.int64)  # late rows of the batch under way that have been told of
@@ -154,7 +167,25 @@ class Pipeline:
         for feed, message in backlog:
             self.accept(feed, message)
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether an operator has more to say, which `go_on` has it say between two batches."""
+        return bool(self._resting) and not self.paused and self.running
+
+    def go_on(self) -> None:
+        """Have the operator that rests longest say more."""
+        feed, step, messages = self._resting.popleft()
+        self._feed = feed
+        self._guarded(lambda: self._drive(step, messages))
+        if not self._resting:
+            ends, self._ends = self._ends, []
+            for of_feed, message in ends:
+                self._run(of_feed, message)
+
     def _run(self, feed: Feed, message: Message) -> None:
+        if isinstance(message, Punctuation) and message.value == MAX_TIME and self._resting:
+            self._ends.append((feed, message))
+            return
         self._feed = feed
         self._listed = np.empty(0, np.int64)
         if isinstance(message, Punctuation) and message.value == MAX_TIME:
@@ -169,16 +200,22 @@ class Pipeline:
             newest = message.frame.get_column(TS).max()
             assert isinstance(newest, int)
             self._newest = max(self._newest, newest)
+        self._guarded(lambda: self._enter(feed, message))
+
+    def _enter(self, feed: Feed, message: Message) -> None:
+        for entry in self.feeds[feed]:
+            if isinstance(message, Punctuation):
+                self._reached[entry] = max(self._reached[entry], message.value)
+            self._deliver(entry.target, message)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
         try:
-            for entry in self.feeds[feed]:
-                if isinstance(message, Punctuation):
-                    self._reached[entry] = max(self._reached[entry], message.value)
-                self._deliver(entry.target, message)
+            work()
         except Exception as error:
             log.exception("query %s failed", self.name)
             self.finish("failed", f"{type(error).__name__}: {error} (a fault of ours; the log has the details)")
             return
-        if all(v == MAX_TIME for v in self._reached.values()):
+        if not self._resting and all(v == MAX_TIME for v in self._reached.values()):
             self.finish("finished")
 
     @property
@@ -239,14 +276,22 @@ class Pipeline:
         elif isinstance(message, KeyPunctuation):
             out = operator.on_key_punctuation(target.port, message) if isinstance(operator, ByKey) else ()
         else:
+            assert isinstance(message, Tick)
             out = operator.on_tick(message)
-        messages = iter(out)
-        onward = target.step.target
+        self._drive(target.step, iter(out))
+
+    def _drive(self, step: Step, messages: Iterator[Message]) -> None:
+        """Send on what an operator says, until it rests or has said it all."""
+        control, onward = step.control, step.target
         while True:
             began = time.perf_counter_ns()
             made = next(messages, None)
             control.nanoseconds += time.perf_counter_ns() - began
             if made is None:
+                return
+            if isinstance(made, Rest):
+                assert self._feed is not None
+                self._resting.append((self._feed, step, messages))
                 return
             if isinstance(made, Batch):
                 control.rows_out += made.rows
@@ -297,6 +342,8 @@ class Pipeline:
         self.ended = time.time()
         self._backlog.clear()
         self._backlog_rows = 0
+        self._resting.clear()
+        self._ends.clear()
         self.results.close()
         self.changes += 1
         self.done.set()

@@ -13,7 +13,7 @@ class Operator(Protocol):
     """A frozen configuration, a small state, and functions from a message to messages.
 
     Any split of the same rows into batches gives the same answers. Messages returned are sent on in order; they may be
-    made lazily, and the engine may take other input between two of them only where the operator says so.
+    made lazily, and the engine may give other input between two of them only where the operator says `Rest`.
     """
 
     control: ControlTable

@@ -10,12 +10,17 @@ Punctuation, not order, says which extents are final. Time logic is here; the va
 `Session.execute(text, strategy='adapt-wid')` asks for one of `plan.strategy.STRATEGIES`: 'wid', 'paned-wid', 'adapt-wid' or
 'rows'. EXPLAIN names it with the reason. What it came to is in the control table, as `q.stats['operators']` shows it: `bytes` and
 `peak_bytes` for any, and of AdaptWID, as of the last punctuation, `lazy_groups`, `eager_groups` and `groups_in_transition`.
+
+A large extent is answered some groups at a time, with a `Rest` between: rows to come belong to later extents and are taken
+meanwhile. The output punctuation follows the last of its answers (slow-flush under out-of-order processing, thesis §8.3.3).
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import polars as pl
@@ -34,6 +39,7 @@ from jupyter_stream.core.messages import (
     Message,
     Missed,
     Punctuation,
+    Rest,
     Tick,
     ints,
 )
@@ -44,12 +50,14 @@ from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.plan import strategy
 from jupyter_stream.plan.strategy import Choice
 from jupyter_stream.state.adaptive import AdaptiveGroups, would_take
+from jupyter_stream.state.closed import Closed, Overflowed
 from jupyter_stream.state.extents import ExtentGroups
-from jupyter_stream.state.groups import GroupAggregate, Overflowed, WindowGroups
+from jupyter_stream.state.groups import GroupAggregate, WindowGroups
 from jupyter_stream.windows import TimeWindow
 
 _OUT_ROWS = 65_536
-_PANES_AT_ONCE = 64
+_ENOUGH = 131_072
+"""Answers given between two rests, about 10 ms."""
 
 
 _PANED = Choice("paned-wid", "unless something else is said")
@@ -95,6 +103,9 @@ class WindowAggregate:
         self._closed: int | None = None  # the last extent that is final
         self._last_full: int | None = None  # the last extent given that held rows
         self._said = MIN_TIME
+        self._promised: int | None = None  # the last extent a punctuation has made final
+        self._promises: deque[tuple[int | None, bool]] = deque()  # extents to close up to, and whether that is the end
+        self._flush: Iterator[Message] = iter(())
 
     def boundary(self, punctuation: int) -> int:
         """Rows at or after this time miss no answer that is final at the punctuation."""
@@ -108,6 +119,7 @@ class WindowAggregate:
         """Fold rows into their panes; late ones into what is still open."""
         frame = batch.frame
         if BROKEN in frame.columns:
+            yield from self._finish()  # late rows may belong to panes whose extents are being answered
             yield from self._take_late(frame)
         else:
             yield from self._fold(frame)
@@ -154,7 +166,7 @@ class WindowAggregate:
         for cut in [*np.flatnonzero(closing != np.concatenate([[closed], closing[:-1]])).tolist(), frame.height]:
             yield from self._fold(frame[start:cut].filter(pl.Series(usable[start:cut])))
             if cut < frame.height:
-                yield from self._close(int(closing[cut]))
+                yield from _without_rest(self._close(int(closing[cut])))
             start = cut
 
     # -- time --------------------------------------------------------------------------------------------------------
@@ -165,21 +177,52 @@ class WindowAggregate:
             return
         before, self._reached = self._reached, punctuation.value
         if punctuation.value == MAX_TIME:
-            k = self._last_extent(before)
-            if k is not None:
-                yield from self._close(k)
-            said = MAX_TIME
+            yield from self._finish()
+            self._promises.append((self._last_extent(before), True))
         else:
             k = self._window.closed(punctuation.value)
-            yield from self._close(k)
-            # rows to come belong to extents ending later; an extent's row progresses on its end minus 1 µs
-            if self._gaps and self._last_full is not None:
-                k = self._last_full  # the empty ones after it are given once a later one that holds rows is
-            said = self._window.end(k + 1) - 1
-        self._report()
-        if said > self._said:
-            self._said = self.control.low_watermark = said
-            yield Punctuation(said)
+            if self._promised is not None and k <= self._promised:
+                if not self._promises:
+                    self._report()
+                return
+            self._promised = k
+            self._promises.append((k, False))
+        if len(self._promises) > 1:
+            # an earlier one is being kept. It is given at once then: input must not run away from output, whose panes it holds
+            while len(self._promises) > 1:
+                yield from self._until_rest()
+            return
+        self._flush = self._keep_promises()
+        yield from self._flush
+
+    def _keep_promises(self) -> Iterator[Message]:
+        """Give the extents punctuations have made final, and say so, resting now and then."""
+        while self._promises:
+            k, ended = self._promises[0]
+            if k is not None:
+                yield from self._close(k)
+            self._promises.popleft()
+            self._report()
+            said = MAX_TIME
+            if not ended:
+                assert k is not None
+                # rows to come belong to extents ending later; an extent's row progresses on its end minus 1 µs
+                if self._gaps and self._last_full is not None:
+                    k = self._last_full  # the empty ones after it are given once a later one that holds rows is
+                said = self._window.end(k + 1) - 1
+            if said > self._said:
+                self._said = self.control.low_watermark = said
+                yield Punctuation(said)
+
+    def _until_rest(self) -> Iterator[Message]:
+        for message in self._flush:
+            if isinstance(message, Rest):
+                return
+            yield message
+
+    def _finish(self) -> Iterator[Message]:
+        """Give the rest of the answers under way."""
+        yield from _without_rest(self._flush)
 
     def _last_extent(self, reached: int) -> int | None:
         """The last extent at the end of the input, which had reached that punctuation."""
@@ -195,60 +238,32 @@ class WindowAggregate:
 
     def _close(self, k: int) -> Iterator[Message]:
         """Give extents up to k."""
-        if self._closed is not None and k <= self._closed:
+        after = self._closed
+        if after is not None and k <= after:
             return
-        if self._window.slides == 1 and self._window.panes_per_slide == 1 and self._groups.dense:
-            yield from self._close_tumbling(k)
-        else:
-            yield from self._close_sliding(k)
-        self._closed = k
+        self._closed = k  # from here no row is taken for them
+        extents = self._extents_until(k, after)
+        work = 0
+        while some := list(islice(extents, self._groups.extents_at_once)):
+            for closed in self._groups.close(some):
+                yield from self._give_closed(closed)
+                work += closed.slots.size + closed.cells // 8
+                if work >= _ENOUGH:
+                    yield Rest()
+                    work = 0
         if self._config.choice.may_change:
             self._reconsider(k)
         self._groups.expire(k + 1)
 
-    def _close_tumbling(self, k: int) -> Iterator[Message]:
-        """Single-pane extents need no fold: many are read at once."""
-        panes = list(self._groups.occupied.irange(None, k, inclusive=(True, False)))
-        for start in range(0, len(panes), _PANES_AT_ONCE):
-            some = panes[start : start + _PANES_AT_ONCE]
-            try:
-                which, slots, answers = self._groups.read_tumbling(some)
-            except Overflowed:
-                for pane in some:
-                    yield from self._close_one(pane + 1)
-                continue
-            extents = np.asarray(some, np.int64)[which] + 1
-            yield from self._give(_Answers(extents, slots, answers))
+    def _give_closed(self, closed: Closed) -> Iterator[Message]:
+        if closed.lost_slots.size:
+            yield self._overflowed(closed.lost_extents, closed.lost_slots)
+        yield from self._give(_Answers(closed.extents, closed.slots, closed.answers))
 
-    def _close_sliding(self, k: int) -> Iterator[Message]:
-        pending: list[_Answers] = []
-        rows = 0
-        for extent in self._extents_until(k):
-            self._groups.advance(extent)
-            found, failed = self._read(extent, self._groups.read)
-            if failed is not None:
-                yield failed
-            if found is not None:
-                pending.append(found)
-                rows += found.slots.size
-            if rows >= _OUT_ROWS:
-                yield from self._give(_Answers.concat(pending))
-                pending, rows = [], 0
-        if pending:
-            yield from self._give(_Answers.concat(pending))
-
-    def _close_one(self, k: int) -> Iterator[Message]:
-        self._groups.advance(k)
-        found, failed = self._read(k, self._groups.read)
-        if failed is not None:
-            yield failed
-        if found is not None:
-            yield from self._give(found)
-
-    def _extents_until(self, k: int) -> Iterator[int]:
-        """Extents after the last closed one, up to k, that hold rows; skips gaps however long."""
+    def _extents_until(self, k: int, after: int | None) -> Iterator[int]:
+        """Extents after that one, up to k, that hold rows; skips gaps however long."""
         window, occupied = self._window, self._groups.occupied
-        at = self._closed
+        at = after
         full = self._last_full is not None
         while True:
             if window.range is None and at is not None and full:
@@ -280,14 +295,14 @@ class WindowAggregate:
                 break
             except Overflowed as overflow:
                 beyond = np.concatenate([beyond, overflow.slots])
-        failed = self._overflowed(k, beyond) if beyond.size else None
+        failed = self._overflowed(np.full(beyond.size, k), beyond) if beyond.size else None
         return (_Answers(np.full(slots.size, k, np.int64), slots, answers) if slots.size else None), failed
 
-    def _overflowed(self, k: int, slots: Int64s) -> Failed:
+    def _overflowed(self, extents: Int64s, slots: Int64s) -> Failed:
         nothing = [
             pl.Series(a.name, [None], dtype=a.dtype).new_from_index(0, slots.size) for a in self._config.aggregates
         ]
-        frame = self._frame(_Answers(np.full(slots.size, k, np.int64), slots, nothing))
+        frame = self._frame(_Answers(extents, slots, nothing))
         shown = frame.select(
             *(name for name, _, _ in self._config.keys if name not in ("window_start", "window_end")),
             pl.col(WINDOW_START).alias("window_start"),
@@ -353,6 +368,7 @@ class WindowAggregate:
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Provisional answers of every open extent, as one snapshot."""
+        yield from self._finish()
         if not self._config.provisional:
             yield tick
             return
@@ -365,7 +381,7 @@ class WindowAggregate:
                 following = self._closed + 1  # open, and holds all there is, also before rows of its own come
                 last = following if last is None else max(last, following)
         if last is not None:
-            for k in list(self._extents_until(last)):
+            for k in list(self._extents_until(last, self._closed)):
                 answers, failed = self._read(k, self._groups.peek)
                 if failed is not None:
                     yield failed
@@ -403,7 +419,7 @@ class WindowAggregate:
         self.control.extra["live_groups"] = self._groups.live
         self.control.extra["open_panes"] = len(self._groups.occupied)
         self.control.extra.update(self._groups.counts())
-        following = next(self._extents_until(np.iinfo(np.int64).max), None)
+        following = next(self._extents_until(np.iinfo(np.int64).max, self._closed), None)
         if following is not None:
             self.control.extra["next_final"] = self._window.end(following)
         else:
@@ -423,6 +439,10 @@ def _synopsis(config: WindowAggregateConfig) -> WindowGroups | ExtentGroups | Ad
             inputs = [e.dtype for e in config.inputs]
             return AdaptiveGroups(config.window, keys, config.aggregates, inputs, chosen == "adapt-wid")
     return WindowGroups(config.window, keys, config.aggregates)
+
+
+def _without_rest(messages: Iterator[Message]) -> Iterator[Message]:
+    return (m for m in messages if not isinstance(m, Rest))
 
 
 @dataclass(frozen=True)

@@ -196,6 +196,14 @@ class SparkRun:
         return self.ended is None
 
     @property
+    def unfinished(self) -> bool:
+        """Whether it has more to do in the engine's thread: never, Spark has threads of its own."""
+        return False
+
+    def go_on(self) -> None:
+        """There is nothing to do."""
+
+    @property
     def full(self) -> bool:
         """Whether it can hold no more input for now."""
         return self._backlog_rows + sum(i.spool.written for i in self._inlets) - self._taken >= _AHEAD_ROWS

@@ -12,7 +12,7 @@ An extent is read as the partials of its eager groups and of those in transition
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,7 @@ from jupyter_stream.aggregates import Dense
 from jupyter_stream.aggregates.protocol import Array
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import Int64s
+from jupyter_stream.state.closed import Closed, one_by_one, single_panes
 from jupyter_stream.state.groups import GroupAggregate, WindowGroups
 from jupyter_stream.state.memory_condition import MemoryCondition
 from jupyter_stream.state.slabs import Slabs
@@ -355,6 +356,16 @@ class AdaptiveGroups:
             self._put(table, 0, panes)
         table.absorb(0, self._eager, partials, self._to(partials))
         return table.read_pane(0, 1, without)
+
+    @property
+    def extents_at_once(self) -> int:
+        """How many extents to `close` together."""
+        return 64
+
+    def close(self, extents: Sequence[int]) -> Iterator[Closed]:
+        """Move the window through some extents, in order, and give their answers."""
+        tumbling = self._window.slides == 1 and self._window.panes_per_slide == 1 and self.dense
+        return single_panes(self, extents) if tumbling else one_by_one(self, extents)
 
     def read_tumbling(self, panes: Sequence[int]) -> tuple[Int64s, Int64s, list[pl.Series]]:
         """Answers of many single-pane extents at once: index into `panes`, slot, and the answers, row by row."""

@@ -6,7 +6,7 @@ where an extent is one pane anyway; kept to be chosen, compared and drawn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
@@ -15,6 +15,7 @@ from sortedcontainers import SortedDict
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import Int64s
+from jupyter_stream.state.closed import Closed, one_by_one, single_panes
 from jupyter_stream.state.groups import GroupAggregate, WindowGroups
 from jupyter_stream.windows import TimeWindow
 
@@ -110,6 +111,16 @@ class ExtentGroups:
     def peek(self, k: int, without: Int64s) -> tuple[Int64s, list[pl.Series]]:
         """The same for an extent that is still open."""
         return self.read(k, without)
+
+    @property
+    def extents_at_once(self) -> int:
+        """How many extents to `close` together."""
+        return 64
+
+    def close(self, extents: Sequence[int]) -> Iterator[Closed]:
+        """Move the window through some extents, in order, and give their answers."""
+        tumbling = self._window.slides == 1 and self._window.panes_per_slide == 1 and self.dense
+        return single_panes(self, extents) if tumbling else one_by_one(self, extents)
 
     def read_tumbling(self, panes: Sequence[int]) -> tuple[Int64s, Int64s, list[pl.Series]]:
         """Answers of many single-pane extents at once: index into `panes`, slot, and the answers, row by row."""

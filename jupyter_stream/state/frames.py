@@ -101,3 +101,37 @@ class FramePanes:
     def panes(self) -> Iterable[int]:
         """Panes that hold anything."""
         return list(self._panes)
+
+
+class FrameAnswers:
+    """Answers of one extent, by slot.
+
+    Args:
+        found: columns `slot` and `v`, or `slot` alone where there are none.
+        capacity: slots are below it.
+        name: the output column.
+        dtype: its type.
+        of_nothing: what a group without partial results gets.
+    """
+
+    def __init__(
+        self, found: pl.DataFrame, capacity: int, name: str, dtype: pl.DataType, of_nothing: int | None = None
+    ) -> None:
+        self._name, self._dtype, self._of_nothing = name, dtype, of_nothing
+        self._values = found.get_column(VALUE) if VALUE in found.columns else None
+        self._row_of = np.full(capacity, -1, np.int64)
+        self._row_of[found.get_column(SLOT).to_numpy()] = np.arange(found.height)
+
+    def of(self, slots: Int64s) -> pl.Series:
+        """The answers of groups."""
+        if self._values is None:
+            series = pl.Series([None], dtype=self._dtype).new_from_index(0, slots.size)
+        else:
+            rows = self._row_of[slots]
+            at = pl.Series(rows)
+            if (rows < 0).any():
+                at = at.set(pl.Series(rows < 0), None)
+            series = self._values.gather(at)
+        if self._of_nothing is not None:
+            series = series.fill_null(self._of_nothing)
+        return series.cast(self._dtype).alias(self._name)

@@ -6,7 +6,7 @@ window, read it. Which extents there are and when one is final is the operator's
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,7 +20,8 @@ from jupyter_stream.aggregates.protocol import SLOT, VALUE, Array
 from jupyter_stream.aggregates.user.rows import HeldForm
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import TS, Int64s, ints
-from jupyter_stream.state.frames import PANE, FramePanes
+from jupyter_stream.state.closed import Closed, Overflowed
+from jupyter_stream.state.frames import PANE, FrameAnswers, FramePanes
 from jupyter_stream.state.panes import Cells, PaneMap, Panes
 from jupyter_stream.state.sliding import SlidingFold
 from jupyter_stream.state.slots import KeySlots
@@ -29,6 +30,9 @@ from jupyter_stream.state.user_panes import UserPanes
 _CHUNK = 16_384
 """Rows folded at a time: temporaries stay in the second-level cache, and most chunks meet one pane or two (measured)."""
 _SAFE_SUM = 1 << 62
+_CELLS = 65_536
+"""Answers given at a time, about: 5 ms, so that input need not wait for the groups of a large extent."""
+_NARROWEST = 2_048
 
 
 @dataclass(frozen=True)
@@ -52,24 +56,16 @@ class GroupAggregate:
     name: str
 
 
-class Overflowed(Exception):
-    """Some sums are beyond 64 bits.
-
-    Attributes:
-        slots: of which groups.
-    """
-
-    def __init__(self, slots: Int64s) -> None:
-        super().__init__(f"{slots.size} sums are beyond BIGINT")
-        self.slots = slots
-
-
 class PanedWindow(PaneMap, Protocol):
     """What is asked of a window: which panes an extent is made of."""
 
     @property
     def panes_per_slide(self) -> int:
         """Panes of extent k end before `panes_per_slide * k`."""
+
+    @property
+    def slides(self) -> int:
+        """How many slides an extent reaches into; 0 for a landmark."""
 
     def first_pane(self, k: int) -> int | None:
         """The first pane of extent k, None for a landmark."""
@@ -122,7 +118,7 @@ class WindowGroups:
         for i in range(1, len(partials)):
             if partials[i].op == "count" and self._inputs[i][1] is None:
                 self.panes.share(i)
-        self.fold = SlidingFold(self.panes)
+        self.fold = SlidingFold(self.panes, window.slides == 1 and window.panes_per_slide == 1, window.slides == 0)
         names = ["panes", "sliding fold"]
         names += [f"partials of {a.name}" for a, f in zip(aggregates, self._frames, strict=True) if f is not None]
         self.tables = [ControlTable(n) for n in (*names, *(["key slots"] if keys else []))]
@@ -371,7 +367,7 @@ class WindowGroups:
         first = self._window.first_pane(k)
         if first is None:
             return
-        self.panes.free(list(self.panes.rows.irange(None, first, inclusive=(True, False))))
+        self.fold.evict(first)
         for frames in self._frames:
             if frames is not None:
                 frames.free(first)
@@ -421,7 +417,92 @@ class WindowGroups:
             slots = np.setdiff1d(slots, without, assume_unique=True)
         first, end = self._window.first_pane(k), self._window.panes_per_slide * k
         taken = [arrays[0 if self.panes.shared(i) else i][slots] for i in range(len(arrays))]
-        return slots, self._finish(taken, slots, first, end)
+        beyond = self._beyond(taken)
+        if beyond is not None:
+            raise Overflowed(slots[beyond])
+        answers = []
+        for aggregate, frames, answer in zip(self._aggregates, self._frames, self._finish(taken, slots), strict=True):
+            if answer is None:
+                assert frames is not None
+                answer = self._answers_of(aggregate, frames, first, end).of(slots)
+            answers.append(answer)
+        return slots, answers
+
+    @property
+    def extents_at_once(self) -> int:
+        """How many extents to `close` together: about `_CELLS` answers."""
+        return max(1, min(4096 if self.dense else 16, _CELLS // self.panes.slots))
+
+    def close(self, extents: Sequence[int]) -> Iterator[Closed]:
+        """Move the window through some extents, in order, and give their answers, some groups at a time.
+
+        Between two of them rows of later extents may be added, and those only. At the end the window is at the last extent.
+        """
+        window = self._window
+        firsts = [window.first_pane(k) for k in extents]
+        ends = [window.panes_per_slide * k for k in extents]
+        move = self.fold.move(firsts, ends)
+        framed = [self._framed(first, end) for first, end in zip(firsts, ends, strict=True)]
+        slots = self.panes.slots
+        width = slots
+        if slots * move.depth > 4 * _CELLS:
+            width = min(slots, max(_NARROWEST, min(_CELLS // len(extents), 32 * _CELLS // move.depth)))
+        for start in range(0, slots, width):
+            arrays = self.fold.read(move, slice(start, min(slots, start + width)))
+            yield self._closed(np.asarray(extents), arrays, start, framed)
+        self.fold.commit(move)
+
+    def _closed(
+        self, extents: Int64s, arrays: list[Array], start: int, framed: Sequence[Sequence[FrameAnswers | None]]
+    ) -> Closed:
+        which, slots = np.nonzero(arrays[0])
+        taken = [arrays[0][which, slots]] * len(arrays)
+        for i in self.panes.active():
+            taken[i] = arrays[i][which, slots]
+        slots += start
+        beyond = self._beyond(taken)
+        lost = (which[:0], slots[:0])
+        if beyond is not None:
+            lost = (extents[which[beyond]], slots[beyond])
+            which, slots, taken = which[~beyond], slots[~beyond], [t[~beyond] for t in taken]
+        answers = []
+        cuts = np.searchsorted(which, np.arange(extents.size + 1)).tolist()
+        for n, answer in enumerate(self._finish(taken, slots)):
+            if answer is None:
+                parts = [
+                    found.of(slots[a:b])
+                    for of_extent, a, b in zip(framed, cuts[:-1], cuts[1:], strict=True)
+                    if (found := of_extent[n]) is not None
+                ]
+                answer = pl.concat(parts)
+            answers.append(answer)
+        return Closed(extents[which], slots, answers, *lost, arrays[0].size)
+
+    def _framed(self, first: int | None, end: int) -> list[FrameAnswers | None]:
+        """Answers of an extent from partial results that are no numbers, for each aggregate that has such."""
+        answers: list[FrameAnswers | None] = []
+        for aggregate, frames in zip(self._aggregates, self._frames, strict=True):
+            if frames is not None:
+                frames.advance(first, end)
+            answers.append(None if frames is None else self._answers_of(aggregate, frames, first, end))
+        return answers
+
+    def _answers_of(
+        self, of: GroupAggregate, frames: FramePanes | UserPanes, first: int | None, end: int
+    ) -> FrameAnswers:
+        of_nothing = 0 if of.function.name == "count" else None
+        return FrameAnswers(frames.finish(first, end), self.panes.slots, of.name, of.dtype, of_nothing)
+
+    def _beyond(self, arrays: Sequence[Array]) -> NDArray[np.bool_] | None:
+        """Which cells hold a sum beyond 64 bits that would have to be exact; None if none does."""
+        beyond: NDArray[np.bool_] | None = None
+        for aggregate, own in zip(self._aggregates, self._dense, strict=True):
+            for index in own:
+                if self.panes.is_wide(index) and aggregate.dtype.is_integer():
+                    high = arrays[index] + (arrays[self.panes.low_limb(index)] >> 32)
+                    too_far = (high >= 1 << 31) | (high < -(1 << 31))
+                    beyond = too_far if beyond is None else beyond | too_far
+        return beyond if beyond is not None and beyond.any() else None
 
     def read_tumbling(self, panes: Sequence[int]) -> tuple[Int64s, Int64s, list[pl.Series]]:
         """Answers of many single-pane extents at once: index into `panes`, slot, and the answers, row by row."""
@@ -430,28 +511,35 @@ class WindowGroups:
         which, slots = np.nonzero(counts)
         at = np.asarray(rows)[which]
         arrays = [a[at, slots] for a in self.panes.arrays]
-        if any(f is not None for f in self._frames):
+        beyond = self._beyond(arrays)
+        if beyond is not None:
+            raise Overflowed(slots[beyond])
+        answers = [a for a in self._finish(arrays, slots) if a is not None]
+        if len(answers) < len(self._aggregates):
             raise TypeError("frame partials are finished extent by extent")
-        return which, slots, self._finish(arrays, slots, None, 0)
+        return which, slots, answers
 
     @property
     def dense(self) -> bool:
         """Whether every aggregate is kept as numbers."""
         return all(f is None for f in self._frames)
 
-    def _finish(self, arrays: list[Array], slots: Int64s, first: int | None, end: int) -> list[pl.Series]:
-        columns = []
+    def _finish(self, arrays: Sequence[Array], slots: Int64s) -> list[pl.Series | None]:
+        """Answers of the aggregates that are kept as numbers, None for the others. No sum is beyond 64 bits."""
+        columns: list[pl.Series | None] = []
         for aggregate, own, frames in zip(self._aggregates, self._dense, self._frames, strict=True):
             if frames is not None:
-                columns.append(_aligned(frames.finish(first, end), slots, self.panes.slots, aggregate))
+                columns.append(None)
                 continue
             partials = []
             for index in own:
                 values = arrays[0] if self.panes.shared(index) else arrays[index]
                 if self.panes.is_wide(index):
                     low = arrays[self.panes.low_limb(index)]
-                    exact = aggregate.dtype.is_integer()
-                    values = _narrow(values, low, slots) if exact else values * float(1 << 32) + low
+                    if aggregate.dtype.is_integer():
+                        values = ((values + (low >> 32)) << 32) | (low & 0xFFFFFFFF)
+                    else:
+                        values = values * float(1 << 32) + low
                 partials.append(values)
             columns.append(aggregate.function.finish(partials, aggregate.dtype).alias(aggregate.name))
         return columns
@@ -470,15 +558,6 @@ class _Late:
     rows: NDArray[np.bool_]
     panes: Int64s
     slots: Int64s
-
-
-def _narrow(high: Array, low: Array, slots: Int64s) -> Array:
-    high = high + (low >> 32)
-    beyond = (high >= 1 << 31) | (high < -(1 << 31))
-    if beyond.any():
-        raise Overflowed(slots[beyond])
-    narrowed: Array = (high << 32) | (low & 0xFFFFFFFF)
-    return narrowed
 
 
 class _Input:
@@ -528,20 +607,3 @@ def _mask(
         truth = columns[where].truth(start, stop)
         mask = truth if mask is None else mask & truth
     return mask
-
-
-def _aligned(found: pl.DataFrame, slots: Int64s, capacity: int, aggregate: GroupAggregate) -> pl.Series:
-    """Answers of frame partials in the order of `slots`; groups without partials get the aggregate's value of nothing."""
-    if VALUE not in found.columns:
-        series = pl.Series([None] * slots.size, dtype=aggregate.dtype)
-    else:
-        row_of = np.full(capacity, -1, np.int64)
-        row_of[found.get_column(SLOT).to_numpy()] = np.arange(found.height)
-        rows = row_of[slots]
-        at = pl.Series(rows)
-        if (rows < 0).any():
-            at = at.set(pl.Series(rows < 0), None)
-        series = found.get_column(VALUE).gather(at)
-    if aggregate.function.name == "count":
-        series = series.fill_null(0)
-    return series.cast(aggregate.dtype).alias(aggregate.name)

@@ -26,13 +26,18 @@ def expected(held: list[tuple[int, int, int]], first: int | None, end: int) -> l
 
 
 @given(
-    st.integers(1, 9), st.booleans(), st.lists(st.tuples(st.integers(0, 4), st.lists(rows, max_size=8)), max_size=25)
+    st.integers(1, 9),
+    st.booleans(),
+    st.booleans(),
+    st.lists(st.tuples(st.integers(0, 4), st.lists(rows, max_size=8)), max_size=25),
 )
-def test_every_window_folds_exactly_its_panes(size: int, landmark: bool, steps: list[tuple[int, list]]) -> None:
+def test_every_window_folds_exactly_its_panes(
+    size: int, landmark: bool, together: bool, steps: list[tuple[int, list]]
+) -> None:
     window = TimeWindow(None if landmark else size, 1)
     panes = Panes(PARTIALS)
     panes.fit(SLOTS)
-    fold = SlidingFold(panes)
+    fold = SlidingFold(panes, not landmark and size == 1, landmark)
     held: list[tuple[int, int, int]] = []
     k = 0
     for forward, arriving in steps:
@@ -57,10 +62,19 @@ def test_every_window_folds_exactly_its_panes(size: int, landmark: bool, steps: 
             got = fold.provisional(first, ahead)
             assert [a.tolist() for a in got] == expected(held, first, ahead)
         if forward:
+            ks = range(k + 1, k + forward + 1) if together else [k + forward]
             k += forward
             first = window.first_pane(k)
-            fold.advance(first, k)
+            if together:
+                move = fold.move([window.first_pane(at) for at in ks], list(ks))
+                halves = [fold.read(move, part) for part in (slice(0, 1), slice(1, SLOTS))]
+                fold.commit(move)
+                for n, at in enumerate(ks):
+                    got = [np.concatenate([a[n], b[n]]).tolist() for a, b in zip(*halves, strict=True)]
+                    assert got == expected(held, window.first_pane(at), at)
+            else:
+                fold.advance(first, k)
             assert [a.tolist() for a in fold.current(first)] == expected(held, first, k)
             following = window.first_pane(k + 1)
             if following is not None:
-                panes.free(list(panes.rows.irange(None, following, inclusive=(True, False))))
+                fold.evict(following)
