@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from sqlglot import TokenType
 
-from jupyter_stream.language.nodes import Node
+from jupyter_stream.language.nodes import FunctionCall, Node, walk
 from jupyter_stream.language.parse_expression import ExpressionParser
 from jupyter_stream.language.source_text import Name
-from jupyter_stream.language.syntax import FromItem, JoinKind, JoinRef
+from jupyter_stream.language.syntax import FromItem, JoinKind, JoinRef, SetBody, SubqueryRef, parts_of
 
 _KINDS: tuple[tuple[tuple[str, ...], JoinKind, bool], ...] = (
     (("LEFT", "SEMI", "JOIN"), "semi", True),
@@ -67,6 +67,23 @@ def parse_joins(p: ExpressionParser, item: Callable[[ExpressionParser], FromItem
     return _with_shared_window(found, listed) if isinstance(found, JoinRef) else found
 
 
+def _lives(item: FromItem) -> bool:
+    """Whether a SELECT in FROM says itself how long its rows live."""
+    if not isinstance(item, SubqueryRef):
+        return False
+    bodies = [item.body]
+    while bodies:
+        body = bodies.pop()
+        if isinstance(body, SetBody):
+            bodies += body.parts
+            continue
+        called = (n for i in body.items for n in walk(i.expression) if isinstance(n, FunctionCall))
+        if any(n.window is not None for n in called) or any(part.window is not None for part in parts_of(body.source)):
+            return True
+        bodies += [part.body for part in parts_of(body.source) if isinstance(part, SubqueryRef)]
+    return False
+
+
 def _kind(p: ExpressionParser) -> tuple[JoinKind, bool] | None:
     for word in _REFUSED:
         if p.peek(word):
@@ -89,7 +106,7 @@ def _using(p: ExpressionParser) -> tuple[Name, ...]:
 def _with_shared_window(join: JoinRef, listed: list[FromItem]) -> JoinRef:
     """One bracket after the last of a list, where no other has one, is the window of all of them (thesis Q5-7)."""
     window = listed[-1].window
-    if window is None or any(one.window is not None for one in listed[:-1]):
+    if window is None or any(one.window is not None or _lives(one) for one in listed[:-1]):
         return join
     left, right = join.parts
     if isinstance(left, JoinRef):

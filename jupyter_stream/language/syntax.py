@@ -509,6 +509,14 @@ Statement: TypeAlias = (
 )
 
 
+def parts_of(item: FromItem) -> Iterator[FromItem]:
+    """A FROM item and those it is made of, down to streams and SELECTs."""
+    yield item
+    if isinstance(item, UnionRef | JoinRef):
+        for part in item.parts:
+            yield from parts_of(part)
+
+
 def stream_names(statement: Statement) -> tuple[str, ...]:
     """Names of the streams a statement reads, as written."""
     if isinstance(statement, Explain):

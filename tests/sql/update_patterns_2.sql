@@ -1,0 +1,6 @@
+-- The update-pattern paper's query 2: the distinct sources on a link.
+CREATE STREAM Link1 (ts TIMESTAMP, duration INT, protocol STRING, size INT, srcIP STRING, destIP STRING,
+                      WATERMARK FOR ts AS ts - INTERVAL 6 SECONDS) SOURCE 'file://inputs/conn1.csv';
+
+CREATE VIEW answer AS
+SELECT DISTINCT srcIP FROM Link1 [RANGE 15 SECONDS]

@@ -1,0 +1,9 @@
+-- The update-pattern paper's query 4: the distinct sources of two links, joined.
+CREATE STREAM Link1 (ts TIMESTAMP, duration INT, protocol STRING, size INT, srcIP STRING, destIP STRING,
+                      WATERMARK FOR ts AS ts - INTERVAL 6 SECONDS) SOURCE 'file://inputs/conn1.csv';
+CREATE STREAM Link2 (ts TIMESTAMP, duration INT, protocol STRING, size INT, srcIP STRING, destIP STRING,
+                      WATERMARK FOR ts AS ts - INTERVAL 6 SECONDS) SOURCE 'file://inputs/conn2.csv';
+
+CREATE VIEW answer AS
+SELECT l.srcIP FROM (SELECT DISTINCT srcIP FROM Link1 [RANGE 15 SECONDS]) l
+JOIN (SELECT DISTINCT srcIP FROM Link2 [RANGE 15 SECONDS]) r ON l.srcIP = r.srcIP
