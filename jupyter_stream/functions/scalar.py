@@ -63,11 +63,14 @@ def _through_kernel(expr: Expr, places: Mapping[str, int | Scalar]) -> Scalar:
 
     def run(env: Env) -> Any:
         row = [f(env) for f in inputs] or [None]
-        found = pl.DataFrame([row], schema=schema, orient="row").select(selected).row(0)
-        for failed, failure in zip(found[1:], compiled.failures, strict=True):
-            if failed:
+        found = pl.DataFrame([row], schema=schema, orient="row").select(selected)
+        for i, failure in enumerate(compiled.failures):
+            if found.item(0, i + 1):
                 raise RowError(failure.reason)
-        return found[0]
+        try:
+            return found.item(0, 0)
+        except (ValueError, OverflowError):
+            raise RowError("a time is beyond the years 1 to 9999") from None
 
     return run
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from jupyter_stream.aggregates.protocol import VALUE
 from jupyter_stream.aggregates.user.protocol import Program
@@ -21,7 +22,7 @@ def returned(values: Sequence[list[Any] | None], dtype: pl.DataType) -> tuple[pl
     """Lists of returned values as a column, and what is wrong with those that aren't of the type."""
     wanted = pl.List(dtype)
     try:
-        return pl.Series(values, dtype=wanted, strict=True), [None] * len(values)
+        return _lists(values, dtype), [None] * len(values)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         pass
     kept: list[list[Any] | None] = []
@@ -31,6 +32,17 @@ def returned(values: Sequence[list[Any] | None], dtype: pl.DataType) -> tuple[pl
         kept.append(made)
         reasons.append(reason)
     return pl.Series(kept, dtype=wanted, strict=False), reasons
+
+
+def _lists(values: Sequence[list[Any] | None], dtype: pl.DataType) -> pl.Series:
+    """Made from one flat column: Polars takes 50 µs for each list it is given."""
+    flat = pl.Series([v for own in values if own for v in own], dtype=dtype, strict=True)
+    lengths = np.array([0 if own is None else len(own) for own in values], np.int64)
+    nothing = np.array([own is None for own in values], np.bool_)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int64())
+    mask = pa.array(nothing) if nothing.any() else None
+    made = pl.Series(pa.LargeListArray.from_arrays(offsets, flat.to_arrow(), mask=mask))
+    return made if made.dtype == pl.List(dtype) else made.cast(pl.List(dtype))
 
 
 def _one(value: list[Any] | None, dtype: pl.DataType) -> tuple[list[Any] | None, str | None]:

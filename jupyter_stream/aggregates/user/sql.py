@@ -276,10 +276,26 @@ class _Compiler:
             for _ in chosen(env):
                 yield tuple([f(env) for f in items])
 
-        rows = self._grouped(select, chosen, items) if select.grouped else plain
+        rows: Rows = plain
+        if select.grouped:
+            rows = self._grouped(select, chosen, items)
+        elif len(select.reads) == 1 and select.reads[0].table != WINDOW:
+            rows = self._of_one_table(select.reads[0], where, items)
         if not select.distinct:
             return rows
         return lambda env: iter(dict.fromkeys(rows(env)))
+
+    def _of_one_table(self, read: Read, where: Scalar | None, items: list[Scalar]) -> Rows:
+        """What most SELECTs are, without a generator in a generator: half the time."""
+        table, places = read.table, _places(read)
+
+        def run(env: Env) -> Iterator[tuple[Any, ...]]:
+            for row in env[_TABLES][table]:
+                env[places] = row
+                if where is None or where(env):
+                    yield tuple([f(env) for f in items])
+
+        return run
 
     def _grouped(self, select: SelectRows, chosen: Callable[[Env], Iterator[None]], items: list[Scalar]) -> Rows:
         keys = [(place, self._scalar(e)) for place, e in select.keys]

@@ -1,0 +1,144 @@
+"""CREATE AGGREGATE and calls: mistakes are told where they stand, with what to write instead."""
+
+# ruff: noqa: E501  # tables of statements read best with one to a line
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from jupyter_stream.errors import QueryError, UnsupportedError
+from jupyter_stream.session import Session
+
+AVG = """CREATE AGGREGATE mean2 (Next REAL) : REAL
+{ TABLE state (tsum REAL, cnt INT);
+  INITIALIZE : { INSERT INTO state VALUES (Next, 1); }
+  ITERATE : { UPDATE state SET tsum = tsum + Next, cnt = cnt + 1; }
+  TERMINATE : { INSERT INTO RETURN SELECT tsum / cnt FROM state; } }"""
+ONLINE = "CREATE AGGREGATE online (x) { ITERATE : { INSERT INTO RETURN VALUES (x); } }"
+
+
+@pytest.fixture
+def session():
+    frame = pl.DataFrame({"k": ["a"], "x": [1.0], "ts": [0]}).with_columns(pl.col("ts").cast(pl.Datetime("us")))
+    with Session({"rows": frame}) as opened:
+        opened.run("CREATE STREAM s (k STRING, x REAL, ts TIMESTAMP) ORDER BY ts SOURCE 'frame://rows'")
+        opened.run(f"{AVG}; {ONLINE}")
+        yield opened
+
+
+DECLARATIONS = [
+    (AVG.replace("tsum + Next", "«tsun» + Next"), "there is no column called tsun", "Did you mean tsum?"),
+    (AVG.replace("SELECT tsum / cnt FROM state", "SELECT tsum FROM «stat»"), "this aggregate has no table called stat", "Did you mean state?"),
+    (AVG.replace("UPDATE state", "UPDATE «inwindow»"), "this aggregate has no table called inwindow", "TABLE inwindow"),
+    (AVG.replace("(Next, 1)", "(«Next»)"), "1 value for 2 columns", None),
+    (AVG.replace("INSERT INTO RETURN SELECT tsum / cnt FROM state; ", "").replace("mean2", "«mean2»"), "mean2 never returns anything", "INSERT INTO RETURN"),
+    (AVG.replace("TERMINATE", "«TERMINTAE»"), "INITIALIZE, ITERATE, TERMINATE or EXPIRE is missing here", "Did you mean TERMINATE?"),
+    (AVG.replace("ITERATE : {", "«INITIALIZE» : {"), "INITIALIZE stands twice", None),
+    (AVG.replace("tsum / cnt", "«upper(cnt) + DATE '2024-01-01'»"), "+ can't take", None),
+    (AVG.replace("SELECT tsum / cnt FROM state", "VALUES («DATE '2024-01-01'»)"), "the result is DOUBLE", None),
+    (AVG.replace("UPDATE state SET", "UPSERT state SET").replace("UPSERT", "«UPSERT»"), "no statement of a body begins with UPSERT", None),
+    (AVG.replace("cnt INT", "«cnt»"), "the type of cnt is missing", "cnt DOUBLE"),
+    (AVG.replace("tsum + Next", "tsum + «oldest()»"), "oldest() is the oldest row of inwindow, which this aggregate doesn't have", "TABLE inwindow"),
+    (AVG.replace("tsum + Next", "«sum(Next)»"), "an aggregate can't stand in SET", "SELECT max(x)"),
+    (AVG.replace("tsum / cnt", "«tsum», count(*)").replace(": REAL\n", ": (a REAL, b INT)\n"), "this is neither grouped nor aggregated", "GROUP BY"),
+    ("CREATE WINDOW AGGREGATE f (x INT) { TABLE inwindow (a INT, b INT); ITERATE : { INSERT INTO RETURN VALUES (x); } }".replace("inwindow", "«inwindow»"), "inwindow has 2 columns, and the aggregate 1 parameters", None),
+    ("CREATE WINDOW AGGREGATE f (x INT) { TABLE inwindow («a» REAL); ITERATE : { INSERT INTO RETURN VALUES (x); } }", "a is DOUBLE, and x is INT", None),
+    ("CREATE WINDOW AGGREGATE f (x INT) { TABLE inwindow (a INT); ITERATE : { INSERT INTO «inwindow» VALUES (x); } }", "the system puts rows into inwindow itself", None),
+    ("CREATE AGGREGATE f (x INT, «x» INT) { ITERATE : { INSERT INTO RETURN VALUES (x); } }", "x stands twice", None),
+    ("CREATE AGGREGATE f (x INT) { ITERATE : { INSERT INTO RETURN VALUES (x) «INSERT» INTO RETURN VALUES (x); } }", "; is missing here", None),
+    ("CREATE AGGREGATE f (x INT) { ITERATE : { «SELECT» 1 FROM t; } }", "a SELECT says nothing by itself here", "INSERT INTO RETURN"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("marked", "message", "hint"), DECLARATIONS, ids=[m for _, m, _ in DECLARATIONS])
+def test_a_mistake_in_a_body_is_told_where_it_stands(
+    session: Session, marked: str, message: str, hint: str | None
+) -> None:
+    with pytest.raises(QueryError) as caught:
+        session.run(marked.replace("«", "").replace("»", ""))
+    error = caught.value
+    before = marked[: marked.index("«")].replace("»", "")
+    assert message in error.message
+    assert (error.line, error.column) == (before.count("\n") + 1, len(before) - before.rfind("\n")), str(error)
+    assert hint is None or (error.hint is not None and hint in error.hint), error.hint
+
+
+CALLS = [
+    ("SELECT «mean2(x)» FROM s", "has a TERMINATE, which waits for the end of a window", "[RANGE 10 MINUTES SLIDE 1 MINUTE]"),
+    ("SELECT «mean2(x, x)» FROM s [ROWS 5 SLIDE 1]", "mean2 takes 1 argument, not 2", "mean2(Next DOUBLE) -> DOUBLE"),
+    ("SELECT mean2(«ts») FROM s [ROWS 5 SLIDE 1]", "argument 1 of mean2 is DOUBLE, not TIMESTAMP", "CAST"),
+    ("SELECT «mean2(DISTINCT x)» FROM s [ROWS 5 SLIDE 1]", "DISTINCT doesn't go with a user-defined aggregate", None),
+    ("SELECT «meen2(x)» FROM s", "there is no function called meen2", "Did you mean mean2?"),
+    ("SELECT count(*), «online(x)» FROM s", "built-in aggregates are a relation", "one query for each"),
+    ("SELECT x FROM s WHERE «mean2(x)» > 1", "an aggregate can't stand in WHERE", None),
+    ("SELECT «x», mean2(x) FROM s [ROWS 5 SLIDE 1]", "x is neither grouped nor aggregated", None),
+    ("SELECT count(*) OVER (RANGE 1 SECOND PRECEDING ACTIVE EXPIRATION), "
+     "«mean2(x)» OVER (RANGE 1 SECOND PRECEDING ACTIVE EXPIRATION) FROM s",
+     "built-in aggregates don't go with a user-defined one under ACTIVE EXPIRATION", "one query for each"),
+    ("DROP AGGREGATE «meen2»", "there is no user-defined aggregate called meen2", "Did you mean mean2?"),
+    ("DESCRIBE AGGREGATE «meen2»", "there is no user-defined aggregate called meen2", "Did you mean mean2?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("marked", "message", "hint"), CALLS, ids=[m for _, m, _ in CALLS])
+def test_a_wrong_call_is_told_where_it_stands(session: Session, marked: str, message: str, hint: str | None) -> None:
+    with pytest.raises(QueryError) as caught:
+        session.run(marked.replace("«", "").replace("»", ""))
+    error = caught.value
+    assert message in error.message
+    assert error.column == marked.index("«") + 1, str(error)
+    assert hint is None or (error.hint is not None and hint in error.hint), error.hint
+
+
+def test_spark_refuses_a_user_defined_aggregate_by_its_name(session: Session) -> None:
+    text = str(session.run("EXPLAIN SELECT mean2(x) FROM s [RANGE 1 MINUTE TUMBLING] ON SPARK")[-1])
+    assert "mean2(x)" in text
+    assert "not yet by us: Run the query in the kernel." in text
+
+
+def test_another_strategy_than_panes_is_refused(session: Session) -> None:
+    with pytest.raises(UnsupportedError, match="run over panes"):
+        session.run("SELECT k, mean2(x) FROM s [RANGE 4 SECONDS SLIDE 2 SECONDS] GROUP BY k", strategy="wid")
+
+
+def test_show_describe_and_drop(session: Session) -> None:
+    shown = session.run("SHOW AGGREGATES")[-1].to_polars()
+    assert set(shown.filter(pl.col("aggregate").is_in(["mean2", "online"])).rows()) == {
+        ("mean2", "mean2(Next DOUBLE) -> DOUBLE", "base", "", "User-defined aggregate in SQL: INITIALIZE, ITERATE, TERMINATE."),
+        ("online", "online(x)", "base", "", "User-defined aggregate in SQL: ITERATE."),
+    }  # fmt: skip
+    assert "UPDATE state SET" in str(session.run("DESCRIBE AGGREGATE Mean2")[-1])
+    assert "UPDATE state SET" in str(session.run("DESCRIBE mean2")[-1])
+    assert session.run("DESCRIBE FUNCTION mean2")[-1].to_polars().height == 1
+    assert "mean2" in session.run("DESCRIBE FUNCTIONS")[-1].to_polars()["function"].to_list()
+    assert str(session.run("DROP AGGREGATE mean2")[-1]) == "Aggregate mean2 is dropped."
+    assert str(session.run("DROP AGGREGATE IF EXISTS mean2")[-1]) == "There is no mean2."
+    with pytest.raises(QueryError, match="there is no function called mean2"):
+        session.run("SELECT mean2(x) FROM s")
+
+
+WAYS = [
+    ("SELECT mean2(x) FROM s [RANGE 4 SECONDS SLIDE 2 SECONDS]", "mean2 (recomputed)"),
+    ("SELECT mean2(x) FROM s [RANGE ALL SLIDE 2 SECONDS]", "mean2 (running)"),
+    ("SELECT delta(x) FROM s [RANGE 4 SECONDS SLIDE 2 SECONDS]", "delta (delta)"),
+    ("SELECT delta(x) FROM s [RANGE 4 SECONDS TUMBLING]", "delta (recomputed)"),
+    ("SELECT delta(x) OVER (ROWS 3 PRECEDING) FROM s", "delta (delta)"),
+    ("SELECT mean2(x) OVER (ROWS 3 PRECEDING) FROM s", "mean2 (recomputed)"),
+    ("SELECT mean2(x) OVER (RANGE UNBOUNDED PRECEDING) FROM s", "mean2 (running)"),
+    ("SELECT most(x) FROM s [RANGE 4 SECONDS SLIDE 2 SECONDS]", "most (paned)"),
+    ("SELECT online(x) FROM s", "online (running)"),
+    ("SELECT mean2(x) FROM s [SESSION 2 SECONDS]", "mean2 (recomputed)"),
+]
+
+
+@pytest.mark.parametrize(("text", "way"), WAYS)
+def test_explain_says_how_each_runs(session: Session, text: str, way: str) -> None:
+    session.run(
+        "CREATE WINDOW AGGREGATE delta (x REAL) { TABLE s (n REAL); INITIALIZE : { INSERT INTO s VALUES (x); }"
+        " ITERATE : { UPDATE s SET n = n + x; } TERMINATE : { INSERT INTO RETURN SELECT n FROM s; }"
+        " EXPIRE : { UPDATE s SET n = n - x; } };"
+        "CREATE ALGEBRAIC AGGREGATE most (x REAL) : REAL { TABLE s (n REAL); INITIALIZE : { INSERT INTO s VALUES (x); }"
+        " ITERATE : { UPDATE s SET n = x WHERE x > n; } TERMINATE : { INSERT INTO RETURN SELECT n FROM s; } }"
+    )
+    assert f"user-defined {way}" in str(session.run(f"EXPLAIN {text}")[-1])
