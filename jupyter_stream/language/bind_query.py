@@ -5,12 +5,9 @@ Shape of a plan: FROM, Filter for WHERE, Aggregate if it is an aggregate query, 
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import replace
 
-import polars as pl
-
-from jupyter_stream.core.messages import IS_FINAL, TS, WINDOW_END
+from jupyter_stream.core.messages import IS_FINAL
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.functions import Column, Expr, Literal
@@ -31,12 +28,12 @@ from jupyter_stream.language.bind_sets import (
     view_of,
 )
 from jupyter_stream.language.bind_user_call import running, running_plan
-from jupyter_stream.language.durations import parse_duration
-from jupyter_stream.language.nodes import ColumnRef, Constant, FieldOf, FunctionCall, Node, Star
-from jupyter_stream.language.scope import Scope, is_windowed, time_of
+from jupyter_stream.language.nodes import ColumnRef, Constant, FunctionCall, Node, Star
+from jupyter_stream.language.result_columns import query_of
+from jupyter_stream.language.scope import Scope, is_windowed
+from jupyter_stream.language.select_list import Items, schema_of
 from jupyter_stream.language.source_text import Name, SourceText, Span
 from jupyter_stream.language.syntax import (
-    Amount,
     CreateStreamAs,
     CreateView,
     FromItem,
@@ -47,26 +44,20 @@ from jupyter_stream.language.syntax import (
     SetBody,
     WindowClause,
 )
+from jupyter_stream.language.window_calls import window_call
 from jupyter_stream.plan import logical
 from jupyter_stream.plan.catalog import Catalog, DerivedStream
 from jupyter_stream.plan.logical import (
     Aggregate,
-    Alive,
-    Bags,
-    Derived,
-    Distinct,
     Emit,
     Filter,
     Join,
-    Lookup,
     Over,
     Plan,
     Project,
     Query,
-    Sample,
     StreamKind,
     Top,
-    ToStream,
 )
 from jupyter_stream.plan.relations import holds_join, is_relation, slides
 from jupyter_stream.windows import LifetimeWindow, RowWindow
@@ -99,7 +90,7 @@ def bind_query(statement: Select, catalog: Catalog) -> Query:
                 statement.emit.span,
                 "Give it another name with AS.",
             )
-    return _query(plan, emit, statement.text)
+    return query_of(plan, emit, statement.text)
 
 
 def bind_derived(statement: CreateStreamAs, catalog: Catalog) -> DerivedStream:
@@ -121,7 +112,7 @@ def bind_derived(statement: CreateStreamAs, catalog: Catalog) -> DerivedStream:
         )
     if statement.columns is not None:
         plan = _renamed(plan, statement.columns, source, statement.name)
-    return DerivedStream(statement.name.text, plan.schema, _query(plan, Emit(), statement.query_text), statement.text)
+    return DerivedStream(statement.name.text, plan.schema, query_of(plan, Emit(), statement.query_text), statement.text)
 
 
 def bind_view(statement: CreateView, catalog: Catalog) -> Query:
@@ -136,7 +127,7 @@ def bind_view(statement: CreateView, catalog: Catalog) -> Query:
     plan = view_of(plan, lifetime, source, statement.body.span)
     if statement.columns is not None:
         plan = _renamed(plan, statement.columns, source, statement.name)
-    return _query(plan, Emit(), statement.text)
+    return query_of(plan, Emit(), statement.text)
 
 
 def _renamed(plan: Plan, names: tuple[Name, ...], source: SourceText, stream: Name) -> Plan:
@@ -149,65 +140,6 @@ def _renamed(plan: Plan, names: tuple[Name, ...], source: SourceText, stream: Na
         seen.add(name.text.lower())
     items = tuple((n.text, Column(f.name, f.dtype)) for n, f in zip(names, plan.schema, strict=True))
     return Project(plan, items, Schema(tuple(Field(n, e.dtype) for n, e in items)))
-
-
-def _query(plan: Plan, emit: Emit, text: str) -> Query:
-    """Which result columns are time and which are keys, worked out from the plan."""
-    below = plan
-    while isinstance(below, Bags) and below.kind == "net":
-        below = below.parts[0]
-    order = below.order if isinstance(below, Top) and is_relation(plan) else ()
-    return Query(plan, emit, text, _time_column(plan), _key_columns(plan), is_relation(plan), order=order)
-
-
-def _time_column(plan: Plan) -> str | None:
-    """The result column that belongs on a time axis: window_end, else the progressing attribute if it is selected."""
-    if isinstance(plan, Project):
-        ends = [name for name, expr in plan.items if isinstance(expr, Column) and expr.name == WINDOW_END]
-        if ends:
-            return ends[0]
-        below = plan.input if isinstance(plan.input, Project | Filter | Derived) else None
-        inner = _time_column(below) if below is not None else None
-        for name, expr in plan.items:
-            if inner is not None and isinstance(expr, Column) and expr.name == inner:
-                return name
-        aggregate = plan.input.input if isinstance(plan.input, Filter) else plan.input
-        if isinstance(aggregate, Aggregate):
-            time = time_of(aggregate.input)
-            keys = {n for n, e in aggregate.keys if isinstance(e, Column) and e.name in (time.column, TS)}
-            return next((n for n, e in plan.items if isinstance(e, Column) and e.name in keys), None)
-    if isinstance(plan, Filter | Derived | Sample | Top):
-        return _time_column(plan.input)
-    if plan.inputs and not isinstance(plan, Project | Aggregate):
-        columns = {_time_column(part) for part in plan.inputs}
-        if len(columns) == 1:
-            return columns.pop()
-    return time_of(plan).column
-
-
-def _key_columns(plan: Plan) -> tuple[str, ...]:
-    if isinstance(plan, Filter | Derived | Sample | Alive | Distinct | ToStream | Top):
-        return _key_columns(plan.input)
-    if isinstance(plan, Bags):
-        return _key_columns(plan.parts[0])
-    if isinstance(plan, Aggregate):
-        return tuple(name for name, _ in plan.keys)
-    if isinstance(plan, Join):
-        right = set(_key_columns(plan.right))
-        renamed = (n for n, f in zip(plan.right_names, plan.right.schema, strict=True) if f.name in right)
-        return tuple(n for n in (*_key_columns(plan.left), *renamed) if plan.schema.find(n) is not None)
-    if isinstance(plan, Lookup):
-        return tuple(n for n in _key_columns(plan.input) if plan.schema.find(n) is not None)
-    if isinstance(plan, Over):
-        return tuple(
-            dict.fromkeys(
-                [*_key_columns(plan.input), *(e.name for e in plan.window.partition if isinstance(e, Column))]
-            )
-        )
-    if isinstance(plan, Project):
-        below = set(_key_columns(plan.input))
-        return tuple(name for name, expr in plan.items if isinstance(expr, Column) and expr.name in below)
-    return ()
 
 
 class _Binder:
@@ -293,7 +225,7 @@ class _Binder:
         aliases: dict[str, Expr] = {}
         names = OverNames(scope, self.source, "the select list", aliases)
         binder = ExpressionBinder(self.source, names)
-        items = _Items(self.source)
+        items = Items(self.source)
         for item in body.items:
             if _is_star(item.expression):
                 self._check_star(item, scope)
@@ -311,7 +243,7 @@ class _Binder:
         below = names.plan(scope.plan)
         if isinstance(below, Over) and is_relation(below.input):
             raise self._unsupported("OVER on a relation", body.source.span, "Give the inner query a window with SLIDE.")
-        return Project(below, made, _schema(made))
+        return Project(below, made, schema_of(made))
 
     def _check_star(self, item: SelectItem, scope: Scope) -> None:
         node = item.expression
@@ -335,7 +267,7 @@ class _Binder:
         check_bounds(grouping.scope.plan, self.source, body.source.span)
         self._keys(body, grouping, group_nodes)
         grouping.take_partition()
-        items = _Items(self.source)
+        items = Items(self.source)
         named: set[str] = set()
         for item in body.items:
             if _is_star(item.expression):
@@ -377,7 +309,7 @@ class _Binder:
             made = tuple((name, substitute(expr, of_keys)) for name, expr in made)
         if having is not None:
             plan = Filter(plan, having, plan.schema)
-        return Project(plan, made, _schema(made))
+        return Project(plan, made, schema_of(made))
 
     def _check_lifetimes(self, grouping: Grouping, body: SelectBody) -> None:
         outer = any(isinstance(n, Join) and n.kind != "inner" for n in logical.walk(grouping.scope.plan))
@@ -462,7 +394,7 @@ class _Binder:
                     return item.expression
         return node
 
-    def _named_keys(self, grouping: Grouping, items: _Items) -> tuple[tuple[str, Expr], ...]:
+    def _named_keys(self, grouping: Grouping, items: Items) -> tuple[tuple[str, Expr], ...]:
         """Keys under the names they are selected as, else under their own column's name, else numbered."""
         taken: set[str] = set()
         named = []
@@ -485,102 +417,9 @@ class _Binder:
         return self.source.error(f"{what} isn't available in this version", span, hint, UnsupportedError)
 
 
-class _Items:
-    """A select list while it is bound: unique names, `$` left to the system."""
-
-    def __init__(self, source: SourceText) -> None:
-        self.source = source
-        self._items: list[tuple[str, Expr, bool]] = []
-
-    def add_item(self, item: SelectItem, bound: Expr) -> None:
-        """An item under its alias, or under its column's name, or under its text."""
-        if item.alias is not None:
-            self.add(item.alias.text, bound, item, explicit=True)
-            return
-        node = item.expression
-        name = item.text
-        if isinstance(node, ColumnRef | FieldOf):
-            name = node.name.text
-            if isinstance(bound, Column) and bound.name.lower() == name.lower():
-                name = bound.name  # as it was declared
-        self.add(name, bound, item, explicit=False)
-
-    def add(self, name: str, bound: Expr, item: SelectItem, explicit: bool) -> None:
-        """Add a column; a name that is taken gets a number, unless the user gave it twice."""
-        if explicit and any(n.lower() == name.lower() and e for n, _, e in self._items):
-            assert item.alias is not None
-            raise self.source.error(
-                f"two result columns are called {name}", item.alias.span, "Give one of them another name."
-            )
-        self._items.append((name, bound, explicit))
-
-    def put_first(self, items: list[tuple[str, Column]]) -> None:
-        """Columns that come before all others, under just these names."""
-        self._items[:0] = [(name, column, True) for name, column in items]
-
-    def made(self) -> tuple[tuple[str, Expr], ...]:
-        """The columns with unique names: those the user gave stay, others are numbered."""
-        taken = {name.lower() for name, _, explicit in self._items if explicit}
-        used: set[str] = set()
-        made = []
-        for name, expr, explicit in self._items:
-            final, number = name, 2
-            while final.lower() in used or (not explicit and final.lower() in taken):
-                final, number = f"{name}_{number}", number + 1
-            used.add(final.lower())
-            made.append((final, expr))
-        return tuple(made)
-
-
 def filtered(scope: Scope, where: Expr) -> Scope:
     """What FROM gives, after WHERE."""
     return replace(scope, plan=absorb(scope.plan, where))
-
-
-def window_call(node: Node, source: SourceText, scope: Scope) -> WindowClause | None:
-    """Spark's `window(ts, '10 minutes', '1 minute')` and `session_window`, Flink's `TUMBLE(ts, ...)` and `HOP(ts, ...)` in
-    GROUP BY, as window clauses; None for anything else.
-    """
-    if not isinstance(node, FunctionCall):
-        return None
-    function = node.name.text.lower()
-    counts = {"window": (1, 3), "session_window": (1, 1), "tumble": (1, 1), "hop": (2, 2), "session": (1, 1)}
-    if function not in counts or not node.args:
-        return None
-    place = node.span
-    column, *rest = node.args
-    if not isinstance(column, ColumnRef):
-        raise source.error(
-            f"{function} takes the time column first", place, "Write window(ts, '10 minutes', '1 minute')."
-        )
-    least, most = counts[function]
-    if not least <= len(rest) <= most:
-        raise source.error(f"{function} takes {least} to {most} lengths of time after the column", place)
-    lengths = []
-    for i, argument in enumerate(rest):
-        micros = _micros(argument)
-        if micros is None or (micros <= 0 and i < 2):
-            raise source.error("this is no length of time", argument.span, "Write '10 minutes'.")
-        lengths.append(Amount("time", micros, argument.span))
-    on = Name(column.name.text, column.span)
-    if function in ("session", "session_window"):
-        return WindowClause(place, session=lengths[0], on=on)
-    if function == "hop":
-        return WindowClause(place, range=lengths[1], slide=lengths[0], on=on, starts=True)
-    origin = Constant(lengths[2].value, pl.Int64(), lengths[2].span) if len(lengths) > 2 else None
-    slide = lengths[1] if len(lengths) > 1 else lengths[0]
-    return WindowClause(place, range=lengths[0], slide=slide, on=on, origin=origin, starts=True)
-
-
-def _micros(node: Node) -> int | None:
-    if not isinstance(node, Constant):
-        return None
-    value = node.value
-    if isinstance(value, str):
-        return parse_duration(value.lower().removeprefix("interval").strip())
-    if isinstance(value, dt.timedelta):
-        return value // dt.timedelta(microseconds=1)
-    return None
 
 
 def _is_star(node: Node) -> bool:
@@ -590,10 +429,6 @@ def _is_star(node: Node) -> bool:
 def _plain(node: Node) -> str:
     """The name of a column that isn't qualified, in lower case; empty for anything else."""
     return node.name.text.lower() if isinstance(node, ColumnRef) and node.qualifier is None else ""
-
-
-def _schema(items: tuple[tuple[str, Expr], ...]) -> Schema:
-    return Schema(tuple(Field(name, expr.dtype) for name, expr in items))
 
 
 def _rename(expr: Expr, renames: dict[str, str]) -> Expr:

@@ -1,0 +1,85 @@
+"""Which columns of a result are its time and which are keys, worked out from the plan: what a chart needs to know."""
+
+from __future__ import annotations
+
+from jupyter_stream.core.messages import TS, WINDOW_END
+from jupyter_stream.functions import Column
+from jupyter_stream.language.scope import time_of
+from jupyter_stream.plan.logical import (
+    Aggregate,
+    Alive,
+    Bags,
+    Derived,
+    Distinct,
+    Emit,
+    Filter,
+    Join,
+    Lookup,
+    Over,
+    Plan,
+    Project,
+    Query,
+    Sample,
+    Top,
+    ToStream,
+)
+from jupyter_stream.plan.relations import is_relation
+
+
+def query_of(plan: Plan, emit: Emit, text: str) -> Query:
+    """A query with what its result's columns are for."""
+    below = plan
+    while isinstance(below, Bags) and below.kind == "net":
+        below = below.parts[0]
+    order = below.order if isinstance(below, Top) and is_relation(plan) else ()
+    return Query(plan, emit, text, _time_column(plan), _key_columns(plan), is_relation(plan), order=order)
+
+
+def _time_column(plan: Plan) -> str | None:
+    """The result column that belongs on a time axis: window_end, else the progressing attribute if it is selected."""
+    if isinstance(plan, Project):
+        ends = [name for name, expr in plan.items if isinstance(expr, Column) and expr.name == WINDOW_END]
+        if ends:
+            return ends[0]
+        below = plan.input if isinstance(plan.input, Project | Filter | Derived) else None
+        inner = _time_column(below) if below is not None else None
+        for name, expr in plan.items:
+            if inner is not None and isinstance(expr, Column) and expr.name == inner:
+                return name
+        aggregate = plan.input.input if isinstance(plan.input, Filter) else plan.input
+        if isinstance(aggregate, Aggregate):
+            time = time_of(aggregate.input)
+            keys = {n for n, e in aggregate.keys if isinstance(e, Column) and e.name in (time.column, TS)}
+            return next((n for n, e in plan.items if isinstance(e, Column) and e.name in keys), None)
+    if isinstance(plan, Filter | Derived | Sample | Top):
+        return _time_column(plan.input)
+    if plan.inputs and not isinstance(plan, Project | Aggregate):
+        columns = {_time_column(part) for part in plan.inputs}
+        if len(columns) == 1:
+            return columns.pop()
+    return time_of(plan).column
+
+
+def _key_columns(plan: Plan) -> tuple[str, ...]:
+    if isinstance(plan, Filter | Derived | Sample | Alive | Distinct | ToStream | Top):
+        return _key_columns(plan.input)
+    if isinstance(plan, Bags):
+        return _key_columns(plan.parts[0])
+    if isinstance(plan, Aggregate):
+        return tuple(name for name, _ in plan.keys)
+    if isinstance(plan, Join):
+        right = set(_key_columns(plan.right))
+        renamed = (n for n, f in zip(plan.right_names, plan.right.schema, strict=True) if f.name in right)
+        return tuple(n for n in (*_key_columns(plan.left), *renamed) if plan.schema.find(n) is not None)
+    if isinstance(plan, Lookup):
+        return tuple(n for n in _key_columns(plan.input) if plan.schema.find(n) is not None)
+    if isinstance(plan, Over):
+        return tuple(
+            dict.fromkeys(
+                [*_key_columns(plan.input), *(e.name for e in plan.window.partition if isinstance(e, Column))]
+            )
+        )
+    if isinstance(plan, Project):
+        below = set(_key_columns(plan.input))
+        return tuple(name for name, expr in plan.items if isinstance(expr, Column) and expr.name in below)
+    return ()
