@@ -48,6 +48,7 @@ from jupyter_stream.plan.logical import (
     ToStream,
     Union,
 )
+from jupyter_stream.plan.patterns import Edge, labelled
 from jupyter_stream.plan.strategy import Strategy
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
 
@@ -60,11 +61,13 @@ class Step:
         operator: what it does.
         target: the step its output goes to and the input there; None for the last.
         inputs: the steps (or streams) that feed it, for EXPLAIN.
+        edge: the plan's edge that leaves it, None for what only helps another operator.
     """
 
     operator: Operator
     target: Target | None
     inputs: list[Step | Entry] = field(default_factory=list)
+    edge: Edge | None = None
 
     @property
     def control(self) -> ControlTable:
@@ -88,11 +91,13 @@ class Entry:
         stream: which one.
         target: where its rows go; None if straight to the result.
         boundary: from which time on rows miss no final answer, given a punctuation.
+        edge: the plan's edge that leaves it.
     """
 
     stream: StreamDef
     target: Target | None
     boundary: Boundary
+    edge: Edge | None = None
 
 
 @dataclass
@@ -152,23 +157,25 @@ def base(plan: Plan) -> Plan:
 def build(query: Query) -> Graph:
     """Operators for a query. Raises `UnsupportedError` for what can't be run in the kernel."""
     graph = Graph()
-    builder = _Builder(graph, Emit() if query.relation else query.emit, query.strategy)
+    builder = _Builder(graph, Emit() if query.relation else query.emit, query.strategy, labelled(query.plan))
     builder.visit(query.plan, None, nothing_is_final, None)
     graph.steps.reverse()
     return graph
 
 
 class _Builder:
-    def __init__(self, graph: Graph, emit: Emit, strategy: Strategy | None) -> None:
+    def __init__(self, graph: Graph, emit: Emit, strategy: Strategy | None, edge: Edge) -> None:
         self._graph = graph
+        self._edges = edge.walk()  # in the order nodes are visited
+        self._edge: Edge | None = None
         self._strategy = strategy
         self._emit = emit  # until the outermost aggregate has been met: it gives provisional answers
         self._numbers = Numbers()
         self._keyed = True  # whether what is above takes promises for one key
         self._several = False  # whether a union above the outermost aggregates puts their provisional answers together
 
-    def _step(self, operator: Operator, target: Target | None) -> Target:
-        step = Step(operator, target)
+    def _step(self, operator: Operator, target: Target | None, edge: Edge | None = None) -> Target:
+        step = Step(operator, target, edge=edge)
         self._graph.steps.append(step)
         if target is not None:
             target.step.inputs.append(step)
@@ -183,6 +190,7 @@ class _Builder:
             boundary: from which time on rows miss no final answer of what is above.
             at_base: what the aggregate above wants at the base of its FROM.
         """
+        self._edge = next(e for e in self._edges if e.plan is plan)
         keyed = self._keyed
         if not isinstance(plan, Filter | Project | Derived | Lookup | Union | Scan):
             self._keyed = False
@@ -192,17 +200,20 @@ class _Builder:
     def _visit(self, plan: Plan, target: Target | None, boundary: Boundary, at_base: AtBase | None) -> None:
         match plan:
             case Filter():
-                self.visit(plan.input, self._step(FilterOperator(plan.predicate), target), boundary, at_base)
+                self.visit(
+                    plan.input, self._step(FilterOperator(plan.predicate), target, self._edge), boundary, at_base
+                )
             case Project():
-                self.visit(plan.input, self._step(ProjectOperator(plan.items), target), boundary, at_base)
+                self.visit(plan.input, self._step(ProjectOperator(plan.items), target, self._edge), boundary, at_base)
             case Derived():
-                self.visit(plan.input, self._step(Named(plan.name), target), boundary, at_base)
+                self.visit(plan.input, self._step(Named(plan.name), target, self._edge), boundary, at_base)
             case Sample():
-                self.visit(plan.input, self._step(SampleOperator(plan), target), boundary, at_base)
+                self.visit(plan.input, self._step(SampleOperator(plan), target, self._edge), boundary, at_base)
             case Union():
                 meld = self._step(
                     Meld([p.schema.names for p in plan.parts], plan.schema.names),
                     at_base(target, plan) if at_base else target,
+                    self._edge,
                 )
                 emit, self._several = self._emit, True
                 for port, part in enumerate(plan.parts):
@@ -213,16 +224,16 @@ class _Builder:
                 key = promised(plan)
                 if key is not None and not self._keyed:
                     at = self._step(ForAll(key), at)
-                entry = Entry(plan.stream, at, boundary)
+                entry = Entry(plan.stream, at, boundary, self._edge)
                 self._graph.entries.append(entry)
                 if at is not None:
                     at.step.inputs.append(entry)
             case Lookup():
-                self.visit(plan.input, self._step(planned.lookup(plan), target), boundary, at_base)
+                self.visit(plan.input, self._step(planned.lookup(plan), target, self._edge), boundary, at_base)
             case Join():
                 self._once(plan)
                 here, below = _above_or_through(at_base)
-                join = self._step(planned.join(plan), here(target, plan) if here else target)
+                join = self._step(planned.join(plan), here(target, plan) if here else target, self._edge)
                 for port, part in enumerate(plan.inputs):
                     self.visit(part, Target(join.step, port), everything_is_final, below)
             case Over():
@@ -230,7 +241,7 @@ class _Builder:
                 above = at_base(target, plan) if at_base else target
                 if plan.user:
                     above = self._step(planned.user_answers(plan), above)
-                self.visit(plan.input, self._step(planned.over(plan), above), everything_is_final, None)
+                self.visit(plan.input, self._step(planned.over(plan), above, self._edge), everything_is_final, None)
             case Aggregate():
                 self._aggregate(plan, at_base(target, plan) if at_base else target)
             case Alive() | Distinct():
@@ -238,16 +249,16 @@ class _Builder:
                 operator = planned.alive(plan) if isinstance(plan, Alive) else planned.distinct(plan)
                 here, below = _above_or_through(at_base)
                 above = here(target, plan) if here else target
-                self.visit(plan.input, self._step(operator, above), everything_is_final, below)
+                self.visit(plan.input, self._step(operator, above, self._edge), everything_is_final, below)
             case Bags():
                 here, below = _above_or_through(at_base)
-                bags = self._step(planned.bags(plan), here(target, plan) if here else target)
+                bags = self._step(planned.bags(plan), here(target, plan) if here else target, self._edge)
                 for port, part in enumerate(plan.parts):
                     self.visit(part, Target(bags.step, port), everything_is_final, below)
             case RelationJoin():
                 self._emit = Emit()
                 here, below = _above_or_through(at_base)
-                join = self._step(planned.relation_join(plan), here(target, plan) if here else target)
+                join = self._step(planned.relation_join(plan), here(target, plan) if here else target, self._edge)
                 for port, part in enumerate(plan.inputs):
                     if not isinstance(part, TableRelation):
                         self.visit(part, Target(join.step, port), everything_is_final, below)
@@ -257,9 +268,11 @@ class _Builder:
                         "EMIT CHANGES with ORDER BY or LIMIT isn't available in this version",
                         hint="Write EMIT EVERY 1 SECOND: each snapshot then has the first rows of its open extents.",
                     )
-                self.visit(plan.input, self._step(planned.top(plan), target), boundary, at_base)
+                self.visit(plan.input, self._step(planned.top(plan), target, self._edge), boundary, at_base)
             case ToStream():
-                self.visit(plan.input, self._step(to_stream(plan.kind), target), everything_is_final, at_base)
+                self.visit(
+                    plan.input, self._step(to_stream(plan.kind), target, self._edge), everything_is_final, at_base
+                )
             case _:
                 raise UnsupportedError(f"{type(plan).__name__} can't be run in the kernel yet")
 
@@ -277,6 +290,7 @@ class _Builder:
         return AtBase(lambda to, base: self._step((InstantTicker if answers(base) else Ticker)(interval), to))
 
     def _aggregate(self, plan: Aggregate, target: Target | None) -> None:
+        edge = self._edge
         emit, self._emit = self._emit, Emit()
         ticks = emit.interval if emit.mode == "every" else None
         provisional = emit.mode != "final"
@@ -334,7 +348,7 @@ class _Builder:
             at_base = AtBase(lambda to, _: self._step(Witness(saw), to), through=True)
         else:
             raise UnsupportedError(f"{plan.window} can't be run in the kernel yet")
-        at = self._step(operator, target)
+        at = self._step(operator, target, edge)
         if plan.window.on is not None:
             at = self._step(Retime(plan.window.on), at)
             boundary = nothing_is_final

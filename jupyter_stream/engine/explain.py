@@ -39,7 +39,7 @@ def _tree(node: Step | Entry, first: str, rest: str, feeds: dict[str, ControlTab
     if isinstance(node, Entry):
         yield first + _entry(node, feeds)
         return
-    yield first + node.control.name + ("" if feeds is None else _measured(node.control))
+    yield first + node.control.name + _pattern(node) + ("" if feeds is None else _measured(node.control))
     for i, child in enumerate(node.inputs):
         last = i == len(node.inputs) - 1
         yield from _tree(child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "), feeds)
@@ -47,7 +47,13 @@ def _tree(node: Step | Entry, first: str, rest: str, feeds: dict[str, ControlTab
 
 def _entry(entry: Entry, feeds: dict[str, ControlTable] | None) -> str:
     table = None if feeds is None else feeds.get(entry.stream.name)
-    return f"scan {entry.stream.name}, {progress(entry.stream)}" + ("" if table is None else _measured(table))
+    name = f"scan {entry.stream.name}, {progress(entry.stream)}" + _pattern(entry)
+    return name + ("" if table is None else _measured(table))
+
+
+def _pattern(node: Step | Entry) -> str:
+    """How what leaves it is taken back, if it ever is."""
+    return "" if node.edge is None else f"  {node.edge.pattern}"
 
 
 def _measured(table: ControlTable) -> str:
