@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import polars as pl
 
-from jupyter_stream import functions, language, tables, user_aggregates
+from jupyter_stream import functions, history, language, tables, user_aggregates
 from jupyter_stream.aggregates.user import Declared, calling, declared
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.core.table import TableRows, ViewRows
@@ -274,7 +274,7 @@ class Session:
         return new.with_columns(absent).select(table.schema.names)
 
     def _prepare(
-        self, bound: Plan, name: str | None, keep: int, paused: bool, engine: str, how: Settings
+        self, bound: Plan, name: str | None, keep: int, paused: bool, engine: str, how: Settings, once: bool = False
     ) -> tuple[Query, Message | None]:
         """A handle for a query; the one that runs already if its name and text are the same."""
         if engine == "spark":
@@ -297,7 +297,7 @@ class Session:
         if engine == "spark":
             results = Results(bound.plan.schema, keep, provisional=False)
             submit, names = self.engine.submit, self.namespace
-            pipeline = SparkRun(name, bound, results, sides, missed, failed, submit, names, how, keep)
+            pipeline = SparkRun(name, bound, results, sides, missed, failed, submit, names, how, keep, once)
         else:
             pipeline = Pipeline(name, bound, keep, missed, failed, sides)
         pipeline.paused = paused
@@ -337,6 +337,49 @@ class Session:
             case language.Drop():
                 return self._drop(statement)
         raise UnsupportedError(f"{type(statement).__name__} is not available yet")
+
+    def over(
+        self,
+        name: str,
+        uri: str,
+        *,
+        engine: str = "kernel",
+        keep: int = KEEP,
+        master: str | None = None,
+        conf: Mapping[str, str] | Sequence[str] = (),
+    ) -> Query:
+        """Answer a query once more, once, over history: the files of `uri` instead of its stream; nothing there is late.
+
+        On Spark it is a batch job; Parquet files that need no row by row look are read by Spark itself.
+
+        Args:
+            name: a query of this session; the new one is called `NAME_over`.
+            uri: such as `file:///archive/*.parquet`, with the stream's columns.
+            engine: where it runs.
+            keep: result rows kept.
+            master: on Spark: as of `run`.
+            conf: on Spark: as of `run`.
+
+        Raises:
+            QueryError: no such query, or one that has no history.
+            SourceError: no such files, or of other columns.
+        """
+        if engine not in ENGINES:
+            raise QueryError(f"there is no engine {engine!r}", hint=f"Write {' or '.join(ENGINES)}.")
+        found = self.queries.get(name)
+        if found is None:
+            raise QueryError(f"there is no query called {name}")
+        how = settings(master, conf, None, None)
+        with self._lock:
+            bound = history.over(found._pipeline.query, uri, self._open)
+            query, _ = self._prepare(bound, f"{name}_over", keep, False, engine, how, once=True)
+            run = query._pipeline
+            path = history.native(uri, bound) if isinstance(run, SparkRun) and not run.judged else None
+            if isinstance(run, SparkRun) and path is not None:
+                run.read_natively(path)
+            else:
+                self.engine.launch([run])
+        return query
 
     # -- what SHOW, DESCRIBE, DROP, EXPLAIN do -----------------------------------------------------------------------
 

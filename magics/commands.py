@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show, show_duration
 from jupyter_stream.errors import QueryError
-from jupyter_stream.magics import output
+from jupyter_stream.magics import options, output
 from jupyter_stream.views.options import refuse
 
 if TYPE_CHECKING:
@@ -29,12 +29,14 @@ class Command:
         takes: what follows it, for help: empty, `NAME`, or `[NAME ...|all]`.
         help: a sentence.
         run: does it.
+        options: whether options may follow, which it reads itself.
     """
 
     name: str
     takes: str
     help: str
     run: Action
+    options: bool = False
 
 
 def run(session: Session, words: list[str]) -> None:
@@ -54,8 +56,10 @@ def run(session: Session, words: list[str]) -> None:
     if any(word in ("-h", "--help") for word in rest):
         return output.say(f"%stream {command.name} {command.takes}\n{command.help}")
     unknown = next((word for word in rest if word.startswith("-")), None)
-    if unknown:
+    if unknown and not command.options:
         raise refuse(f"option of %stream {name}", unknown, ("--help",))
+    if command.options:
+        return command.run(session, tuple(rest))
     if not command.takes and rest:
         raise QueryError(f"%stream {command.name} takes nothing after it, and then came: {' '.join(rest)}")
     if command.takes == "NAME" and len(rest) != 1:
@@ -168,6 +172,22 @@ def _show(session: Session, names: tuple[str, ...]) -> None:
     views.display(find(session, names[0]))
 
 
+def _run(session: Session, words: tuple[str, ...]) -> None:
+    from jupyter_stream import views
+
+    parser = options.Parser(prog="%stream run", add_help=False, allow_abbrev=False)
+    parser.add_argument("name")
+    parser.add_argument("--over", required=True)
+    parser.add_argument("--engine", "-e", choices=options.ENGINES, default="kernel")
+    parser.add_argument("--master")
+    parser.add_argument("--conf", action="append", default=[])
+    said = parser.parse_args(list(words))
+    spark = {"master": said.master, "conf": said.conf} if said.engine == "spark" else {}
+    query = session.over(find(session, said.name).name, said.over, engine=said.engine, **spark)
+    session.namespace[query.name] = query
+    views.display(query)
+
+
 def _drop(session: Session, names: tuple[str, ...]) -> None:
     output.say(session.drop(names[0]).text)
 
@@ -208,6 +228,13 @@ COMMANDS: Final = (
     Command("explain", "NAME", "how a query is computed, with live counters", _explain),
     Command("plan", "NAME", "a query's logical plan", _plan),
     Command("show", "NAME", "a further live view under this cell", _show),
+    Command(
+        "run",
+        "NAME --over URI [--engine spark]",
+        "answer a query once over history, files in the place of its stream; the handle is NAME_over",
+        _run,
+        options=True,
+    ),
     Command("drop", "NAME", "forget a stream or query", _drop),
     Command("reset", "", "stop all queries and forget all streams", _reset),
     Command("sources", "", "where streams can come from", _sources),

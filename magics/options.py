@@ -151,8 +151,11 @@ def _positive(name: str, text: str) -> int:
     return int(digits)
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """Says mistakes as errors for people."""
+
     def error(self, message: str) -> NoReturn:
+        """Raise `QueryError`."""
         extra = message.removeprefix("unrecognized arguments: ")
         if extra != message:
             hint = "Options start with --; %%stream --help lists them. A value with spaces needs quotes."
@@ -160,8 +163,8 @@ class _Parser(argparse.ArgumentParser):
         raise QueryError(message, hint="%%stream --help lists the options.")
 
 
-def _parser() -> _Parser:
-    parser = _Parser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="%%stream",
         description="Run the statements in this cell. A SELECT starts a query, shows it live and binds NAME to its handle.",
         add_help=False,

@@ -25,6 +25,7 @@ class Evaluator:
     """
 
     def __init__(self, expressions: Sequence[Expr]) -> None:
+        self._expressions = tuple(expressions)
         # `$ts` is kept as an integer; where it is asked for as a time it is shown as one
         asked = next((e for x in expressions for e in walk(x) if isinstance(e, Column) and _is_time(e)), None)
         self._shows_time = asked is not None
@@ -34,6 +35,10 @@ class Evaluator:
         compiled = [compile_kernel(e) for e in expressions if not isinstance(e, Column)]
         self._values = [c.value.alias(f"{i}") for i, c in enumerate(compiled)]
         self._failures = [f for c in compiled for f in c.failures]
+
+    def __reduce__(self) -> tuple[type[Evaluator], tuple[tuple[Expr, ...]]]:
+        """Pickled as what it computes: compiled expressions may hold functions of Python's, which can't be."""
+        return Evaluator, (self._expressions,)
 
     def evaluate(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.Series], Failed | None]:
         """The values for each row that didn't fail.

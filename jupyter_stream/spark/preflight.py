@@ -16,6 +16,7 @@ from jupyter_stream.plan import logical
 from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, Unpromised, Watermark
 from jupyter_stream.plan.logical import (
     Aggregate,
+    AggregateCall,
     Derived,
     Filter,
     Join,
@@ -27,7 +28,9 @@ from jupyter_stream.plan.logical import (
     Scan,
     Union,
 )
+from jupyter_stream.plan.needs import call_inputs
 from jupyter_stream.spark.aggregates import AGGREGATES, may_overflow, support_of
+from jupyter_stream.spark.inside import is_inside, partition
 from jupyter_stream.spark.rewrite import can_fail, condition_can_fail, normal
 from jupyter_stream.spark.support import RUNS, Support, find
 from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
@@ -48,7 +51,7 @@ class Verdict:
     support: Support
 
 
-Stage: TypeAlias = Aggregate | Join
+Stage: TypeAlias = Aggregate | Join | Over
 """A node that keeps rows."""
 
 
@@ -90,12 +93,14 @@ def outermost(plan: Plan) -> Stage | None:
 def finished_here(plan: Plan) -> bool:
     """Whether what stands above the outermost window or join is done as its answers arrive, not on Spark.
 
-    So it is where that can fail on an answer, which would end a Spark query, and for ungrouped ones, whose empty extents are
-    filled in first.
+    So it is where that can fail on an answer, which would end a Spark query, for ungrouped ones, whose empty extents are
+    filled in first, and above operators of ours, which say more than rows.
     """
     stage = outermost(plan)
     if stage is None:
         return False
+    if is_inside(stage):
+        return True
     if isinstance(stage, Aggregate):
         if not stage.keys and isinstance(stage.window, TimeWindow):
             return True
@@ -130,7 +135,7 @@ def looked_up_here(nodes: Iterable[Plan], inputs: Iterable[Expr]) -> bool:
 
 def stage_inputs(stage: Stage, port: int) -> list[Expr]:
     """What a window or join computes of each row of an input."""
-    return expressions(stage) if isinstance(stage, Aggregate) else [pair[port] for pair in stage.keys]
+    return [pair[port] for pair in stage.keys] if isinstance(stage, Join) else expressions(stage)
 
 
 def expressions(node: Plan) -> list[Expr]:
@@ -141,8 +146,10 @@ def expressions(node: Plan) -> list[Expr]:
         case Project(items=items):
             return [e for _, e in items]
         case Aggregate(keys=keys, aggregates=aggregates):
-            calls = [e for c in aggregates for e in (*c.args, *([c.where] if c.where is not None else []))]
-            return [*(e for _, e in keys), *calls]
+            where = [] if node.where is None else [node.where]
+            return [*(e for _, e in keys), *call_inputs(aggregates), *where]
+        case Over(window=over, aggregates=aggregates):
+            return [*over.partition, *call_inputs(aggregates)]
         case Lookup(keys=pairs, residual=residual):
             return [*(own for own, _ in pairs), *([] if residual is None else [residual])]
         case Join(keys=pairs, residual=residual):
@@ -199,6 +206,9 @@ def _visit(plan: Plan, depth: int, *, outermost: bool) -> Iterator[Verdict]:
             yield from _join(plan, depth)
         case Over():
             yield Verdict(depth, str(plan.window), find("window", "OVER (...)"))
+            if plan.user:
+                yield Verdict(depth, plan.user[0].program.name, find("aggregate", "user-defined aggregates"))
+            yield from _inside(plan, depth, outermost)
         case _:
             yield Verdict(depth, type(plan).__name__.lower(), find("clause", "anything else"))
 
@@ -224,10 +234,34 @@ def _join(plan: Join, depth: int) -> Iterator[Verdict]:
         yield from _visit(part, depth + 1, outermost=False)
 
 
+def _inside(plan: Over | Aggregate, depth: int, is_outermost: bool) -> Iterator[Verdict]:
+    """A node that runs as our operator inside Spark."""
+    spread = "an operator per bucket" if partition(plan) else "an operator for all"
+    yield Verdict(depth, "ours", find("clause", spread))
+    if not is_outermost:
+        yield Verdict(depth, "what is above it", find("clause", "above operators of ours"))
+    below = plan.input
+    while isinstance(below, Filter | Project | Derived | Lookup):
+        below = below.input
+    if not isinstance(below, Scan):
+        yield Verdict(depth, "what is below it", find("clause", "below operators of ours"))
+    if isinstance(plan, Aggregate) and plan.window.on is not None:
+        yield Verdict(depth, f"ON {plan.window.on}", find("window", "[... ON col] of ours"))
+    if isinstance(plan, Aggregate) and plan.where is not None and any(can_fail(e) for e in expressions(plan)):
+        yield Verdict(depth, "WHERE of the window", find("clause", "WHERE of a window of rows that can fail"))
+    yield from _expressions(plan, depth)
+    yield from _visit(plan.input, depth + 1, outermost=False)
+
+
 def _aggregate(plan: Aggregate, depth: int, is_outermost: bool) -> Iterator[Verdict]:
     yield Verdict(depth, f"window {plan.window}", find("window", _window(plan)))
     for window, _ in plan.beside:
         yield Verdict(depth, f"window {window} beside it", find("clause", "anything else"))
+    if is_inside(plan):
+        for call in plan.aggregates:
+            yield Verdict(depth, _call(call), find("aggregate", "any, in an operator of ours"))
+        yield from _inside(plan, depth, is_outermost)
+        return
     over_windows = any(isinstance(n, Aggregate) for n in logical.walk(plan.input))
     if over_windows:
         yield Verdict(depth, "window over windows", find("clause", "window over windows"))
@@ -247,6 +281,10 @@ def _aggregate(plan: Aggregate, depth: int, is_outermost: bool) -> Iterator[Verd
         yield Verdict(depth, "order of arrival", find("aggregate", "first, last and lists of windows"))
     yield from _expressions(plan, depth)
     yield from _visit(plan.input, depth + 1, outermost=False)
+
+
+def _call(call: AggregateCall) -> str:
+    return f"{call.function}({'DISTINCT ' if call.distinct else ''}{', '.join(show(a) for a in call.args)})"
 
 
 def _expressions(plan: Plan, depth: int) -> Iterator[Verdict]:

@@ -30,6 +30,7 @@ from jupyter_stream.plan.needs import needed_columns
 from jupyter_stream.spark import preflight
 from jupyter_stream.spark.finish import Finish
 from jupyter_stream.spark.folders import Folder, kept, temporary
+from jupyter_stream.spark.inside import ROCKSDB, is_inside
 from jupyter_stream.spark.judge import Judge, Way, paths
 from jupyter_stream.spark.record import Record, check_same
 from jupyter_stream.spark.rewrite import normal
@@ -99,6 +100,7 @@ class SparkRun:
         namespace: the notebook's variables, for `spark`.
         settings: how it is to run.
         keep: result rows kept.
+        once: whether to answer once, as a batch job, when all rows are there.
 
     Raises:
         QueryError: the checkpoint is of another query, or in use.
@@ -116,6 +118,7 @@ class SparkRun:
         namespace: Mapping[str, object],
         settings: Settings,
         keep: int,
+        once: bool = False,
     ) -> None:
         self.name = name
         self.query = query
@@ -139,6 +142,7 @@ class SparkRun:
         self._submit = submit
         self._namespace = namespace
         self._settings = settings
+        self._once = once
         self._claim = _folder_for(query, settings)
         self._folder = self._claim.path
         self._record = None if self._claim.temporary else Record(self._folder, keep)
@@ -179,8 +183,15 @@ class SparkRun:
         feed.readers.append(self)
         feed.ingest.boundaries.extend(i.way.boundary for i in inlets)
         if self._thread is None:
-            self._thread = threading.Thread(target=self._watch, name=f"jupyter-stream spark {self.name}", daemon=True)
-            self._thread.start()
+            self._start(self._answer_once if self._once else self._watch)
+
+    def read_natively(self, path: str) -> None:
+        """Answer once over Parquet files that Spark reads itself: no row of them can fail here, and none is late."""
+        self._start(lambda: self._answer_once(path))
+
+    def _start(self, target: Callable[[], None]) -> None:
+        self._thread = threading.Thread(target=target, name=f"jupyter-stream spark {self.name}", daemon=True)
+        self._thread.start()
 
     def detach(self) -> None:
         """Take no more rows."""
@@ -206,6 +217,8 @@ class SparkRun:
     @property
     def full(self) -> bool:
         """Whether it can hold no more input for now."""
+        if self._once:
+            return False
         return self._backlog_rows + sum(i.spool.written for i in self._inlets) - self._taken >= _AHEAD_ROWS
 
     def accept(self, feed: Any, message: Message) -> None:
@@ -250,6 +263,7 @@ class SparkRun:
             inlet.spool.put(frame)
         elif isinstance(message, Punctuation):
             self._reached[inlet] = max(self._reached[inlet], message.value)
+            inlet.judge.punctuate(message.value)
             if message.value == MAX_TIME:
                 inlet.spool.end()
                 if all(v == MAX_TIME for v in self._reached.values()):
@@ -335,6 +349,34 @@ class SparkRun:
         finally:
             self._end()
 
+    def _answer_once(self, path: str | None = None) -> None:
+        """As a batch job."""
+        try:
+            while path is None and not self._input_ended.wait(_LOOK):
+                if self._stopping.is_set():
+                    return
+            spark = session(self._namespace, self._settings)
+            waiting = list(self._inlets)
+
+            def given(node: Plan) -> Any:
+                inlet = next((i for i in waiting if i.way.base is node), None)
+                if inlet is None:
+                    return None
+                waiting.remove(inlet)
+                return inlet.spool.all_rows(spark) if path is None else inlet.spool.rows_of(spark, path)
+
+            buckets = int(spark.conf.get("spark.sql.shuffle.partitions"))
+            made = translate(self._plan, given, lambda table: self._tables[table.table].frame(spark), buckets)
+            self._give(made.toArrow())
+        except Exception as error:
+            text = told(error)
+            self._submit(lambda: self.finish("failed", text))
+        else:
+            self._submit(lambda: self.finish("finished"))
+        finally:
+            self._stopping.wait(10)  # the engine's thread has been asked to finish
+            self._clean()
+
     def _begin(self) -> Any:
         self._table_changed.clear()
         spark = session(self._namespace, self._settings)
@@ -348,7 +390,9 @@ class SparkRun:
             waiting.remove(inlet)
             return inlet.spool.frame(spark, _delay(inlet), watermark=windowed)
 
-        made = translate(self._plan, given, lambda table: self._tables[table.table].frame(spark))
+        if is_inside(preflight.outermost(self._plan)):
+            spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
+        made = translate(self._plan, given, lambda table: self._tables[table.table].frame(spark), self._buckets(spark))
         writer = (
             made.writeStream.foreachBatch(self._batch)
             .outputMode("append")
@@ -359,6 +403,13 @@ class SparkRun:
             writer = writer.trigger(processingTime=f"{self._settings.trigger} microseconds")
         self._streaming = writer.start()
         return self._streaming
+
+    def _buckets(self, spark: Any) -> int:
+        """How many operators of ours share the work: the same number whenever a query goes on from its checkpoint."""
+        note = self._folder / "buckets"
+        if not note.exists():
+            note.write_text(spark.conf.get("spark.sql.shuffle.partitions"))
+        return int(note.read_text())
 
     def _give_again(self) -> None:
         """The answers an earlier run with this checkpoint gave."""
@@ -476,6 +527,11 @@ class SparkRun:
         """Control tables of what operators remember: Spark keeps it."""
         return []
 
+    @property
+    def judged(self) -> bool:
+        """Whether rows have to be looked at one by one before Spark sees them."""
+        return any(i.judge.needed for i in self._inlets)
+
     def explain(self, measured: bool) -> str:
         """What each part of the query is on Spark."""
         return preflight.explain(self.query)
@@ -516,6 +572,11 @@ def reason(text: str) -> str:
     """What is wrong, from one of Spark's messages: its own words without the query's numbers and the trace."""
     named = re.finditer(r"\[([A-Z][A-Z0-9_.]+)\] ", text)
     cause = next((text[m.start() :].split("\n")[0] for m in named if m[1] not in _WRAPPERS), text)
+    raised = re.findall(
+        r"^([A-Za-z_][\w.]*(?:Error|Exception)\b.*)$", text.partition("Traceback (most recent")[2], re.MULTILINE
+    )
+    if raised and "Traceback" in cause:  # of Python's own traces the last line says it
+        cause = raised[-1] if len(raised) == 1 else next((r for r in raised if "Py4J" not in r), raised[0])
     cause = re.split(r"\s*(?:SQLSTATE|== SQL|\n\s*at |JVM stacktrace)", cause, maxsplit=1)[0]
     cause = re.sub(r'(If necessary|You may) set "[^"]+" to "[^"]+" to bypass this error\.', "", cause)
     return " ".join(cause.split())[:500]

@@ -17,7 +17,7 @@ import polars as pl
 from jupyter_stream.core.messages import BROKEN, ROW, TS
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.core.time import MIN_TIME
-from jupyter_stream.spark.expressions import SHIFT
+from jupyter_stream.spark.expressions import SHIFT, quoted
 from jupyter_stream.spark.types import spark_ddl, to_spark
 
 END: Final = 2**62 + 1
@@ -139,19 +139,49 @@ class Spool:
             hidden.rename(self.folder / f"{found['files']:09}.parquet")
         return found["files"], found["rows"], found["ended"]
 
-    def frame(self, spark: Any, delay: int | None, *, watermark: bool) -> Any:
+    def all_rows(self, spark: Any) -> Any:
+        """The rows as a DataFrame, once all have come."""
+        return spark.read.schema(self._ddl).parquet(str(self.folder)).where(f"`{ROW}` > 0")
+
+    def rows_of(self, spark: Any, path: str) -> Any:
+        """Rows of Parquet files that have the columns needed, in the types of the schema, the time among them.
+
+        Args:
+            spark: the `SparkSession`.
+            path: a file, folder or pattern.
+        """
+        fields = [f for f in self._schema if f.name in self._needed]
+        assert self._time_column is not None
+        time = quoted(self._time_column)
+        integer = any(f.name == self._time_column and f.dtype.is_integer() for f in fields)
+        shifted = f"timestamp_micros({time if integer else f'unix_micros({time})'} + {SHIFT}L)"
+        found = spark.read.schema(", ".join(f"{quoted(f.name)} {spark_ddl(f.dtype)}" for f in fields)).parquet(path)
+        return found.where(f"{time} IS NOT NULL").selectExpr(
+            "*",
+            f"{shifted} AS {quoted(TS)}",
+            f"CAST(NULL AS TIMESTAMP) AS {quoted(BROKEN)}",
+            f"monotonically_increasing_id() + 1 AS {quoted(ROW)}",
+        )
+
+    @property
+    def _ddl(self) -> str:
+        columns = [(f.name, spark_ddl(f.dtype)) for f in self._schema]
+        columns += [(TS, "TIMESTAMP"), (BROKEN, "TIMESTAMP"), (ROW, "BIGINT")]
+        return ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
+
+    def frame(self, spark: Any, delay: int | None, *, watermark: bool, clean: bool = True) -> Any:
         """The rows as a streaming DataFrame: the columns, `$ts`, `$broken`, `$row`.
 
         Args:
             spark: the `SparkSession`.
             delay: how late rows may be, microseconds; None if nothing is promised before the end.
             watermark: whether an operator above needs one.
+            clean: whether files are deleted that have been read: a live stream would fill the disk.
         """
-        columns = [(f.name, spark_ddl(f.dtype)) for f in self._schema]
-        columns += [(TS, "TIMESTAMP"), (BROKEN, "TIMESTAMP"), (ROW, "BIGINT")]
-        ddl = ", ".join("`" + name.replace("`", "``") + "` " + kind for name, kind in columns)
-        # a file is deleted once the micro-batch that read it is done: a live stream would fill the disk
-        found = spark.readStream.schema(ddl).option("cleanSource", "delete").parquet(str(self.folder))
+        reader = spark.readStream.schema(self._ddl)
+        if clean:
+            reader = reader.option("cleanSource", "delete")
+        found = reader.parquet(str(self.folder))
         if watermark:
             # Spark counts milliseconds; rounded so that its watermark never passes our punctuation
             millis = _FOR_EVER if delay is None else -(-delay // 1000)

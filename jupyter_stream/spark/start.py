@@ -73,6 +73,8 @@ def session(namespace: Mapping[str, object], settings: Settings) -> Any:
     with _lock:
         base = _own(namespace) or _ours(settings)
         found = base.newSession()
+        if "PYSPARK_PYTHON" not in os.environ:
+            base.sparkContext.pythonExec = sys.executable  # or it would be whatever python3 is on the path
     for key, value in _QUERY.items():
         found.conf.set(key, value)
     for key, value in settings.conf.items():

@@ -93,6 +93,28 @@ TABLE: Final[tuple[Support, ...]] = (
         "Compute what can fail in a subquery below the join, or use try_cast and the like.",
     ),
     Support(
+        "clause",
+        "an operator per bucket",
+        "ours in Spark",
+        "transformWithState, its state the operators of the partitions in a bucket; a bucket per shuffle partition",
+    ),
+    Support("clause", "an operator for all", "ours in Spark", "transformWithState on one partition: it needs all rows"),
+    Support(
+        "clause", "above operators of ours", "not yet by us", "Give what is above a query of its own, in the kernel."
+    ),
+    Support(
+        "clause",
+        "below operators of ours",
+        "not yet by us",
+        "They take rows of one stream: run this query in the kernel.",
+    ),
+    Support(
+        "clause",
+        "WHERE of a window of rows that can fail",
+        "not yet by us",
+        "Compute what can fail in a subquery below the window, or use try_cast and the like.",
+    ),
+    Support(
         "clause", "anything else", "not yet by us", "Leave out ON SPARK and --engine spark to run it in the kernel."
     ),
     Support(
@@ -114,31 +136,17 @@ TABLE: Final[tuple[Support, ...]] = (
     Support("window", "[... ON col]", "native", "window() on that column; all extents close when the input ends"),
     Support("window", "[... ON expression]", "not yet by us", "Put the window on a column of the stream itself."),
     Support("window", "window over sessions", "not yet by us", "Run the outer window in the kernel."),
-    Support(
-        "window",
-        "[RANGE ALL SLIDE s]",
-        "not yet by us",
-        "Spark has no landmark windows: add up windows of RANGE s TUMBLING.",
-    ),
+    Support("window", "[RANGE ALL SLIDE s]", "ours in Spark", "window aggregate of the kernel, by GROUP BY"),
+    Support("window", "[ROWS n SLIDE m]", "ours in Spark", "row windows of the kernel, by the window's PARTITION BY"),
+    Support("window", "[RANGE d SLIDE 1 ROW]", "ours in Spark", "slide-by-tuple of the kernel, on one partition"),
+    Support("window", "OVER (...)", "ours in Spark", "OVER of the kernel, by PARTITION BY"),
+    Support("window", "[... ON col] of ours", "not yet by us", "Order the stream by that column."),
     Support(
         "window",
         "no SLIDE",
         "not yet by us",
         "Spark keeps no relation at every instant: add a SLIDE, such as [RANGE 1 MINUTE TUMBLING].",
     ),
-    Support(
-        "window",
-        "[ROWS n SLIDE m]",
-        "not yet by us",
-        "Spark has no windows of rows: write a time, such as [RANGE 1 MINUTE TUMBLING].",
-    ),
-    Support(
-        "window",
-        "[RANGE d SLIDE 1 ROW]",
-        "not yet by us",
-        "Spark has no windows that slide by rows: write SLIDE 1 SECOND.",
-    ),
-    Support("window", "OVER (...)", "not yet by us", "Spark has no OVER on streams: write a window with SLIDE."),
     Support(
         "aggregate",
         "count, sum, avg, min, max",
@@ -164,6 +172,7 @@ TABLE: Final[tuple[Support, ...]] = (
     Support("aggregate", "heavy_hitters, approx_top_k", "not yet by us", "Write GROUP BY item with count(*)."),
     Support("aggregate", "user-defined aggregates", "not yet by us", "Run the query in the kernel."),
     Support("aggregate", "other aggregates", "not yet by us", "Run the query in the kernel."),
+    Support("aggregate", "any, in an operator of ours", "ours in Spark", "the kernel's"),
 )
 """All there is. A query none of whose parts is refused runs."""
 

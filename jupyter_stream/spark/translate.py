@@ -16,6 +16,7 @@ from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Plan, Project, Scan, Union
 from jupyter_stream.spark.aggregates import aggregate_sql, may_overflow, overflow_sql
 from jupyter_stream.spark.expressions import SHIFT, TIME, instant, micros, quoted, sql
+from jupyter_stream.spark.inside import is_inside, run_inside
 from jupyter_stream.spark.joins import join, look_up
 from jupyter_stream.spark.preflight import finished_here, outermost
 from jupyter_stream.windows import SessionWindow, TimeWindow
@@ -36,17 +37,29 @@ _SYSTEM: Final = (TS, BROKEN, ROW, UNTIL)
 _ABOVE: Final = (TS, WINDOW_START, WINDOW_END, WINDOW_ID, OVERFLOWED)
 
 
-def translate(plan: Plan, given: Given, table: OpenTable) -> Frame:
+def translate(plan: Plan, given: Given, table: OpenTable, buckets: int) -> Frame:
     """The DataFrame of a query: its result columns, or the outermost window's or join's if the rest is done as answers arrive.
 
     Args:
         plan: the root.
         given: gives the rows of each stream.
         table: gives the rows of each table.
+        buckets: how many operators of ours share the work.
     """
     stage = outermost(plan)
+    if stage is not None and is_inside(stage):
+        assert not isinstance(stage, Join)
+        return run_inside(stage, _Translator(given, table).visit(stage.input), buckets)
     if stage is not None and finished_here(plan):
         return _Translator(given, table).visit(stage, guarded=True)
+    return _Translator(given, table).visit(plan).select(*(quoted(n) for n in plan.schema.names))
+
+
+def translate_whole(plan: Plan, given: Given, table: OpenTable) -> Frame:
+    """The DataFrame of a query, all of it on Spark: an expression that fails on an answer ends it, empty extents give no rows.
+
+    The arguments are those of `translate`.
+    """
     return _Translator(given, table).visit(plan).select(*(quoted(n) for n in plan.schema.names))
 
 
