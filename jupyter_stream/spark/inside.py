@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import polars as pl
 
-from jupyter_stream.core.messages import BROKEN, ROW, TS, Batch, Failed, Message, Punctuation
+from jupyter_stream.core.messages import BROKEN, LATE_ID, ROW, TS, Batch, Failed, Message, Punctuation
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.functions import Expr
@@ -59,7 +59,9 @@ def partition(plan: Over | Aggregate) -> tuple[Expr, ...]:
         return plan.window.partition
     if isinstance(plan.window, RowWindow):
         return tuple(e for _, e in plan.window.partition)
-    return tuple(e for _, e in plan.keys) if isinstance(plan.window, TimeWindow) else ()
+    # a landmark's last extent is that of the last row of all
+    spread = isinstance(plan.window, TimeWindow) and plan.window.range is not None
+    return tuple(e for _, e in plan.keys) if spread else ()
 
 
 def run_inside(plan: Over | Aggregate, below: Frame, buckets: int) -> Frame:
@@ -151,8 +153,9 @@ def _rows(blocks: Iterable[bytes], schema: Schema) -> pl.DataFrame:
     frame = pl.concat(frames)
     times = [c for c in (TS, BROKEN) if c in frame.columns]
     frame = frame.with_columns(pl.col(c).cast(pl.Int64) - SHIFT for c in times)
-    if BROKEN in times and not frame.get_column(BROKEN).count():
-        frame = frame.drop(BROKEN)
+    if BROKEN in times:
+        late = pl.when(pl.col(BROKEN).is_not_null()).then(ROW).alias(LATE_ID)
+        frame = frame.with_columns(late) if frame.get_column(BROKEN).count() else frame.drop(BROKEN)
     return frame.sort(ROW) if ROW in frame.columns else frame  # Spark gives them in any order
 
 

@@ -363,7 +363,9 @@ class SparkRun:
                 if inlet is None:
                     return None
                 waiting.remove(inlet)
-                return inlet.spool.all_rows(spark) if path is None else inlet.spool.rows_of(spark, path)
+                if path is None:
+                    return inlet.spool.all_rows(spark)
+                return inlet.spool.rows_of(spark, path, inlet.stream.time.column or "")
 
             buckets = int(spark.conf.get("spark.sql.shuffle.partitions"))
             made = translate(self._plan, given, lambda table: self._tables[table.table].frame(spark), buckets)
@@ -565,7 +567,7 @@ def _delay(inlet: Inlet) -> int | None:
 
 def told(error: Exception) -> str:
     """What is wrong, of an exception of PySpark's, whose message may only say that another was thrown."""
-    return reason(f"{error}\n{getattr(error, '_stackTrace', None) or ''}")
+    return reason(f"{error}\n{getattr(error, '_stackTrace', None) or ''}") or type(error).__name__
 
 
 def reason(text: str) -> str:

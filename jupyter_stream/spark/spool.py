@@ -143,17 +143,17 @@ class Spool:
         """The rows as a DataFrame, once all have come."""
         return spark.read.schema(self._ddl).parquet(str(self.folder)).where(f"`{ROW}` > 0")
 
-    def rows_of(self, spark: Any, path: str) -> Any:
+    def rows_of(self, spark: Any, path: str, time_column: str) -> Any:
         """Rows of Parquet files that have the columns needed, in the types of the schema, the time among them.
 
         Args:
             spark: the `SparkSession`.
             path: a file, folder or pattern.
+            time_column: the stream's time.
         """
-        fields = [f for f in self._schema if f.name in self._needed]
-        assert self._time_column is not None
-        time = quoted(self._time_column)
-        integer = any(f.name == self._time_column and f.dtype.is_integer() for f in fields)
+        fields = [f for f in self._schema if f.name in self._needed or f.name == time_column]
+        time = quoted(self._time_column or time_column)
+        integer = any(f.name == (self._time_column or time_column) and f.dtype.is_integer() for f in fields)
         shifted = f"timestamp_micros({time if integer else f'unix_micros({time})'} + {SHIFT}L)"
         found = spark.read.schema(", ".join(f"{quoted(f.name)} {spark_ddl(f.dtype)}" for f in fields)).parquet(path)
         return found.where(f"{time} IS NOT NULL").selectExpr(

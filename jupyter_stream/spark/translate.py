@@ -14,6 +14,7 @@ from jupyter_stream.functions import Expr
 from jupyter_stream.functions.types import spark_name
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Plan, Project, Scan, Union
+from jupyter_stream.plan.needs import needed_columns
 from jupyter_stream.spark.aggregates import aggregate_sql, may_overflow, overflow_sql
 from jupyter_stream.spark.expressions import SHIFT, TIME, instant, micros, quoted, sql
 from jupyter_stream.spark.inside import is_inside, run_inside
@@ -49,7 +50,7 @@ def translate(plan: Plan, given: Given, table: OpenTable, buckets: int) -> Frame
     stage = outermost(plan)
     if stage is not None and is_inside(stage):
         assert not isinstance(stage, Join)
-        return run_inside(stage, _Translator(given, table).visit(stage.input), buckets)
+        return run_inside(stage, _read(plan, stage.input, _Translator(given, table).visit(stage.input)), buckets)
     if stage is not None and finished_here(plan):
         return _Translator(given, table).visit(stage, guarded=True)
     return _Translator(given, table).visit(plan).select(*(quoted(n) for n in plan.schema.names))
@@ -61,6 +62,16 @@ def translate_whole(plan: Plan, given: Given, table: OpenTable) -> Frame:
     The arguments are those of `translate`.
     """
     return _Translator(given, table).visit(plan).select(*(quoted(n) for n in plan.schema.names))
+
+
+def _read(plan: Plan, node: Plan, below: Frame) -> Frame:
+    """The rows of a node without the stream's columns that nothing reads: the kernel has none of them either."""
+    while isinstance(node, Filter | Derived | Lookup):
+        node = node.input
+    if not isinstance(node, Scan):
+        return below
+    unread = set(node.schema.names) - needed_columns(plan)[node.stream.name]
+    return below.select(*(quoted(c) for c in below.columns if c not in unread))
 
 
 class _Translator:

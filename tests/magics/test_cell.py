@@ -72,7 +72,7 @@ def test_running_a_cell_again_keeps_the_query_and_changed_text_replaces_it(noteb
         ("%%stream\n\n  SELECT symbl FROM trades", "line 3, column 10"),
         ("%%stream", "this cell has no statement"),
         (
-            "%%stream hot --engine spark\nSELECT symbol, count(*) AS n FROM trades [ROWS 3 SLIDE 1] GROUP BY symbol",
+            "%%stream hot --engine spark\nSELECT count(*) AS n FROM trades [RANGE 1 MINUTE TUMBLING] EMIT CHANGES",
             "not yet by us",
         ),
     ],

@@ -17,19 +17,33 @@ from tests.sql.test_query_files import FOLDER, NAMES, as_frame, rows_of
 NOT_YET = "not yet by us"
 NOT_IN_SPARK = "not in Spark"
 GAPS = {
+    "cql_1": NOT_YET,
+    "cql_2": NOT_YET,
+    "cql_3": NOT_YET,
+    "emit_changes": NOT_YET,
     "emit_every": NOT_YET,
-    "partitioned_rows": NOT_YET,
+    "esl_10": NOT_YET,
+    "esl_11": NOT_YET,
+    "esl_12": NOT_YET,
+    "esl_13": NOT_YET,
+    "esl_15": NOT_YET,
+    "esl_16": NOT_YET,
+    "esl_17": NOT_YET,
+    "esl_18": NOT_YET,
+    "esl_4": NOT_YET,
+    "esl_7": NOT_YET,
+    "esl_9": NOT_YET,
+    "newest_rows": NOT_YET,
+    "over": NOT_YET,
     "punctuation_column": NOT_IN_SPARK,
+    "punctuation_of_keys": NOT_IN_SPARK,
     "relation": NOT_YET,
-    "slide_by_tuple": NOT_YET,
+    "several_windows": NOT_YET,
     "thesis_q2_1": NOT_YET,
-    "thesis_q5_2": NOT_YET,
-    "thesis_q5_3": NOT_YET,
-    "thesis_q5_4": NOT_YET,
-    "thesis_q5_5": NOT_YET,
-    "thesis_q5_6": NOT_YET,
     "thesis_q6_6": NOT_IN_SPARK,
     "thesis_q6_7": NOT_IN_SPARK,
+    "thesis_q7_1": NOT_YET,
+    "thesis_q7_2": NOT_YET,
 }
 """Queries that Spark can't run, and the kind of gap. One that starts to run fails here, and is to be taken out."""
 
@@ -59,7 +73,7 @@ def test_query_file_on_spark(name: str, sessions: Callable[..., Session], monkey
             assert kind == GAPS[name]
             raise
         pytest.xfail(kind)  # a query file added for the kernel, whose gap isn't listed yet
-    assert handle.wait(60), "it doesn't end"
+    assert handle.wait(240), "it doesn't end"
     assert handle.status == "finished", handle.snapshot().error
     result = handle.to_polars()
     named = [(a, e) for a, e in zip(result.columns, expected["columns"], strict=True) if e is not None]
