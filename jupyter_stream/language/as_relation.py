@@ -8,7 +8,7 @@ from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.plan.logical import Alive, Filter, Join, Plan, Project, RelationJoin, walk
 from jupyter_stream.plan.relations import by_arrival, holds_join, is_relation
-from jupyter_stream.windows import LifetimeWindow
+from jupyter_stream.windows import LifetimeWindow, Window
 
 UNBOUNDED = LifetimeWindow(None, written=False)
 
@@ -33,20 +33,32 @@ def relation_of(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText,
 
 
 def _at_every_instant(plan: Plan) -> Plan | None:
-    """An outer, semi or anti join of two streams as a join of relations; None for what is something else."""
+    """A join of streams, outer, semi and anti ones among them, as a join of relations; None for what is something else."""
     if isinstance(plan, Filter | Project):
         below = _at_every_instant(plan.input)
         return None if below is None else replace(plan, input=below)
-    if not isinstance(plan, Join) or plan.kind == "inner" or any(holds_join(p) for p in plan.inputs):
+    if not isinstance(plan, Join) or _only_inner(plan):
         return None
-    if not all(isinstance(w, LifetimeWindow) for w in plan.windows):
+    sides = [_side(part, window) for part, window in zip(plan.inputs, plan.windows, strict=True)]
+    left, right = sides
+    if left is None or right is None:
         return None
-    left, right = (
-        Alive(part, window, part.schema)
-        for part, window in zip(plan.inputs, plan.windows, strict=True)
-        if isinstance(window, LifetimeWindow)
-    )
     return RelationJoin(left, right, plan.kind, plan.keys, plan.residual, plan.right_names, plan.schema)
+
+
+def _side(plan: Plan, window: Window) -> Plan | None:
+    """One side of such a join: rows that are joined ones themselves live as long as both their parts."""
+    if not isinstance(window, LifetimeWindow):
+        return None
+    if not holds_join(plan):
+        return Alive(plan, window, plan.schema)
+    if window.written:
+        return None
+    return Alive(plan, UNBOUNDED, plan.schema, ends=True) if _only_inner(plan) else _at_every_instant(plan)
+
+
+def _only_inner(plan: Plan) -> bool:
+    return all(node.kind == "inner" for node in walk(plan) if isinstance(node, Join))
 
 
 def check_inner(plan: Plan, source: SourceText, span: Span) -> None:

@@ -68,7 +68,9 @@ def operator_classes() -> set[type]:
     """Every class of the room that is an operator."""
     found = set()
     for module in pkgutil.iter_modules(operators.__path__):
-        for _, kind in inspect.getmembers(importlib.import_module(f"{operators.__name__}.{module.name}"), inspect.isclass):
+        for _, kind in inspect.getmembers(
+            importlib.import_module(f"{operators.__name__}.{module.name}"), inspect.isclass
+        ):
             if kind.__module__.startswith(operators.__name__) and hasattr(kind, "on_batch"):
                 found.add(kind)
     return found - {Operator, Stateless}
