@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show, show_duration
@@ -118,7 +119,7 @@ def _list(session: Session, _names: tuple[str, ...]) -> None:
         "late": [f"{s.late:,}" for s in seen],
         "bad": [f"{s.bad:,}" for s in seen],
         "state bytes": [f"{s.state_bytes:,}" for s in seen],
-        "query": [" ".join(s.text.split())[:120] for s in seen],
+        "query": [shorten(s.text, 120, placeholder=" ...") for s in seen],
     }
     output.show("Queries", tuple(columns), list(zip(*columns.values(), strict=True)))
 

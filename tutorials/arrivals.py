@@ -93,18 +93,18 @@ def link(seconds: int, every: int, pairs: int, seed: int) -> Rows:
     return Rows(ts, rng.integers(0, pairs, ts.size).astype(float))
 
 
-def skewed(seconds: int, every: int, share: float, seed: int) -> Rows:
+def skewed(seconds: int, every: int, share: float, lives: int, seed: int) -> Rows:
     """Packets of groups of very different size, in order; the value is the number of their group.
 
-    A group lives for ten seconds. `share` of the packets are alone in their group, a fifth are in groups of about 15, the others
-    in groups of about 300 (thesis Table 6-2).
+    A group lives for `lives` seconds. `share` of the packets are alone in their group, a fifth are in groups of about 15,
+    the others in groups of about 300 (thesis Table 6-2).
     """
     rng = np.random.default_rng(seed)
     ts = np.arange(0, seconds * SECOND, every)
     value = np.empty(ts.size)
     groups = 0
-    for start in range(0, ts.size, 10 * SECOND // every):
-        here = rng.permutation(np.arange(start, min(start + 10 * SECOND // every, ts.size)))
+    for start in range(0, ts.size, lives * SECOND // every):
+        here = rng.permutation(np.arange(start, min(start + lives * SECOND // every, ts.size)))
         small, medium = int(share * here.size), int((share + 0.2) * here.size)
         for rows, size in ((here[:small], 1), (here[small:medium], 15), (here[medium:], 300)):
             number = max(rows.size // size, 1)

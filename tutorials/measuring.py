@@ -26,15 +26,25 @@ class Measured:
 
     Attributes:
         seconds: CPU time.
-        peak: the most bytes held after any batch.
+        held: bytes held after each batch.
         answers: by the end of the extent, microseconds.
         given: on the arrival clock, microseconds, when each of them came.
     """
 
     seconds: float = 0.0
-    peak: int = 0
+    held: list[int] = field(default_factory=list)
     answers: dict[int, float] = field(default_factory=dict)
     given: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def peak(self) -> int:
+        """The most bytes held after any batch."""
+        return max(self.held, default=0)
+
+    @property
+    def mean(self) -> float:
+        """The bytes held after a batch, on average."""
+        return float(np.mean(self.held))
 
     def note(self, clock: int, answers: Iterable[tuple[int, float]]) -> None:
         """Answers came."""
@@ -68,7 +78,7 @@ def ours(
         start = time.process_time()
         answers = steps.feed(rows)
         found.seconds += time.process_time() - start
-        found.peak = max(found.peak, steps.state_bytes)
+        found.held.append(steps.state_bytes)
         if answers is not None and "answer" in answers.columns:
             found.note(clock, answers.select("window_end", "answer").iter_rows())
     return found
@@ -83,7 +93,7 @@ def theirs(
         start = time.process_time()
         answers = list(take(rows))
         found.seconds += time.process_time() - start
-        found.peak = max(found.peak, held())
+        found.held.append(held())
         found.note(clock, answers)
     return found
 
@@ -104,7 +114,7 @@ def merged(
             if ready.ts.size:
                 steps.feed({"rows": framed(ready)})
             found.seconds += time.process_time() - start
-            found.peak = max(found.peak, merge.bytes + steps.state_bytes)
+            found.held.append(merge.bytes + steps.state_bytes)
     return found
 
 

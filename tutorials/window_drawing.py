@@ -56,10 +56,10 @@ class Explorer:
                 patience, min=0, max=12, step=0.5, description="watermark, s"
             )
         for slider in self.sliders.values():
-            slider.style.description_width = "92px"
-            slider.layout.width = "340px"
+            slider.style.description_width = "84px"
+            slider.layout.width = "226px"  # four of them side by side on a laptop
         self.arrived = widgets.IntSlider(ROWS * 2 // 3, 0, ROWS + 1, description="rows so far", readout=False)
-        self.arrived.style.description_width = "92px"
+        self.arrived.style.description_width = "84px"
         self.arrived.layout.width = "520px"
         self.play = widgets.Play(value=self.arrived.value, min=0, max=ROWS + 1, interval=350, show_repeat=False)
         widgets.jslink((self.play, "value"), (self.arrived, "value"))
@@ -109,9 +109,9 @@ class Explorer:
         self._x = Range1d(0, 60, name="x")
         time, number = "event time, s", "arrival number"
         across, up = (number, time) if self.kind.by_number else (time, number)
-        top = plain_figure("", up, height=300, number="0", x_range=self._x, y_range=Range1d(0, ROWS + 1, name="up"))
+        top = plain_figure("", up, height=225, number="0", x_range=self._x, y_range=Range1d(0, ROWS + 1, name="up"))
         below = plain_figure(
-            across, "extents", height=250, number="0", x_range=self._x, y_range=Range1d(5, -2, name="lanes")
+            across, "extents", height=225, number="0", x_range=self._x, y_range=Range1d(5, -2, name="lanes")
         )
         for plot in (top, below):
             plot.min_border_left = 64
@@ -172,7 +172,7 @@ class Explorer:
         if self.kind.parts:
             shown.append((f"{self.kind.parts} in memory", [parts]))
         legend_above(below, shown)
-        return Drawing(column(top, below, sizing_mode="stretch_width"), 550)
+        return Drawing(column(top, below, sizing_mode="stretch_width"), 450)
 
     def _draw(self) -> None:
         shown = self.frames[self.arrived.value]

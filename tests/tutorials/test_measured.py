@@ -46,7 +46,7 @@ def test_disorder_is_within_its_bounds():
 
 @pytest.mark.parametrize("percent", [1, 5, 9])
 def test_skewed_packets_are_in_groups_of_three_sizes(percent: int):
-    rows = skewed(10, 250, percent / 100, seed=5)
+    rows = skewed(10, 250, percent / 100, lives=10, seed=5)
     _, sizes = np.unique(rows.value, return_counts=True)
     alone = percent * rows.ts.size // 100
     assert (sizes == 1).sum() >= alone
