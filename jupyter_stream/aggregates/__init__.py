@@ -15,6 +15,7 @@ from jupyter_stream.aggregates.spread import StddevPop, StddevSamp, VarPop, VarS
 from jupyter_stream.aggregates.sums import Avg, Sum
 from jupyter_stream.aggregates.truth import KEPT_AS, BoolAnd, BoolOr, CountIf
 from jupyter_stream.aggregates.user.rows import HELD, ROWS, Rows
+from jupyter_stream.aggregates.whole_rows import EXTENT, WholeRows
 
 __all__ = [
     "AGGREGATES",
@@ -77,8 +78,8 @@ ZERO_OF_NOTHING = frozenset({"approx_count_distinct"})
 """Counts that are kept as something else: 0, not NULL, where no value came."""
 
 _BY_NAME = {a.name: a for a in AGGREGATES}
-_INTERNAL: dict[str, AggregateFunction] = {ROWS: Rows(), HELD: Rows()}
-"""What plans call and people don't: rows held for user-defined aggregates."""
+_INTERNAL: dict[str, AggregateFunction] = {ROWS: Rows(), HELD: Rows(), EXTENT: WholeRows()}
+"""What plans call and people don't: rows held for user-defined aggregates, rows of extents."""
 
 
 def find(name: str) -> AggregateFunction | None:

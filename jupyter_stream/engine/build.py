@@ -33,6 +33,7 @@ from jupyter_stream.plan.logical import (
     Derived,
     Distinct,
     Emit,
+    ExtentRows,
     Filter,
     Join,
     Lookup,
@@ -144,7 +145,7 @@ def answers(plan: Plan) -> bool:
     """Whether rows are answers, which come instant by instant when they are final (some of them, for a union)."""
     if isinstance(plan, Union):
         return any(answers(base(part)) for part in plan.parts)
-    return isinstance(plan, Aggregate | Over | Alive | Distinct | Bags | ToStream | RelationJoin)
+    return isinstance(plan, Aggregate | ExtentRows | Over | Alive | Distinct | Bags | ToStream | RelationJoin)
 
 
 def base(plan: Plan) -> Plan:
@@ -242,6 +243,9 @@ class _Builder:
                 if plan.user:
                     above = self._step(planned.user_answers(plan), above)
                 self.visit(plan.input, self._step(planned.over(plan), above, self._edge), everything_is_final, None)
+            case ExtentRows():
+                above = at_base(target, plan) if at_base else target
+                self.visit(plan.input, self._step(planned.extent_rows(plan), above, self._edge), boundary, None)
             case Aggregate():
                 self._aggregate(plan, at_base(target, plan) if at_base else target)
             case Alive() | Distinct():

@@ -212,10 +212,14 @@ class Grouping:
             found.setdefault(self._over.get(call.name, self.window), []).append(call)
         return tuple((window, tuple(calls)) for window, calls in found.items())
 
-    def take_partition(self) -> None:
-        """Extents of partitions: their columns are grouping columns; sessions without PARTITION BY are each group's own."""
+    def take_partition(self, own_sessions: bool = True) -> None:
+        """Extents of partitions: their columns are grouping columns; sessions without PARTITION BY are each group's own.
+
+        Args:
+            own_sessions: unless this says that there is no GROUP BY.
+        """
         window = self.window
-        if isinstance(window, SessionWindow) and not window.partition:
+        if isinstance(window, SessionWindow) and not window.partition and own_sessions:
             named = tuple((show(key).removeprefix("$"), key) for _, key in self.keys)
             self.window = window = replace(window, partition=named)
         if isinstance(window, SessionWindow) or (isinstance(window, RowWindow) and window.slide is not None):

@@ -16,6 +16,7 @@ from jupyter_stream.language import bind_subquery
 from jupyter_stream.language.as_relation import relation_of
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
+from jupyter_stream.language.bind_extents import AUTOMATIC, extent_rows
 from jupyter_stream.language.bind_from import bind_from
 from jupyter_stream.language.bind_join import absorb, check_bounds
 from jupyter_stream.language.bind_order import ordered
@@ -61,8 +62,6 @@ from jupyter_stream.plan.logical import (
 )
 from jupyter_stream.plan.relations import holds_join, is_relation, slides
 from jupyter_stream.windows import LifetimeWindow, RowWindow
-
-_AUTOMATIC = ("window_start", "window_end")
 
 
 def bind_query(statement: Select, catalog: Catalog) -> Query:
@@ -203,13 +202,8 @@ class _Binder:
                     raise self._unsupported("SELECT DISTINCT of aggregates with SLIDE", body.distinct)
                 plan = distinct(plan, None, self.source, body.distinct)
             return plan, None
-        if sliding and not holds_join(scope.plan):
-            place = getattr(body.source, "window", None)
-            raise self._unsupported(
-                "a window with SLIDE in a query without aggregates",
-                place.span if place is not None else body.source.span,
-                "Leave the SLIDE out, or aggregate: SELECT count(*) FROM ....",
-            )
+        if sliding and not (holds_join(scope.plan) and scope.joined is not None):
+            return extent_rows(body.items, scope, where, self.source), None
         if where is not None:
             scope = filtered(scope, where)
         check_bounds(scope.plan, self.source, body.source.span)
@@ -266,7 +260,7 @@ class _Binder:
         self._check_lifetimes(grouping, body)
         check_bounds(grouping.scope.plan, self.source, body.source.span)
         self._keys(body, grouping, group_nodes)
-        grouping.take_partition()
+        grouping.take_partition(own_sessions=bool(body.group_by) or body.group_all)
         items = Items(self.source)
         named: set[str] = set()
         for item in body.items:
@@ -277,20 +271,20 @@ class _Binder:
                     "Name the grouping columns, and aggregate the others.",
                 )
             if grouping.slides and self._is_window(item.expression, scope):
-                for name in _AUTOMATIC:
+                for name in AUTOMATIC:
                     items.add(name, grouping.window_column(name), item, explicit=False)
                     named.add(name)
                 continue
             before = grouping.bind_input(item.expression)
             bound = grouping.over_groups(before, item.expression)
-            for name in _AUTOMATIC:
+            for name in AUTOMATIC:
                 if grouping.slides and bound == grouping.window_column(name):
                     named.add(name)
             items.add_item(item, bound)
             if item.alias is not None:
                 grouping.aliases[item.alias.text.lower()] = before
         if grouping.slides:
-            items.put_first([(n, grouping.window_column(n)) for n in _AUTOMATIC if n not in named])
+            items.put_first([(n, grouping.window_column(n)) for n in AUTOMATIC if n not in named])
         having = grouping.condition(body.having, "HAVING") if body.having is not None else None
         keys = self._named_keys(grouping, items)
         renames = {old: new for (old, _), (new, _) in zip(grouping.keys, keys, strict=True)}

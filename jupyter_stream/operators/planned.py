@@ -9,11 +9,13 @@ import polars as pl
 
 from jupyter_stream import aggregates
 from jupyter_stream.aggregates.user import HELD
+from jupyter_stream.aggregates.whole_rows import EXTENT
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.operators.alive import Alive as AliveOperator
 from jupyter_stream.operators.bags import Bags as BagsOperator
 from jupyter_stream.operators.except_on import ExceptOn
+from jupyter_stream.operators.extent_rows import ExtentRows as ExtentRowsOperator
 from jupyter_stream.operators.keyed_session import KeyedSessionAggregate
 from jupyter_stream.operators.keyed_window import KeyedWindowAggregate, KeyedWindowConfig
 from jupyter_stream.operators.over_window import Over as OverOperator
@@ -37,6 +39,7 @@ from jupyter_stream.plan.logical import (
     Alive,
     Bags,
     Distinct,
+    ExtentRows,
     Join,
     Lookup,
     Over,
@@ -58,6 +61,7 @@ def window_aggregate(
 ) -> WindowAggregate:
     """Aggregates over windows of time, by the strategy asked for or the planner's own choice."""
     inputs, calls = _inputs(plan)
+    gaps = gaps and all(c.function != EXTENT for c in plan.aggregates)  # an extent without rows has none to give
     choice = choose(window, bool(plan.keys), asked)
     if plan.user and choice.strategy != "paned-wid":
         raise UnsupportedError(
@@ -235,6 +239,11 @@ def user_answers(plan: Aggregate | Over, unfolds: bool = True) -> UserAnswers:
         gives_all = not plan.returns and not plan.window.on_expiry
         return UserAnswers(plan.user, [c.column for c in plan.user], gives_all)
     return UserAnswers(plan.user, [c.name for c in plan.aggregates if c.function == HELD], unfolds=unfolds)
+
+
+def extent_rows(plan: ExtentRows) -> ExtentRowsOperator:
+    """What turns gathered rows into rows again."""
+    return ExtentRowsOperator(plan.column, plan.schema.names)
 
 
 def _keys(plan: Aggregate) -> tuple[tuple[str, Expr, pl.DataType], ...]:

@@ -177,6 +177,25 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
+class ExtentRows:
+    """The rows of each extent, a set for each: what an aggregate below has gathered, as rows again.
+
+    Attributes:
+        column: the aggregate's column that holds them.
+        schema: their columns.
+    """
+
+    input: Aggregate
+    column: str
+    schema: Schema
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plan below."""
+        return (self.input,)
+
+
+@dataclass(frozen=True)
 class Over:
     """Each row with aggregates over the rows of its partition up to it.
 
@@ -419,6 +438,7 @@ Plan: TypeAlias = (
     | Union
     | Sample
     | Aggregate
+    | ExtentRows
     | Over
     | Join
     | Lookup

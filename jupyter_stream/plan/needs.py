@@ -16,6 +16,7 @@ from jupyter_stream.plan.logical import (
     Bags,
     Derived,
     Distinct,
+    ExtentRows,
     Filter,
     Join,
     Lookup,
@@ -95,7 +96,7 @@ def _visit(plan: Plan, wanted: set[str], found: dict[str, set[str]]) -> None:
             _visit(right, other, found)
         case Sample(numbered=numbered):
             _visit(plan.input, wanted if numbered else set(plan.schema.names), found)
-        case Derived() | ToStream():
+        case Derived() | ToStream() | ExtentRows():
             _visit(plan.input, wanted, found)
         case Alive() | Distinct() | Top():
             _visit(plan.input, set(plan.schema.names), found)  # rows are told apart by all columns

@@ -12,6 +12,7 @@ from jupyter_stream.plan.logical import (
     Bags,
     Derived,
     Distinct,
+    ExtentRows,
     Filter,
     Join,
     Lookup,
@@ -31,7 +32,7 @@ from jupyter_stream.plan.logical import (
 def normal(plan: Plan) -> Plan:
     """Conditions of inner joins that can fail on a row become filters of the joined rows."""
     match plan:
-        case Scan() | TableRelation():
+        case Scan() | TableRelation() | ExtentRows():
             return plan
         case Union(parts=parts) | Bags(parts=parts):
             return replace(plan, parts=tuple(normal(p) for p in parts))

@@ -153,7 +153,6 @@ NOT_YET = [
     ("SELECT «DSTREAM» count(*) FROM M [RANGE 1 HOUR TUMBLING]", "DSTREAM of a window with SLIDE"),
     ("SELECT max(n) FROM «(SELECT count(*) AS n FROM M [ROWS 5])»", None),
     ("SELECT len FROM M «WITH» PREFERENCE DESC len", "WITH PREFERENCE"),
-    ("SELECT len FROM M «[RANGE 1 HOUR TUMBLING]»", "a window with SLIDE in a query without aggregates"),
     ("SELECT count(*) FROM M GROUP BY «ROLLUP(len)»", "ROLLUP, CUBE or GROUPING SETS"),
     ("SELECT first(len) «IGNORE NULLS» FROM M", None),
     ("SELECT string_agg(srcIP «ORDER» BY ts) FROM M", "ORDER BY inside an aggregate"),

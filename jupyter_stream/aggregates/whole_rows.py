@@ -1,0 +1,68 @@
+"""The rows of an extent as they are: what a SELECT without aggregates gathers over a window with SLIDE.
+
+Not called by users. Each row is kept once, in its pane, whatever number of extents hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from jupyter_stream.aggregates.protocol import VALUE, Algebra, Array, Dense, Differential, FrameForm
+
+EXTENT = "$extent"
+"""Its name in plans. It takes the rows' columns, at least one."""
+
+
+def fields(columns: int) -> list[str]:
+    """What the columns are called in the rows it gathers."""
+    return [VALUE, *(f"{VALUE}{i}" for i in range(1, columns))]
+
+
+class WholeRowsForm:
+    """All rows, as they came."""
+
+    extra: tuple[str, ...] = ()
+    needs_time = False
+    skips_nulls = False
+
+    def __init__(self, columns: int) -> None:
+        self._columns = fields(columns)
+
+    def update(self) -> list[pl.Expr]:
+        """The rows."""
+        return [pl.struct(self._columns).implode().alias(VALUE)]
+
+    def merge(self) -> list[pl.Expr]:
+        """All of them."""
+        return [pl.col(VALUE).explode().implode()]
+
+    def finish(self) -> pl.Expr:
+        """The rows as one list."""
+        return pl.col(VALUE).explode().implode()
+
+
+class WholeRows:
+    """The aggregate itself."""
+
+    name = EXTENT
+    signature = ""
+    description = ""
+    example = ""
+    algebra: Algebra = "holistic"
+    differential: Differential = "not"
+    constant_from: int | None = None
+
+    def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
+        """A list of rows of these types."""
+        row = pl.Struct([pl.Field(n, t) for n, t in zip(fields(len(types)), types, strict=True)])
+        return tuple(types), pl.List(row)
+
+    def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
+        """The rows."""
+        return WholeRowsForm(len(types))
+
+    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
+        """Never dense."""
+        raise TypeError(f"{self.name} has no dense form")

@@ -1,0 +1,130 @@
+"""SELECT without aggregates over a window with SLIDE: the rows of each extent.
+
+Items that say nothing of the extent are computed of each row once, before windows hold it, so that a row an item fails on
+fails once.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from jupyter_stream import aggregates
+from jupyter_stream.aggregates.whole_rows import EXTENT
+from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START
+from jupyter_stream.core.schema import Field, Schema
+from jupyter_stream.functions import Column, Expr, Literal
+from jupyter_stream.functions.expression import columns, substitute, walk
+from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping
+from jupyter_stream.language.bind_expression import ExpressionBinder
+from jupyter_stream.language.bind_join import absorb
+from jupyter_stream.language.bind_over import OverNames
+from jupyter_stream.language.nodes import Node, Star
+from jupyter_stream.language.scope import Scope
+from jupyter_stream.language.select_list import Items, schema_of
+from jupyter_stream.language.source_text import Name, SourceText
+from jupyter_stream.language.syntax import SelectItem
+from jupyter_stream.plan.logical import Aggregate, AggregateCall, ExtentRows, Plan, Project
+from jupyter_stream.windows import RowWindow
+
+AUTOMATIC = ("window_start", "window_end")
+"""The columns that come first where nobody named them."""
+_ROWS = "$rows"
+_TIME = "$extent_time"
+_OF_EXTENTS = frozenset({WINDOW_START, WINDOW_END, WINDOW_ID, _TIME})
+
+
+class ExtentNames(OverNames):
+    """Names of a select list: the columns of FROM, and what can be said about the extent.
+
+    Args:
+        grouping: knows the window.
+        source: the cell.
+        aliases: as of `InputNames`.
+    """
+
+    def __init__(self, grouping: Grouping, source: SourceText, aliases: dict[str, Expr]) -> None:
+        super().__init__(grouping.scope, source, "the select list", aliases)
+        self._grouping = grouping
+
+    def column(self, name: Name, qualifier: Name | None) -> Expr | None:
+        """Something about the extent, a column of FROM, or an alias."""
+        if qualifier is None and name.text.lower() in WINDOW_COLUMNS:
+            return _kept_apart(self._grouping.window_column(name.text))
+        return super().column(name, qualifier)
+
+    def pseudo(self) -> tuple[str, ...]:
+        """What can be said about the extent, the time and the row number."""
+        return self._grouping.pseudo()
+
+    def special(self, node: Node) -> Expr | None:
+        """`window.start` and `window.end` of Spark."""
+        found = self._grouping.special(node)
+        return _kept_apart(found) if isinstance(found, Column) else found
+
+
+def _kept_apart(column: Column) -> Column:
+    """The extent's time is the answer's own, and `$ts` of a row is the row's."""
+    return Column(_TIME, column.dtype) if column.name == TS else column
+
+
+def extent_rows(items: tuple[SelectItem, ...], scope: Scope, where: Expr | None, source: SourceText) -> Plan:
+    """The rows of each extent of FROM's window.
+
+    Raises:
+        QueryError: a mistake in the select list.
+    """
+    grouping = Grouping(scope, source)
+    if where is not None and not isinstance(grouping.window, RowWindow):
+        grouping.scope = Scope(absorb(scope.plan, where), scope.qualifiers, scope.window, scope.joined)
+        where = None
+    grouping.take_partition()
+    made = _items(items, grouping, source)
+    taken: dict[Expr, str] = {}
+    above: list[tuple[str, Expr]] = []
+    for name, expr in made:
+        read = columns(expr)
+        if read and not read & _OF_EXTENTS:
+            column = taken.setdefault(expr, f"$r{len(taken)}")
+            above.append((name, Column(column, expr.dtype)))
+            continue
+        own: dict[str, Expr] = {}
+        for part in walk(expr):
+            if isinstance(part, Column) and part.name == _TIME:
+                own[_TIME] = Column(TS, part.dtype)
+            elif isinstance(part, Column) and part.name not in _OF_EXTENTS:
+                own[part.name] = Column(taken.setdefault(part, f"$r{len(taken)}"), part.dtype)
+        above.append((name, substitute(expr, own)))
+    function = aggregates.find(EXTENT)
+    assert function is not None
+    args = tuple(taken) or (Literal(0, pl.Int64()),)
+    names = tuple(taken.values()) or ("$r0",)
+    _, held = function.resolve([a.dtype for a in args], False)
+    call = AggregateCall(EXTENT, args, _ROWS, held)
+    keys = tuple(grouping.keys)
+    schema = Schema((*(Field(n, e.dtype) for n, e in keys), Field(_ROWS, held)))
+    gathered = Aggregate(grouping.scope.plan, keys, (call,), grouping.window, schema, where)
+    rows = ExtentRows(gathered, _ROWS, Schema(tuple(Field(n, a.dtype) for n, a in zip(names, args, strict=True))))
+    return Project(rows, tuple(above), schema_of(tuple(above)))
+
+
+def _items(items: tuple[SelectItem, ...], grouping: Grouping, source: SourceText) -> tuple[tuple[str, Expr], ...]:
+    aliases: dict[str, Expr] = {}
+    binder = ExpressionBinder(source, ExtentNames(grouping, source, aliases))
+    made = Items(source)
+    named: set[str] = set()
+    for item in items:
+        node = item.expression
+        if isinstance(node, Star):
+            qualifier = node.qualifier
+            if qualifier is not None and qualifier.text.lower() not in grouping.scope.qualifiers:
+                raise source.error(f"{qualifier.text} isn't in FROM", item.span)
+            for name, column in grouping.scope.star(None if qualifier is None else qualifier.text):
+                made.add(name, column, item, explicit=False)
+            continue
+        bound = binder.bind(node)
+        named.update(n for n in AUTOMATIC if bound == grouping.window_column(n))
+        made.add_item(item, bound)
+        if item.alias is not None:
+            aliases[item.alias.text.lower()] = bound
+    made.put_first([(n, grouping.window_column(n)) for n in AUTOMATIC if n not in named])
+    return made.made()
