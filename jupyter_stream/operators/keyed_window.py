@@ -74,7 +74,7 @@ class KeyedWindowAggregate:
 
     def __init__(self, config: KeyedWindowConfig) -> None:
         self.control = ControlTable(
-            f"window aggregate {config.window}, final for each {config.keys[config.key][0]} by itself"
+            f"window aggregate {config.window}, final for each {config.keys[config.key][0]} by itself, by pane merge"
         )
         self.synopses = [ControlTable("panes"), ControlTable("keys")]
         self._config = config

@@ -69,7 +69,7 @@ class RowWindowAggregate:
     """
 
     def __init__(self, config: RowWindowConfig) -> None:
-        self.control = ControlTable(f"row window aggregate {config.window}")
+        self.control = ControlTable(f"row window aggregate {config.window} by pane merge")
         self.synopses = [ControlTable("panes"), ControlTable("row numbers")]
         assert config.window.slide is not None
         self._config = config

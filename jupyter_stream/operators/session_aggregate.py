@@ -71,7 +71,7 @@ class SessionAggregate:
     """Answers per session and group, given when no row to come can join the session."""
 
     def __init__(self, config: SessionAggregateConfig) -> None:
-        self.control = ControlTable(f"session aggregate {config.window}")
+        self.control = ControlTable(f"session aggregate {config.window} by merging sessions")
         self.synopses = [ControlTable("sessions"), ControlTable("partials"), ControlTable("key slots")]
         self._config = config
         self._gap = config.window.gap

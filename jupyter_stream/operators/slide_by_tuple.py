@@ -34,6 +34,7 @@ from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.plan.logical import Aggregate, Derived, Over, Plan, walk
+from jupyter_stream.plan.folds import describe_bins
 from jupyter_stream.state.bins import Bins, Found
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.tuple_extents import Ends, TupleExtents
@@ -71,7 +72,8 @@ class SlideByTuple:
     """
 
     def __init__(self, config: SlideByTupleConfig) -> None:
-        self.control = ControlTable(f"window aggregate {config.window}")
+        ways = describe_bins((a.function.name, a.form) for a in config.aggregates)
+        self.control = ControlTable(f"window aggregate {config.window}" + (f"; {ways}" if ways else ""))
         self._config = config
         self._window = config.window
         self._evaluator = Evaluator([e for _, e, _ in config.keys] + list(config.inputs))

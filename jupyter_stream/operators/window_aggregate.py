@@ -47,7 +47,7 @@ from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
-from jupyter_stream.plan import strategy
+from jupyter_stream.plan import folds, strategy
 from jupyter_stream.plan.strategy import Choice
 from jupyter_stream.state.adaptive import AdaptiveGroups, would_take
 from jupyter_stream.state.closed import Closed, Overflowed
@@ -92,7 +92,7 @@ class WindowAggregate:
     """Answers per extent and group, given when the extent is final; provisional ones on ticks."""
 
     def __init__(self, config: WindowAggregateConfig) -> None:
-        self.control = ControlTable(f"window aggregate {config.window} by {config.choice}")
+        self.control = ControlTable(_title(config, config.choice))
         self._window = config.window
         self._gaps = config.gaps and not config.keys
         self._config = config
@@ -258,7 +258,8 @@ class WindowAggregate:
     def _give_closed(self, closed: Closed) -> Iterator[Message]:
         if closed.lost_slots.size:
             yield self._overflowed(closed.lost_extents, closed.lost_slots)
-        yield from self._give(_Answers(closed.extents, closed.slots, closed.answers))
+        full = np.union1d(closed.extents, closed.lost_extents) if closed.lost_extents.size else closed.extents
+        yield from self._give(_Answers(closed.extents, closed.slots, closed.answers), full)
 
     def _extents_until(self, k: int, after: int | None) -> Iterator[int]:
         """Extents after that one, up to k, that hold rows; skips gaps however long."""
@@ -312,14 +313,16 @@ class WindowAggregate:
 
     # -- answers -----------------------------------------------------------------------------------------------------
 
-    def _give(self, found: _Answers) -> Iterator[Message]:
-        if not found.slots.size:
+    def _give(self, found: _Answers, full: Int64s) -> Iterator[Message]:
+        """Give answers, and those of the empty extents before them; `full` are the extents that hold rows, ascending."""
+        if not full.size:
             return
         if self._gaps:
-            for empties in self._empties_before(found.extents, self._last_full):
+            for empties in self._empties_before(full, self._last_full):
                 yield Batch(self._frame(empties))
-        self._last_full = int(found.extents[-1])
-        yield Batch(self._frame(found))
+        self._last_full = int(full[-1])
+        if found.slots.size:
+            yield Batch(self._frame(found))
 
     def _empties_before(self, extents: Int64s, after: int | None) -> Iterator[_Answers]:
         """Ungrouped: the extents without rows between `after` and `extents`, which hold some, a batch at a time."""
@@ -373,6 +376,7 @@ class WindowAggregate:
             yield tick
             return
         found: list[_Answers] = []
+        full: list[int] = []
         newest = self._groups.occupied.peekitem(-1)[0] if self._groups.occupied else None
         last = None if newest is None else self._window.last_extent(newest)
         if self._window.range is None:
@@ -387,11 +391,13 @@ class WindowAggregate:
                     yield failed
                 if answers is not None:
                     found.append(answers)
-        if found and self._gaps:
+                if answers is not None or failed is not None:
+                    full.append(k)
+        if full and self._gaps:
             # empty extents that are final already are given once a later one that holds rows is final
             given = [k for k in (self._last_full, self._closed) if k is not None]
             after = max(given) if self._last_full is not None else None
-            found += self._empties_before(np.concatenate([f.extents for f in found]), after)
+            found += self._empties_before(np.array(full), after)
         frame = self._frame(_Answers.concat(found) if found else self._nothing_in(np.empty(0, np.int64)))
         yield Batch(frame, provisional=tick.at)
         yield tick
@@ -412,7 +418,7 @@ class WindowAggregate:
         if choice is not None:
             self._groups = AdaptiveGroups.taking_over(groups, self._window, keys, self._config.aggregates, inputs)
             self.synopses = self._groups.tables
-            self.control.name = f"window aggregate {self._window} by {choice}"
+            self.control.name = _title(self._config, choice)
 
     def _report(self) -> None:
         self.control.holds(self._groups.report())
@@ -439,6 +445,11 @@ def _synopsis(config: WindowAggregateConfig) -> WindowGroups | ExtentGroups | Ad
             inputs = [e.dtype for e in config.inputs]
             return AdaptiveGroups(config.window, keys, config.aggregates, inputs, chosen == "adapt-wid")
     return WindowGroups(config.window, keys, config.aggregates)
+
+
+def _title(config: WindowAggregateConfig, choice: Choice) -> str:
+    ways = folds.describe(config.window, choice.strategy, [(a.function.name, a.form) for a in config.aggregates])
+    return f"window aggregate {config.window} by {choice}" + (f"; {ways}" if ways else "")
 
 
 def _without_rest(messages: Iterator[Message]) -> Iterator[Message]:

@@ -11,12 +11,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from jupyter_stream.aggregates import Dense, FrameForm, Partial
+from jupyter_stream.plan.strategy import Strategy
 from jupyter_stream.windows import TimeWindow
 
+Call: TypeAlias = tuple[str, Dense | FrameForm]
+"""Name and form of an aggregate."""
 Fold: TypeAlias = Literal["single pane", "kept", "subtract-on-evict", "two stacks", "pane merge"]
 
 
@@ -35,22 +38,48 @@ def fold_of(partial: Partial, one_pane: bool, landmark: bool) -> Fold:
     return "subtract-on-evict" if partial.subtractable else "two stacks"
 
 
-def describe(window: TimeWindow, calls: Iterable[tuple[str, Dense | FrameForm]]) -> str:
+def describe(window: TimeWindow, strategy: Strategy, calls: Iterable[Call]) -> str:
     """For EXPLAIN: which aggregates are folded how, such as `count, sum by subtract-on-evict; max by two stacks`.
 
     Args:
         window: theirs.
+        strategy: WID has an extent in one piece; of rows kept, a pane is folded when an extent asks for it.
         calls: name and form of each.
     """
+
+    def way(form: Dense | FrameForm) -> str:
+        if strategy == "rows" or not isinstance(form, Dense):
+            return "pane merge"
+        one = strategy == "wid" or is_one_pane(window)
+        return " and ".join(sorted({fold_of(p, one, window.range is None) for p in _telling(form)}))
+
+    return _by(way, calls)
+
+
+def describe_bins(calls: Iterable[Call]) -> str:
+    """The same where every row's time is a bin, as in slide-by-tuple windows: extents overlap in no regular way."""
+
+    def way(form: Dense | FrameForm) -> str:
+        if not isinstance(form, Dense):
+            return "bin merge"
+        ways = {"differences of running sums" if p.subtractable else "runs of 1, 2, 4, ... bins" for p in _telling(form)}
+        return " and ".join(sorted(ways))
+
+    return _by(way, calls)
+
+
+def _telling(form: Dense) -> Sequence[Partial]:
+    """The partials by which forms differ: nearly all count their values as well."""
+    return [p for p in form.partials if p.op != "count"] or form.partials
+
+
+def _by(way: Callable[[Dense | FrameForm], str], calls: Iterable[Call]) -> str:
     by: dict[str, list[str]] = {}
     for name, form in calls:
-        ways: list[str] = ["pane merge"]
-        if isinstance(form, Dense):
-            ways = sorted({fold_of(p, is_one_pane(window), window.range is None) for p in form.partials})
-        names = by.setdefault(" and ".join(ways), [])
+        names = by.setdefault(way(form), [])
         if name not in names:
             names.append(name)
-    return "; ".join(f"{', '.join(names)} by {way}" for way, names in by.items())
+    return "; ".join(f"{', '.join(names)} by {how}" for how, names in by.items())
 
 
 def is_one_pane(window: TimeWindow) -> bool:

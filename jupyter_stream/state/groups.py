@@ -22,13 +22,15 @@ from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.state.closed import Closed, Overflowed
 from jupyter_stream.state.frames import PANE, FrameAnswers, FramePanes
-from jupyter_stream.state.panes import Cells, PaneMap, Panes
+from jupyter_stream.state.panes import Cells, Halves, PaneMap, Panes
 from jupyter_stream.state.sliding import SlidingFold
 from jupyter_stream.state.slots import KeySlots
 from jupyter_stream.state.user_panes import UserPanes
 
 _CHUNK = 16_384
 """Rows folded at a time: temporaries stay in the second-level cache, and most chunks meet one pane or two (measured)."""
+_CHUNK_OF_ONE = 65_536
+"""The same where there is one group: a chunk costs less, and calls count for more."""
 _SAFE_SUM = 1 << 62
 _CELLS = 65_536
 """Answers given at a time, about: 5 ms, so that input need not wait for the groups of a large extent."""
@@ -176,8 +178,9 @@ class WindowGroups:
         columns = {i: _Input(inputs[i]) for i in {i for pair in self._inputs for i in pair if i is not None}}
         all_slots = np.zeros(ts.size, np.int64) if any(f is not None for f in self._frames) else None
         numbers = ints(keys[0]) if self.slots is not None and self.slots.takes_numbers(keys) else None
-        for start in range(0, ts.size, _CHUNK):
-            stop = min(ts.size, start + _CHUNK)
+        chunk = _CHUNK if self.slots is not None else _CHUNK_OF_ONE
+        for start in range(0, ts.size, chunk):
+            stop = min(ts.size, start + chunk)
             slots = None
             if self.slots is not None:
                 if numbers is not None:
@@ -228,7 +231,9 @@ class WindowGroups:
             late = _Late(which, panes, np.zeros(panes.size, np.int64) if slots is None else slots[which])
         self._fold_cells(self.panes.cells(ts, slots, self._window, (low, high)), late, columns, start, stop)
 
-    def _fold_cells(self, cells: Cells, late: _Late | None, columns: dict[int, _Input], start: int, stop: int) -> None:
+    def _fold_cells(
+        self, cells: Cells | Halves, late: _Late | None, columns: dict[int, _Input], start: int, stop: int
+    ) -> None:
         for index, (argument, _) in enumerate(self._inputs):
             # before the row count takes these rows, which a copy of it must not have
             if self.panes.shared(index) and argument is not None and not columns[argument].whole(start, stop):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from jupyter_stream.aggregates.protocol import Array, Partial
 from jupyter_stream.core.messages import Int64s
 
 _LIMB = 0xFFFFFFFF
+_SOME = 1024
 _SPAN = 4096
 """Panes a batch may span before its panes are found by sorting rather than by look-up."""
 
@@ -46,6 +47,28 @@ class Cells:
     def where(self, mask: NDArray[np.bool_]) -> Cells:
         """Those of some rows."""
         return Cells(self.at[mask], self.base, self.span)
+
+
+@dataclass(frozen=True, slots=True)
+class Halves:
+    """Where rows of one group in one pane or two belong.
+
+    Attributes:
+        size: how many rows.
+        low: the row of the arrays of the earlier pane.
+        high: the row of the later one.
+        later: which rows are in the later one; None for none of them.
+    """
+
+    size: int
+    low: int
+    high: int
+    later: NDArray[np.bool_] | None = None
+
+    def where(self, mask: NDArray[np.bool_]) -> Halves:
+        """Those of some rows."""
+        later = None if self.later is None else self.later[mask]
+        return Halves(int(np.count_nonzero(mask)), self.low, self.high, later)
 
 
 class Panes:
@@ -155,7 +178,9 @@ class Panes:
                 self.arrays[i][rows] = self.partials[i].identity
             self._free.extend(rows)
 
-    def cells(self, ts: Int64s, slots: Int64s | None, window: PaneMap, bounds: tuple[int, int] | None = None) -> Cells:
+    def cells(
+        self, ts: Int64s, slots: Int64s | None, window: PaneMap, bounds: tuple[int, int] | None = None
+    ) -> Cells | Halves:
         """Where each row belongs in the arrays; opens the panes seen. `slots` None: all rows are one group.
 
         The result is good until the next call. `bounds`: the least and the greatest of `ts`, where they are known.
@@ -165,16 +190,17 @@ class Panes:
         earliest, latest = bounds or (int(ts.min()), int(ts.max()))
         low, high = window.pane_of(earliest), window.pane_of(latest)
         if low == high:
-            at = slots if slots is not None else np.zeros(ts.size, np.int64)
-            return Cells(at, self.open(low) * self.slots, self.slots)
+            row = self.open(low)
+            return Halves(ts.size, row, row) if slots is None else Cells(slots, row * self.slots, self.slots)
         if high == low + 1:
             first, second = self.open(low), self.open(high)
+            if slots is None:
+                return Halves(ts.size, first, second, ts >= window.pane_start(high))
             at = np.multiply(ts >= window.pane_start(high), (second - first) * self.slots, out=self._room(ts.size))
             base = min(first, second)
             if second < first:
                 at += (first - second) * self.slots
-            if slots is not None:
-                at += slots
+            at += slots
             return Cells(at, base * self.slots, (abs(second - first) + 1) * self.slots)
         return self._many(window.pane(ts), low, high, slots)
 
@@ -201,13 +227,16 @@ class Panes:
             at += slots
         return Cells(at, base * self.slots, span * self.slots)
 
-    def update(self, index: int, cells: Cells, values: Array | None) -> None:
+    def update(self, index: int, cells: Cells | Halves, values: Array | None) -> None:
         """Fold values into partial `index`; without values, count. Duplicates among the cells are expected."""
         partial = self.partials[index]
         low = self._low.get(index)
         if low is not None and values is not None:
             self.update(low, cells, values & _LIMB)
             values = values >> 32
+        if isinstance(cells, Halves):
+            self._update_halves(index, cells, values)
+            return
         flat = self.arrays[index].reshape(-1)[cells.base : cells.base + cells.span]
         if partial.op == "count":
             if cells.span <= cells.at.size:
@@ -218,6 +247,37 @@ class Panes:
             # with an intp index and values of the array's own type these take 3 ns a row, with any other 30
             with np.errstate(invalid="ignore"):  # a NaN among the values is meant to be found again
                 partial.fold.at(flat, cells.at, values)
+
+    def _update_halves(self, index: int, halves: Halves, values: Array | None) -> None:
+        """One group: reductions, 0.5 ns a row, in place of a scatter."""
+        partial, array = self.partials[index], self.arrays[index]
+        low, high, later = halves.low, halves.high, halves.later
+        if partial.op == "count":
+            after = 0 if later is None else int(np.count_nonzero(later))
+            array[low, 0] += halves.size - after
+            array[high, 0] += after
+            return
+        if values is None or not halves.size:
+            return
+        fold = partial.fold
+        with np.errstate(invalid="ignore"):  # a NaN among the values is meant to be found again
+            if later is None:
+                array[low, 0] = fold(array[low, 0], fold.reduce(values))
+                return
+            nothing = values.dtype.type(partial.identity)
+
+            def among(row: int, which: NDArray[np.bool_], values: Array) -> None:
+                array[row, 0] = fold(array[row, 0], fold.reduce(np.where(which, values, nothing), initial=nothing))
+
+            if partial.op == "sum":
+                among(low, ~later, values)
+                among(high, later, values)
+                return
+            for row in (low, high):
+                # some rows say about how far it goes, few are beyond that; telling all rows apart takes 4 ns a row
+                among(row, later[:_SOME] == (row == high), values[:_SOME])
+                beyond = np.flatnonzero(_beyond(partial, values, array[row, 0]))
+                among(row, later[beyond] == (row == high), values[beyond])
 
     def row(self, index: int, row: int) -> Array:
         """Partial `index` of the pane in `row`, by slot; a view."""
@@ -232,6 +292,13 @@ class Panes:
         assert len(used) + len(self._free) == self.arrays[0].shape[0]
         for array, partial in zip(self.arrays, self.partials, strict=True):
             assert np.array_equal(array[self._free], np.full_like(array[self._free], partial.identity), equal_nan=True)
+
+
+def _beyond(partial: Partial, values: Array, met: Any) -> NDArray[np.bool_]:
+    """Which values may change a minimum or maximum that has got so far."""
+    if partial.kind == "float":  # a NaN is to be told of
+        return np.asarray(~(values <= met if partial.op == "max" else values >= met))
+    return np.asarray(values > met if partial.op == "max" else values < met)
 
 
 def _filled(shape: tuple[int, int], partial: Partial) -> Array:

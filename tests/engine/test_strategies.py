@@ -113,3 +113,29 @@ def test_memory_that_is_spared_lightly_changes_no_mind() -> None:
     choice = strategy.reconsider(2 * strategy.SPARED, 1_000_000, strategy.SPARED // 2)
     assert choice is not None
     assert choice.strategy == "adapt-wid"
+
+
+@pytest.mark.parametrize(
+    ("window", "asked", "how"),
+    [
+        ("[RANGE 10 MILLISECONDS SLIDE 1 MILLISECOND]", None, "sum by subtract-on-evict; max by two stacks; median by pane merge"),
+        ("[RANGE 1 MILLISECOND TUMBLING]", None, "sum, max by single pane; median by pane merge"),
+        ("[RANGE ALL SLIDE 1 MILLISECOND]", None, "sum, max by kept; median by pane merge"),
+        ("[RANGE 10 MILLISECONDS SLIDE 1 MILLISECOND]", "wid", "sum, max by single pane; median by pane merge"),
+        ("[RANGE 10 MILLISECONDS SLIDE 1 MILLISECOND]", "rows", "sum, max, median by pane merge"),
+        (
+            "[RANGE 10 MILLISECONDS SLIDE 1 ROW]",
+            None,
+            "sum by differences of running sums; max by runs of 1, 2, 4, ... bins; median by bin merge",
+        ),
+        ("[ROWS 10 SLIDE 2]", None, "by pane merge"),
+        ("[SESSION 1 MILLISECOND]", None, "by merging sessions"),
+    ],
+)  # fmt: skip
+def test_explain_says_how_each_aggregate_is_folded(
+    session: Session, window: str, asked: strategy.Strategy | None, how: str
+) -> None:
+    (plan,) = session.execute(
+        f"EXPLAIN SELECT k, sum(v), max(v), median(v) FROM rows {window} GROUP BY k", strategy=asked
+    )
+    assert how in str(plan)
