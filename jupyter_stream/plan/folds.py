@@ -62,7 +62,9 @@ def describe_bins(calls: Iterable[Call]) -> str:
     def way(form: Dense | FrameForm) -> str:
         if not isinstance(form, Dense):
             return "bin merge"
-        ways = {"differences of running sums" if p.subtractable else "runs of 1, 2, 4, ... bins" for p in _telling(form)}
+        ways = {
+            "differences of running sums" if p.subtractable else "runs of 1, 2, 4, ... bins" for p in _telling(form)
+        }
         return " and ".join(sorted(ways))
 
     return _by(way, calls)

@@ -118,7 +118,11 @@ def test_memory_that_is_spared_lightly_changes_no_mind() -> None:
 @pytest.mark.parametrize(
     ("window", "asked", "how"),
     [
-        ("[RANGE 10 MILLISECONDS SLIDE 1 MILLISECOND]", None, "sum by subtract-on-evict; max by two stacks; median by pane merge"),
+        (
+            "[RANGE 10 MILLISECONDS SLIDE 1 MILLISECOND]",
+            None,
+            "sum by subtract-on-evict; max by two stacks; median by pane merge",
+        ),
         ("[RANGE 1 MILLISECOND TUMBLING]", None, "sum, max by single pane; median by pane merge"),
         ("[RANGE ALL SLIDE 1 MILLISECOND]", None, "sum, max by kept; median by pane merge"),
         ("[RANGE 10 MILLISECONDS SLIDE 1 MILLISECOND]", "wid", "sum, max by single pane; median by pane merge"),
@@ -131,7 +135,7 @@ def test_memory_that_is_spared_lightly_changes_no_mind() -> None:
         ("[ROWS 10 SLIDE 2]", None, "by pane merge"),
         ("[SESSION 1 MILLISECOND]", None, "by merging sessions"),
     ],
-)  # fmt: skip
+)
 def test_explain_says_how_each_aggregate_is_folded(
     session: Session, window: str, asked: strategy.Strategy | None, how: str
 ) -> None:
