@@ -33,8 +33,8 @@ from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
-from jupyter_stream.plan.logical import Aggregate, Derived, Over, Plan, walk
 from jupyter_stream.plan.folds import describe_bins
+from jupyter_stream.plan.logical import Aggregate, Derived, Over, Plan, walk
 from jupyter_stream.state.bins import Bins, Found
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.tuple_extents import Ends, TupleExtents
