@@ -33,6 +33,7 @@ from jupyter_stream.plan.logical import (
     Derived,
     Distinct,
     Emit,
+    ExtentChanges,
     ExtentRows,
     Filter,
     Join,
@@ -145,7 +146,9 @@ def answers(plan: Plan) -> bool:
     """Whether rows are answers, which come instant by instant when they are final (some of them, for a union)."""
     if isinstance(plan, Union):
         return any(answers(base(part)) for part in plan.parts)
-    return isinstance(plan, Aggregate | ExtentRows | Over | Alive | Distinct | Bags | ToStream | RelationJoin)
+    return isinstance(
+        plan, Aggregate | ExtentRows | ExtentChanges | Over | Alive | Distinct | Bags | ToStream | RelationJoin
+    )
 
 
 def base(plan: Plan) -> Plan:
@@ -246,6 +249,10 @@ class _Builder:
             case ExtentRows():
                 above = at_base(target, plan) if at_base else target
                 self.visit(plan.input, self._step(planned.extent_rows(plan), above, self._edge), boundary, None)
+            case ExtentChanges():
+                self._once(plan)
+                above = at_base(target, plan) if at_base else target
+                self.visit(plan.input, self._step(planned.extent_changes(plan), above, self._edge), boundary, None)
             case Aggregate():
                 self._aggregate(plan, at_base(target, plan) if at_base else target)
             case Alive() | Distinct():
@@ -267,11 +274,6 @@ class _Builder:
                     if not isinstance(part, TableRelation):
                         self.visit(part, Target(join.step, port), everything_is_final, below)
             case Top():
-                if self._emit.mode == "changes":
-                    raise UnsupportedError(
-                        "EMIT CHANGES with ORDER BY or LIMIT isn't available in this version",
-                        hint="Write EMIT EVERY 1 SECOND: each snapshot then has the first rows of its open extents.",
-                    )
                 self.visit(plan.input, self._step(planned.top(plan), target, self._edge), boundary, at_base)
             case ToStream():
                 self.visit(
@@ -280,10 +282,11 @@ class _Builder:
             case _:
                 raise UnsupportedError(f"{type(plan).__name__} can't be run in the kernel yet")
 
-    def _once(self, plan: Over | Join) -> None:
+    def _once(self, plan: Over | Join | ExtentChanges) -> None:
         """What gives each row once takes no provisional ones, and gives none: there is nothing to revise."""
-        if self._emit.mode == "changes" and (isinstance(plan, Over) or plan.kind not in ("inner", "semi")):
-            what = "OVER" if isinstance(plan, Over) else f"a {plan.kind} join"
+        if self._emit.mode == "changes" and (not isinstance(plan, Join) or plan.kind not in ("inner", "semi")):
+            what = "OVER" if isinstance(plan, Over) else plan.kind.upper()
+            what = f"a {plan.kind} join" if isinstance(plan, Join) else what
             raise UnsupportedError(
                 f"EMIT CHANGES has nothing to change here: {what} gives each row once, when it is final",
                 hint="Leave EMIT CHANGES out, or aggregate over a window with SLIDE.",

@@ -11,7 +11,8 @@ import polars as pl
 from jupyter_stream import aggregates
 from jupyter_stream.aggregates.whole_rows import EXTENT
 from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START
-from jupyter_stream.core.schema import Field, Schema
+from jupyter_stream.core.schema import Field, Schema, type_name
+from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.expression import columns, substitute, walk
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping
@@ -19,12 +20,21 @@ from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.bind_join import absorb
 from jupyter_stream.language.bind_over import OverNames
 from jupyter_stream.language.nodes import Node, Star
-from jupyter_stream.language.scope import Scope
+from jupyter_stream.language.scope import Scope, window_dtype
 from jupyter_stream.language.select_list import Items, schema_of
-from jupyter_stream.language.source_text import Name, SourceText
+from jupyter_stream.language.source_text import Name, SourceText, Span
 from jupyter_stream.language.syntax import SelectItem
-from jupyter_stream.plan.logical import Aggregate, AggregateCall, ExtentRows, Plan, Project
-from jupyter_stream.windows import RowWindow
+from jupyter_stream.plan.logical import (
+    Aggregate,
+    AggregateCall,
+    ExtentChanges,
+    ExtentRows,
+    Plan,
+    Project,
+    StreamKind,
+    Top,
+)
+from jupyter_stream.windows import RowWindow, SessionWindow, TimeWindow, Window
 
 AUTOMATIC = ("window_start", "window_end")
 """The columns that come first where nobody named them."""
@@ -128,3 +138,55 @@ def _items(items: tuple[SelectItem, ...], grouping: Grouping, source: SourceText
             aliases[item.alias.text.lower()] = bound
     made.put_first([(n, grouping.window_column(n)) for n in AUTOMATIC if n not in named])
     return made.made()
+
+
+def distinct_of_extents(plan: Plan) -> Plan:
+    """Each row once for each extent."""
+    return Top(plan, (), 1, 0, plan.schema, plan.schema.names)
+
+
+def of_extents(kind: StreamKind, plan: Plan, window: Window, source: SourceText, span: Span) -> Plan:
+    """ISTREAM, DSTREAM or RSTREAM of a window with SLIDE: of what is there at the instants it looks at.
+
+    Raises:
+        UnsupportedError: extents that don't follow one another in time.
+        QueryError: lists, which can't be compared.
+    """
+    if kind == "rstream":
+        return plan  # all rows at each instant: so they come anyway
+    word = kind.upper()
+    if isinstance(window, SessionWindow):
+        raise source.error(
+            f"{word} compares an extent with the one before, and sessions don't share rows",
+            span,
+            f"Leave {word} out: every row comes with its session.",
+        )
+    if not isinstance(window, TimeWindow):
+        raise source.error(
+            f"{word} of {window} isn't available in this version",
+            span,
+            "Write a window over time: [RANGE 10 MINUTES SLIDE 1 MINUTE].",
+            UnsupportedError,
+        )
+    nested = next((f for f in plan.schema if f.dtype.is_nested()), None)
+    if nested is not None:
+        raise source.error(
+            f"{word} compares rows, and {nested.name} is a {type_name(nested.dtype)}",
+            span,
+            "Select what can be compared: numbers, texts, times.",
+            UnsupportedError,
+        )
+    made = plan.input if isinstance(plan, Top) else plan
+    assert isinstance(made, Project)
+    about = {
+        n: e.name for n, e in made.items if isinstance(e, Column) and e.name in (WINDOW_START, WINDOW_END, WINDOW_ID)
+    }
+    integer = time_dtype(plan).is_integer()
+    return ExtentChanges(kind, plan, window, tuple(about.items()), integer, plan.schema)
+
+
+def time_dtype(plan: Plan) -> pl.DataType:
+    """The type of the times of the extents that a select list is over."""
+    while not isinstance(plan, Aggregate):
+        (plan,) = plan.inputs
+    return window_dtype(plan)

@@ -16,7 +16,7 @@ from jupyter_stream.language import bind_subquery
 from jupyter_stream.language.as_relation import relation_of
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
-from jupyter_stream.language.bind_extents import AUTOMATIC, extent_rows
+from jupyter_stream.language.bind_extents import AUTOMATIC, distinct_of_extents, extent_rows, of_extents
 from jupyter_stream.language.bind_from import bind_from
 from jupyter_stream.language.bind_join import absorb, check_bounds
 from jupyter_stream.language.bind_order import ordered
@@ -30,8 +30,9 @@ from jupyter_stream.language.bind_sets import (
 )
 from jupyter_stream.language.bind_user_call import running, running_plan
 from jupyter_stream.language.nodes import ColumnRef, Constant, FunctionCall, Node, Star
+from jupyter_stream.language.nodes import walk as parts_of
 from jupyter_stream.language.result_columns import query_of
-from jupyter_stream.language.scope import Scope, is_windowed
+from jupyter_stream.language.scope import Scope
 from jupyter_stream.language.select_list import Items, schema_of
 from jupyter_stream.language.source_text import Name, SourceText, Span
 from jupyter_stream.language.syntax import (
@@ -61,7 +62,7 @@ from jupyter_stream.plan.logical import (
     Top,
 )
 from jupyter_stream.plan.relations import holds_join, is_relation, slides
-from jupyter_stream.windows import LifetimeWindow, RowWindow
+from jupyter_stream.windows import LifetimeWindow, RowWindow, Window
 
 
 def bind_query(statement: Select, catalog: Catalog) -> Query:
@@ -76,11 +77,13 @@ def bind_query(statement: Select, catalog: Catalog) -> Query:
     emit = Emit()
     if statement.emit is not None:
         emit = Emit(statement.emit.mode, statement.emit.interval)
-        if emit.mode == "changes" and any(isinstance(n, Top) for n in logical.walk(plan)):
+        top = next((n for n in logical.above_answers(plan) if isinstance(n, Top)), None)
+        if emit.mode == "changes" and top is not None:
+            what = "ORDER BY or LIMIT" if top.order or not top.partition else "DISTINCT"
             raise statement.source.error(
-                "EMIT CHANGES with LIMIT isn't available in this version",
+                f"EMIT CHANGES with {what} isn't available in this version",
                 statement.emit.span,
-                "Write EMIT EVERY 1 SECOND.",
+                "Write EMIT EVERY 1 SECOND: each snapshot then has the rows of its open extents.",
                 UnsupportedError,
             )
         if emit.mode != "final" and plan.schema.find(IS_FINAL) is not None:
@@ -159,21 +162,19 @@ class _Binder:
     def _unordered(self, body: QueryBody) -> tuple[Plan, LifetimeWindow | None]:
         if isinstance(body, SetBody):
             return bind_set(body, [self.body(part) for part in body.parts], self.source)
-        plan, lifetime = self.select(body)
+        plan, lifetime, looks = self.select(body)
         if body.operator is None:
             return plan, lifetime
         kind: StreamKind = body.operator.text.lower()  # type: ignore[assignment]  # the parser knows just these
-        if isinstance(plan, Aggregate | Filter | Project) and is_windowed(plan) and not is_relation(plan):
-            if kind == "rstream":
-                return plan, None  # all rows at each multiple of its SLIDE: so they come anyway
-            raise self._unsupported(f"{body.operator.text} of a window with SLIDE", body.operator.span)
+        if looks is not None:
+            return of_extents(kind, plan, looks, self.source, body.operator.span), None
         return stream_of(kind, plan, lifetime, self.source, body.operator.span), None
 
     def _from(self, item: FromItem) -> Scope:
         return bind_from(item, self.catalog, self.source, self.body)
 
-    def select(self, body: SelectBody) -> tuple[Plan, LifetimeWindow | None]:
-        """One SELECT."""
+    def select(self, body: SelectBody) -> tuple[Plan, LifetimeWindow | None, Window | None]:
+        """One SELECT, with the lifetimes its rows keep, and the window with SLIDE by which it looks, if it does."""
         scope = self._from(body.source)
         aggregated = bool(body.group_by) or body.group_all
         nodes = [item.expression for item in body.items] + ([body.having] if body.having is not None else [])
@@ -195,23 +196,25 @@ class _Binder:
             for found in memberships:
                 scope = bind_subquery.apply(scope, found, self.source, self.body, self._from)
             sliding = scope.window is not None and slides(scope.window)
-        if aggregated or (body.distinct is not None and sliding):
-            plan = self._aggregate(body, scope, where)
+        grouped = aggregated or not self._takes_rows(body, scope)
+        if aggregated or (body.distinct is not None and sliding and grouped):
+            plan = self._aggregate(body, scope, where, aggregated)
+            looks = self._looks(plan)
             if aggregated and body.distinct is not None:
-                if not is_relation(plan):
-                    raise self._unsupported("SELECT DISTINCT of aggregates with SLIDE", body.distinct)
-                plan = distinct(plan, None, self.source, body.distinct)
-            return plan, None
+                each = distinct_of_extents(plan) if looks is not None else None
+                plan = each or distinct(plan, None, self.source, body.distinct)
+            return plan, None, looks
         if sliding and not (holds_join(scope.plan) and scope.joined is not None):
-            return extent_rows(body.items, scope, where, self.source), None
+            plan = extent_rows(body.items, scope, where, self.source)
+            return plan if body.distinct is None else distinct_of_extents(plan), None, scope.window
         if where is not None:
             scope = filtered(scope, where)
         check_bounds(scope.plan, self.source, body.source.span)
         lifetime = scope.window if isinstance(scope.window, LifetimeWindow) else None
         plan = self._project(body, scope)
         if body.distinct is not None:
-            return distinct(plan, lifetime, self.source, body.distinct), None
-        return plan, lifetime
+            return distinct(plan, lifetime, self.source, body.distinct), None, None
+        return plan, lifetime, None
 
     # -- without aggregates
 
@@ -250,7 +253,16 @@ class _Binder:
 
     # -- with aggregates
 
-    def _aggregate(self, body: SelectBody, scope: Scope, where: Expr | None) -> Plan:
+    def _takes_rows(self, body: SelectBody, scope: Scope) -> bool:
+        """Whether DISTINCT is over more than grouping columns and what is said of the extent: * or expressions of both."""
+        return any(
+            isinstance(part, Star)
+            or (part is not i.expression and _plain(part) in WINDOW_COLUMNS and not scope.has(_plain(part)))
+            for i in body.items
+            for part in parts_of(i.expression)
+        )
+
+    def _aggregate(self, body: SelectBody, scope: Scope, where: Expr | None, grouped: bool) -> Plan:
         grouping = Grouping(scope, self.source)
         group_nodes, window_clauses = self._group_nodes(body, scope)
         nodes = [item.expression for item in body.items]
@@ -259,7 +271,7 @@ class _Binder:
             grouping.scope, where = filtered(grouping.scope, where), None
         self._check_lifetimes(grouping, body)
         check_bounds(grouping.scope.plan, self.source, body.source.span)
-        self._keys(body, grouping, group_nodes)
+        self._keys(body, grouping, group_nodes, grouped)
         grouping.take_partition(own_sessions=bool(body.group_by) or body.group_all)
         items = Items(self.source)
         named: set[str] = set()
@@ -316,6 +328,13 @@ class _Binder:
             raise self._unsupported("ON in a window without SLIDE", body.source.span)
 
     @staticmethod
+    def _looks(plan: Plan) -> Window | None:
+        """The window with SLIDE of an aggregate query."""
+        while isinstance(plan, Project | Filter):
+            plan = plan.input
+        return plan.window if isinstance(plan, Aggregate) and slides(plan.window) else None
+
+    @staticmethod
     def _ends(grouping: Grouping) -> bool:
         """Whether the rows' own lifetimes are what counts: joined rows', under no window of their own."""
         return grouping.scope.window is None and not grouping.slides and holds_join(grouping.scope.plan)
@@ -340,13 +359,11 @@ class _Binder:
             return not scope.has("window")
         return isinstance(node, FunctionCall) and window_call(node, self.source, scope) is not None
 
-    def _keys(self, body: SelectBody, grouping: Grouping, nodes: list[Node]) -> None:
+    def _keys(self, body: SelectBody, grouping: Grouping, nodes: list[Node], grouped: bool) -> None:
         names = InputNames(grouping.scope, self.source, "GROUP BY")
         binder = ExpressionBinder(self.source, names)
-        if body.group_all or body.distinct is not None:
+        if body.group_all or not grouped:
             nodes = [i.expression for i in body.items if not holds_aggregate(i.expression)]
-            if body.distinct is not None:
-                nodes = self._stars_out(nodes, grouping.scope)
             nodes = [n for n in nodes if not self._about_extent(n, grouping)]
         for node in nodes:
             target = self._selected(node, body, grouping.scope)
@@ -365,12 +382,6 @@ class _Binder:
     def _about_extent(self, node: Node, grouping: Grouping) -> bool:
         lower = _plain(node)
         return grouping.slides and lower in (*WINDOW_COLUMNS, "window") and not grouping.scope.has(lower)
-
-    def _stars_out(self, nodes: list[Node], scope: Scope) -> list[Node]:
-        for node in nodes:
-            if _is_star(node):
-                raise self._unsupported("SELECT DISTINCT *", node.span, "Name the columns.")
-        return nodes
 
     def _selected(self, node: Node, body: SelectBody, scope: Scope) -> Node:
         """What a grouping column stands for: an ordinal or an alias is the select item it names (as in Spark)."""

@@ -15,6 +15,7 @@ from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.operators.alive import Alive as AliveOperator
 from jupyter_stream.operators.bags import Bags as BagsOperator
 from jupyter_stream.operators.except_on import ExceptOn
+from jupyter_stream.operators.extent_changes import ExtentChanges as ExtentChangesOperator
 from jupyter_stream.operators.extent_rows import ExtentRows as ExtentRowsOperator
 from jupyter_stream.operators.keyed_session import KeyedSessionAggregate
 from jupyter_stream.operators.keyed_window import KeyedWindowAggregate, KeyedWindowConfig
@@ -39,6 +40,7 @@ from jupyter_stream.plan.logical import (
     Alive,
     Bags,
     Distinct,
+    ExtentChanges,
     ExtentRows,
     Join,
     Lookup,
@@ -183,7 +185,7 @@ def top(plan: Top) -> Operator:
     """The first rows."""
     if is_relation(plan.input):
         return TopOfRelation(plan)
-    return TopOfExtents(plan) if plan.order else Limit(plan)
+    return TopOfExtents(plan) if plan.order or plan.partition else Limit(plan)
 
 
 def alive(plan: Alive) -> AliveOperator:
@@ -244,6 +246,11 @@ def user_answers(plan: Aggregate | Over, unfolds: bool = True) -> UserAnswers:
 def extent_rows(plan: ExtentRows) -> ExtentRowsOperator:
     """What turns gathered rows into rows again."""
     return ExtentRowsOperator(plan.column, plan.schema.names)
+
+
+def extent_changes(plan: ExtentChanges) -> ExtentChangesOperator:
+    """What consecutive extents have not in common."""
+    return ExtentChangesOperator(plan)
 
 
 def _keys(plan: Aggregate) -> tuple[tuple[str, Expr, pl.DataType], ...]:

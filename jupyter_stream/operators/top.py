@@ -23,6 +23,8 @@ _ROW, _LOOK, _FIRST, _PAST, _IN = "$row", "$look", "$first", "$past", "$in"
 
 def named(plan: Top) -> str:
     """For EXPLAIN."""
+    if not plan.order and plan.partition == plan.schema.names:
+        return "distinct rows"
     keys = ", ".join(f"{k.column}{' DESC' if k.descending else ''}" for k in plan.order)
     by = f" BY {', '.join(plan.partition)}" if plan.partition else ""
     count = "" if plan.limit is None else f" LIMIT {plan.limit}" + (f" OFFSET {plan.offset}" if plan.offset else "")

@@ -18,7 +18,7 @@ from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.strategy import Strategy
-from jupyter_stream.windows import LifetimeWindow, OverWindow, Window
+from jupyter_stream.windows import LifetimeWindow, OverWindow, TimeWindow, Window
 
 
 @dataclass(frozen=True)
@@ -187,6 +187,30 @@ class ExtentRows:
 
     input: Aggregate
     column: str
+    schema: Schema
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plan below."""
+        return (self.input,)
+
+
+@dataclass(frozen=True)
+class ExtentChanges:
+    """What consecutive extents of a window have not in common, as bags: ISTREAM what the later one has, DSTREAM the earlier.
+
+    Attributes:
+        kind: which.
+        window: says which extents follow one another.
+        of_extent: (column, system column) of those about the extent. They are not compared, and are about the later one.
+        integer_time: whether the windowing attribute is an integer rather than a TIMESTAMP.
+    """
+
+    kind: Literal["istream", "dstream"]
+    input: Plan
+    window: TimeWindow
+    of_extent: tuple[tuple[str, str], ...]
+    integer_time: bool
     schema: Schema
 
     @property
@@ -439,6 +463,7 @@ Plan: TypeAlias = (
     | Sample
     | Aggregate
     | ExtentRows
+    | ExtentChanges
     | Over
     | Join
     | Lookup
@@ -499,6 +524,14 @@ def walk(plan: Plan) -> Iterator[Plan]:
     yield plan
     for child in plan.inputs:
         yield from walk(child)
+
+
+def above_answers(plan: Plan) -> Iterator[Plan]:
+    """The nodes above the outermost ones that give provisional answers, or know none."""
+    if isinstance(plan, Filter | Project | Union | Derived | Sample | Lookup | Top | ExtentRows):
+        yield plan
+        for child in plan.inputs:
+            yield from above_answers(child)
 
 
 def streams(plan: Plan) -> tuple[StreamDef, ...]:

@@ -16,6 +16,7 @@ from jupyter_stream.plan.logical import (
     Bags,
     Derived,
     Distinct,
+    ExtentChanges,
     ExtentRows,
     Filter,
     Join,
@@ -98,7 +99,7 @@ def _visit(plan: Plan, wanted: set[str], found: dict[str, set[str]]) -> None:
             _visit(plan.input, wanted if numbered else set(plan.schema.names), found)
         case Derived() | ToStream() | ExtentRows():
             _visit(plan.input, wanted, found)
-        case Alive() | Distinct() | Top():
+        case Alive() | Distinct() | Top() | ExtentChanges():
             _visit(plan.input, set(plan.schema.names), found)  # rows are told apart by all columns
         case RelationJoin():
             for part in plan.inputs:

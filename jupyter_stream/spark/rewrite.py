@@ -12,6 +12,7 @@ from jupyter_stream.plan.logical import (
     Bags,
     Derived,
     Distinct,
+    ExtentChanges,
     ExtentRows,
     Filter,
     Join,
@@ -44,7 +45,7 @@ def normal(plan: Plan) -> Plan:
             return _guarded(replace(plan, input=normal(plan.input)))
         case Filter() | Project() | Derived() | Sample() | Aggregate() | Over():
             return replace(plan, input=normal(plan.input))
-        case Alive() | Distinct() | ToStream() | Top():
+        case Alive() | Distinct() | ToStream() | Top() | ExtentChanges():
             return replace(plan, input=normal(plan.input))
 
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+from unittest.mock import patch
+
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jupyter_stream import QueryError
 from jupyter_stream.session import Session
 from tests.engine import test_oracle_rows, test_oracle_sessions, test_oracle_tuples
 from tests.oracle import strategies
+from tests.oracle.aggregates import Aggregate
+from tests.oracle.answer import answer
 from tests.oracle.compare import assert_same_bag, in_columns
-from tests.oracle.plain import PlainSelect, plain
+from tests.oracle.plain import PlainSelect, changes_of, plain
 from tests.oracle.query import Query
 from tests.oracle.running import Ran, assert_right, show
 from tests.oracle.search import searching
@@ -52,8 +59,82 @@ def test_open_extents_are_shown_as_they_are(data: st.DataObject) -> None:
     assert_same_bag(ran.provisional, shown, query.columns, show(query, sizes))
 
 
+@pytest.mark.parametrize("kind", ["ISTREAM", "DSTREAM"])
+@pytest.mark.parametrize("distinct", [False, True], ids=["all", "distinct"])
+@searching
+@given(st.data())
+def test_rows_enter_and_leave_from_extent_to_extent(distinct: bool, kind: str, data: st.DataObject) -> None:
+    query = changes_of(some_columns(data, data.draw(strategies.queries()), distinct), kind)
+    sizes = data.draw(strategies.splits(len(query.stream.rows)))
+    assert_right(query, query.answer(), Ran(query, sizes), sizes)
+
+
+@pytest.mark.parametrize("kind", ["ISTREAM", "DSTREAM"])
+@searching
+@given(st.data())
+def test_answers_enter_and_leave_from_extent_to_extent(kind: str, data: st.DataObject) -> None:
+    query = data.draw(strategies.queries(order_free=True))
+    column, _ = strategies.data_columns(query.stream)[0]
+    made = (Aggregate("count"), Aggregate("count", column, distinct=True))
+    spelling = {"group by": "table function", "paper": "bracket"}.get(query.window.spelling, query.window.spelling)
+    window = replace(query.window, spelling=spelling)
+    changed = changes_of(replace(query, aggregates=made, having=None, window=window), kind)
+    sizes = data.draw(strategies.splits(len(query.stream.rows)))
+    assert_right(changed, changed.answer(), Ran(changed, sizes), sizes)
+
+
+@searching
+@given(st.data())
+def test_distinct_answers_come_once_for_each_extent(data: st.DataObject) -> None:
+    query = data.draw(strategies.queries(order_free=True))
+    query = replace(query, aggregates=(Aggregate("count"),), having=None, emit_every=None)
+    sizes = data.draw(strategies.splits(len(query.stream.rows)))
+    with patch.object(Query, "sql", counts_only):
+        got = Counter(Ran(query, sizes).rows)
+    assert got == Counter(set(in_columns(answer(query).rows, ("window_start", "window_end", "a0"))))
+
+
+def counts_only(query: Query) -> str:
+    """The query's counts alone, each once."""
+    text = SQL(query)
+    return "SELECT DISTINCT " + text[text.index("count(") :]
+
+
+SQL = Query.sql
+
+
 ROWS = pl.DataFrame({"k": ["a", "b", None, "a"], "n": [1, 2, 3, 0], "ts": [1, 3, 7, 22]})
 SLIDING = "[RANGE 10 MICROSECONDS SLIDE 5 MICROSECONDS]"
+
+
+@pytest.mark.parametrize(
+    ("query", "message", "column"),
+    [
+        (f"SELECT k, y FROM s {SLIDING}", "there is no column called y", 11),
+        (f"SELECT count(*) OVER (ROWS 3 PRECEDING) FROM s {SLIDING}", "FROM has a window, and OVER is one of its own", 22),
+        ("SELECT ISTREAM k FROM s [SESSION 5 MICROSECONDS]",
+         "ISTREAM compares an extent with the one before, and sessions don't share rows", 8),
+        ("SELECT ISTREAM k FROM s [ROWS 3 SLIDE 1]", "ISTREAM of [ROWS 3 SLIDE 1] isn't available in this version", 8),
+        (f"SELECT DSTREAM collect_list(k) AS ks FROM s {SLIDING}", "DSTREAM compares rows, and ks is a ARRAY<STRING>", 8),
+        (f"SELECT DISTINCT * FROM s {SLIDING} EMIT CHANGES", "EMIT CHANGES with DISTINCT isn't available in this version", 71),
+    ],
+)  # fmt: skip
+def test_mistakes_in_queries_over_extents(query: str, message: str, column: int) -> None:
+    with pytest.raises(QueryError) as wrong:
+        run(query)
+    assert wrong.value.message == message and wrong.value.column == column
+
+
+def test_distinct_groups_as_it_says() -> None:
+    got = run(f"SELECT DISTINCT count(*) AS n FROM s {SLIDING} GROUP BY k, ts")
+    assert got["n"].to_list() == [1, 1, 1, 1, 1]
+    assert run("SELECT DISTINCT count(*) AS n FROM s GROUP BY k")["n"].sort().to_list() == [1, 2]
+
+
+def test_distinct_takes_a_star_and_expressions_over_the_extent() -> None:
+    assert run(f"SELECT DISTINCT * FROM s {SLIDING}").height == 8
+    got = run(f"SELECT DISTINCT window_end - ts AS left FROM s {SLIDING} WHERE k = 'a'")
+    assert sorted(got["left"]) == [3, 4, 8, 9]
 
 
 def run(text: str) -> pl.DataFrame:
@@ -61,7 +142,6 @@ def run(text: str) -> pl.DataFrame:
         session.execute("CREATE STREAM s (k STRING, n INT, ts BIGINT, WATERMARK FOR ts AS ts) SOURCE 'frame://df'")
         (query,) = session.execute(text)
         assert query.wait(30)
-        session.execute("SELECT 1 FROM s LIMIT 0")
         return query.to_polars()
 
 

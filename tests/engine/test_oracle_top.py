@@ -99,7 +99,7 @@ def test_a_limit_alone_gives_the_first_rows_that_come() -> None:
         ("SELECT k FROM s LIMIT k", "a number of rows belongs here", 23),
         ("SELECT k FROM s ORDER BY k NULLS LIMIT 3", "FIRST or LAST is missing here", 34),
         ("SELECT k, count(*) FROM s [RANGE 5 MICROSECONDS TUMBLING] GROUP BY k ORDER BY k LIMIT 1 EMIT CHANGES",
-         "EMIT CHANGES with LIMIT isn't available in this version", 89),
+         "EMIT CHANGES with ORDER BY or LIMIT isn't available in this version", 89),
     ],
 )  # fmt: skip
 def test_mistakes_in_order_by(query: str, message: str, column: int) -> None:

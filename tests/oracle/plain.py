@@ -80,3 +80,53 @@ def plain(query: Query, columns: tuple[str, ...], distinct: bool = False) -> Pla
         window = replace(window, spelling="bracket")
     listed = Rows("rows", distinct=distinct, columns=columns)
     return PlainSelect(query.stream, window, (listed,), (), query.where, emit_every=query.emit_every)
+
+
+@dataclass(frozen=True)
+class Changes(Query):
+    """ISTREAM or DSTREAM of another query: what consecutive extents have not in common.
+
+    Attributes:
+        of: the query.
+        kind: which.
+    """
+
+    of: Query | None = None
+    kind: str = "ISTREAM"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        assert self.of is not None
+        return self.of.columns
+
+    def sql(self) -> str:
+        assert self.of is not None
+        return self.of.sql().replace("SELECT", f"SELECT {self.kind}", 1)
+
+    def answer(self) -> Answer:
+        assert self.of is not None and isinstance(self.window, TimeExtents)
+        found = self.of.answer() if isinstance(self.of, PlainSelect) else answer(self.of)
+        window, names = self.window, self.columns[2:]
+        held: dict[int, list[tuple[object, Row]]] = {}
+        for row in found.rows:
+            value = same_key(tuple(row[n] for n in names))
+            held.setdefault(row["window_end"], []).append((value, row))  # type: ignore[arg-type]
+        ends = set(held) | {end + window.slide for end in held}
+        if window.range is None and held:
+            ends.discard(max(held) + window.slide)  # a landmark's last extent is the end of it
+        rows: list[Row] = []
+        for end in ends:
+            now, before = held.get(end, []), held.get(end - window.slide, [])
+            more, less = (now, before) if self.kind == "ISTREAM" else (before, now)
+            gone = [value for value, _ in less]
+            for value, row in more:
+                if value in gone:
+                    gone.remove(value)
+                else:
+                    rows.append({**row, "window_start": window.start(end), "window_end": end})
+        return Answer(rows, found.late)
+
+
+def changes_of(query: Query, kind: str) -> Changes:
+    """What enters the extents of a query, or leaves them."""
+    return Changes(query.stream, query.window, query.aggregates, query.keys, of=query, kind=kind)
