@@ -131,8 +131,22 @@ class WindowAggregate:
         if failed is not None:
             yield failed
         if frame.height:
-            keys = len(self._config.keys)
-            self._groups.add(ints(frame.get_column(TS)), columns[:keys], columns[keys:])
+            yield from self._add(ints(frame.get_column(TS)), columns)
+
+    def _add(self, ts: Int64s, columns: Sequence[pl.Series]) -> Iterator[Message]:
+        """Fold rows in, in pieces where all at once might need partials of far too many panes and groups."""
+        keys, start = len(self._config.keys), 0
+        while start < ts.size:
+            groups, rest = self._groups, ts[start:]
+            size = rest.size
+            if self._config.choice.may_change and isinstance(groups, WindowGroups):
+                size = groups.panes.affordable(rest, self._window, strategy.SPARED)
+            piece = columns if size == ts.size else [c.slice(start, size) for c in columns]
+            groups.add(rest[:size], piece[:keys], piece[keys:])
+            start += size
+            if size < rest.size and isinstance(groups, WindowGroups) and groups.panes.sparse:
+                yield from self._finish()
+                self._go_over(strategy.sparse(groups.live, len(groups.occupied)))
 
     def _take_late(self, frame: pl.DataFrame) -> Iterator[Message]:
         """Judge late rows one by one: each is used in the extents that were open when it came, and in no other."""
@@ -413,12 +427,19 @@ class WindowAggregate:
         groups = self._groups
         if not isinstance(groups, WindowGroups) or not groups.dense or groups.panes.bytes <= strategy.SPARED:
             return
-        keys, inputs = [(n, t) for n, _, t in self._config.keys], [e.dtype for e in self._config.inputs]
+        inputs = [e.dtype for e in self._config.inputs]
         choice = strategy.reconsider(groups.panes.bytes, *would_take(groups, self._window, k, inputs))
         if choice is not None:
-            self._groups = AdaptiveGroups.taking_over(groups, self._window, keys, self._config.aggregates, inputs)
-            self.synopses = self._groups.tables
-            self.control.name = _title(self._config, choice)
+            self._go_over(choice)
+
+    def _go_over(self, choice: strategy.Choice) -> None:
+        """Keep sparse groups as rows from here on."""
+        groups = self._groups
+        assert isinstance(groups, WindowGroups)
+        keys, inputs = [(n, t) for n, _, t in self._config.keys], [e.dtype for e in self._config.inputs]
+        self._groups = AdaptiveGroups.taking_over(groups, self._window, keys, self._config.aggregates, inputs)
+        self.synopses = self._groups.tables
+        self.control.name = _title(self._config, choice)
 
     def _report(self) -> None:
         self.control.holds(self._groups.report())

@@ -93,4 +93,9 @@ def reconsider(held: int, sparse: int, adaptive: int) -> Choice | None:
     return Choice("adapt-wid", f"{sparse:,} groups had so few rows that keeping them as rows takes {saved}")
 
 
-__all__ = ["SPARED", "STRATEGIES", "Choice", "Strategy", "choose", "reconsider"]
+def sparse(groups: int, panes: int) -> Choice:
+    """AdaptWID in place of Paned-WID, because hardly any group has rows in more than a few panes."""
+    return Choice("adapt-wid", f"of {groups:,} groups in {panes:,} panes most had rows in a few only")
+
+
+__all__ = ["SPARED", "STRATEGIES", "Choice", "Strategy", "choose", "reconsider", "sparse"]

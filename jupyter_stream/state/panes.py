@@ -23,6 +23,12 @@ _SPAN = 4096
 """Panes a batch may span before its panes are found by sorting rather than by look-up."""
 
 
+_FEW = 1024
+"""Rows that are folded in at once, however many panes and groups they may need."""
+_SPARSE = 16
+"""Partials are sparse if not one in so many holds something."""
+
+
 class PaneMap(Protocol):
     """What is asked of a window: which pane a time is in."""
 
@@ -131,6 +137,26 @@ class Panes:
     def occupied(self) -> NDArray[np.bool_]:
         """Slots with rows in any open pane."""
         return np.asarray(self.arrays[0][list(self.rows.values())].any(axis=0), np.bool_)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether hardly any of the partials hold something."""
+        return _SPARSE * int(np.count_nonzero(self.arrays[0])) < self.arrays[0].size
+
+    def affordable(self, ts: Int64s, window: PaneMap, spared: int) -> int:
+        """How many of these rows can be folded in without partials growing beyond measure, if each has a group of its own.
+
+        Args:
+            ts: the rows' times.
+            window: which panes they are in.
+            spared: bytes that partials may take at any rate; twice what they take now, they always may.
+        """
+        span = window.pane_of(int(ts.max())) - window.pane_of(int(ts.min())) + 1
+        each, measure = 8 * len(self.active()), max(spared, 2 * self.bytes)
+        size = int(ts.size)
+        while size > _FEW and (len(self.rows) + min(size, span)) * (self.slots + size) * 2 * each > measure:
+            size //= 2
+        return size
 
     def take(self, slots: Int64s) -> None:
         """Renumber: new slot i is what was `slots[i]`; the others hold nothing and are given up."""

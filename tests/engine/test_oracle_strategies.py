@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from jupyter_stream.operators.window_aggregate import WindowAggregate
 from jupyter_stream.plan import strategy as strategy_module
 from jupyter_stream.plan.strategy import Choice
+from jupyter_stream.state import panes
 from jupyter_stream.state.memory_condition import MemoryCondition
 from tests.oracle import strategies
 from tests.oracle.aggregates import Aggregate
@@ -107,6 +108,22 @@ def test_the_planner_may_change_its_mind_at_any_extent(data: st.DataObject, tick
         switching_at(rows),
         patch.object(strategy_module, "SPARED", -1),
         patch.object(strategy_module, "reconsider", mock),
+    ):
+        assert_right(query, answer(query), Ran(query, sizes), sizes)
+
+
+@searching
+@given(st.data(), st.sampled_from((1, 3, 8)))
+def test_a_batch_of_many_panes_and_groups_is_folded_in_pieces(data: st.DataObject, rows: int) -> None:
+    """And the planner may change its mind between two of them, whatever the aggregates."""
+    query = draw_query(data, emit=data.draw(st.booleans()))
+    assume(query.keys)
+    sizes = data.draw(strategies.splits(len(query.stream.rows)))
+    with (
+        switching_at(rows),
+        patch.object(strategy_module, "SPARED", 0),
+        patch.object(panes, "_FEW", 1),
+        patch.object(panes, "_SPARSE", data.draw(st.sampled_from((1, 1000)))),
     ):
         assert_right(query, answer(query), Ran(query, sizes), sizes)
 
