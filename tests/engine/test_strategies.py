@@ -10,6 +10,7 @@ from jupyter_stream import Session
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.plan import strategy
 from jupyter_stream.query import Query
+from jupyter_stream.state import panes
 
 SLIDING = "SELECT k, sum(v) AS total FROM rows [RANGE 10 MILLISECONDS SLIDE 1 MILLISECOND] GROUP BY k"
 LANDMARK = "SELECT k, sum(v) AS total FROM rows [RANGE ALL SLIDE 1 MILLISECOND] GROUP BY k"
@@ -94,7 +95,7 @@ def test_a_landmark_is_refused_by_strategies_that_wait_for_its_end(session: Sess
 
 
 def test_the_planner_goes_over_to_adapt_wid_when_partials_of_sparse_groups_take_too_much(session: Session) -> None:
-    with patch.object(strategy, "SPARED", 100_000):
+    with patch.object(strategy, "SPARED", 100_000), patch.object(panes, "_SPARSE", 1 << 60):
         (query,) = session.execute(SLIDING)
         assert isinstance(query, Query)
         assert query.wait(20)
@@ -143,3 +144,15 @@ def test_explain_says_how_each_aggregate_is_folded(
         f"EXPLAIN SELECT k, sum(v), max(v), median(v) FROM rows {window} GROUP BY k", strategy=asked
     )
     assert how in str(plan)
+
+
+def test_a_batch_of_rows_each_of_its_own_pane_and_group_takes_memory_for_its_rows_only() -> None:
+    rows = pl.DataFrame({"k": range(8_000), "ts": range(8_000)})
+    with Session({"rows": rows}) as session, patch.object(strategy, "SPARED", 1_000_000):
+        session.execute("CREATE STREAM s (k BIGINT, ts BIGINT) ORDER BY ts SOURCE 'frame://rows'")
+        (query,) = session.execute("SELECT k, count(*) AS n FROM s [RANGE 1 MICROSECONDS TUMBLING] GROUP BY k")
+        assert isinstance(query, Query)
+        assert query.wait(60)
+        assert query.to_polars().sort("k").select("k", "n").equals(pl.DataFrame({"k": range(8_000), "n": [1] * 8_000}))
+        assert "most had rows in a few only" in query.explain()
+        assert query.stats["peak_state_bytes"] < 100_000_000  # a count for each pane and group is 512 million bytes
