@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import (
@@ -31,15 +30,11 @@ from jupyter_stream.core.messages import (
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
+from jupyter_stream.functions.expression import columns as columns_of
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.plan.logical import JoinKind
+from jupyter_stream.state.join_keys import Bools, Hashes, JoinKeys
 from jupyter_stream.state.runs import Run, Runs
-from jupyter_stream.state.slots import KeySlots
-
-Bools = NDArray[np.bool_]
-_PAIRS = 1 << 19
-"""Pairs made at a time."""
-_CHECK_ABOVE = 1024
 
 
 @dataclass(frozen=True)
@@ -57,6 +52,7 @@ class WindowJoinConfig:
         low: least right time minus left time, None for no bound.
         high: the greatest.
         lifetimes: how long rows of each side live, microseconds, None for ever: joined rows live while both do.
+        wanted: the columns of the joined row that somebody reads; None for all.
     """
 
     kind: JoinKind
@@ -69,6 +65,22 @@ class WindowJoinConfig:
     low: int | None
     high: int | None
     lifetimes: tuple[int | None, int | None]
+    wanted: frozenset[str] | None = None
+
+
+@dataclass(eq=False)
+class _New:
+    """Rows of a batch: their input, columns, keys, hashes, times, and whether each has found a partner."""
+
+    port: int
+    frame: pl.DataFrame
+    keys: JoinKeys
+    hashes: Hashes
+    times: Int64s
+    matched: Bools
+
+    def __post_init__(self) -> None:
+        self.low, self.high = int(self.times.min()), int(self.times.max())
 
 
 class WindowJoin:
@@ -80,15 +92,20 @@ class WindowJoin:
         self._config = config
         self._evaluators = [Evaluator([pair[side] for pair in config.keys]) for side in (0, 1)]
         self._residual = None if config.residual is None else Evaluator([config.residual])
-        self._slots = KeySlots([(f"{i}", k.dtype) for i, (k, _) in enumerate(config.keys)]) if config.keys else None
         self._sides = (Runs(), Runs())
         self._reached = [MIN_TIME, MIN_TIME]
         self._said = MIN_TIME
-        self._checked = 0
         self._pads = (config.kind in ("left", "full"), config.kind in ("right", "full"))
         # how long a row waits: for partners on the other side whose time is at most so much greater than its own
         self._waits = (config.high, None if config.low is None else -config.low)
-        self._names = (config.left.names, config.right.names)
+        read = _needed(config)
+        self._fields = (
+            [f for f in config.left if f.name in read],
+            [f for f, n in zip(config.right, config.right_names, strict=True) if n in read],
+        )
+        self._names = tuple(tuple(f.name for f in fields) for fields in self._fields)
+        right = dict(zip(config.right.names, config.right_names, strict=True))
+        self._right_names = {n: right[n] for n in self._names[1]}
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
@@ -106,150 +123,139 @@ class WindowJoin:
             frame = frame.filter(~late)
         if not frame.height:
             return
-        frame, keys, failed = self._evaluators[port].evaluate(frame)
+        frame, columns, failed = self._evaluators[port].evaluate(frame)
         if failed is not None:
             yield failed
         if not frame.height:
             return
-        frame = self._with_lifetimes(port, frame)
-        slots, null = self._encode(keys, frame.height)
-        if null.any():  # NULL equals nothing: no partner, ever
-            yield from self._alone(port, frame.filter(pl.Series(null)))
-            frame, slots = frame.filter(pl.Series(~null)), slots[~null]
+        frame = self._kept_columns(port, frame)
+        null = [c.is_null() for c in columns if c.null_count()]
+        if null:  # NULL equals nothing: no partner, ever
+            lone = null[0]
+            for other in null[1:]:
+                lone |= other
+            yield from self._alone(port, frame.filter(lone))
+            frame, columns = frame.filter(~lone), [c.filter(~lone) for c in columns]
         if not frame.height:
             return
-        times = ints(frame.get_column(TS))
-        matched = np.zeros(frame.height, np.bool_)
+        keys, hashes = JoinKeys.of(columns, frame.height)
+        new = _New(port, frame, keys, hashes, ints(frame.get_column(TS)), np.zeros(frame.height, np.bool_))
         for run in self._sides[1 - port].runs:
-            yield from self._meet(port, frame, slots, times, matched, run)
-        self._keep(port, frame, slots, times, matched)
-        yield from self._past(port, frame, times, matched)
+            yield from self._meet(new, run)
+        self._keep(new)
+        yield from self._past(new)
         self._report()
 
-    def _with_lifetimes(self, port: int, frame: pl.DataFrame) -> pl.DataFrame:
-        """The columns a joined row needs, `$ts`, and the end of the row's lifetime."""
-        if UNTIL not in frame.columns:
-            length = self._config.lifetimes[port]
-            until = pl.lit(MAX_TIME, pl.Int64()) if length is None else pl.col(TS) + length
-            frame = frame.with_columns(until.alias(UNTIL))
-        schema = self._config.right if port else self._config.left
-        absent = [f for f in schema if f.name not in frame.columns]  # the query doesn't need them, so nobody read them
+    def _kept_columns(self, port: int, frame: pl.DataFrame) -> pl.DataFrame:
+        """The columns a joined row needs, `$ts`, and the end of the row's lifetime where it has one of its own."""
+        absent = [f for f in self._fields[port] if f.name not in frame.columns]  # nobody reads them
         if absent:
             frame = frame.with_columns(pl.lit(None, f.dtype).alias(f.name) for f in absent)
-        return frame.select(*self._names[port], TS, UNTIL)
+        return frame.select(*self._names[port], TS, *([UNTIL] if UNTIL in frame.columns else []))
 
-    def _encode(self, keys: list[pl.Series], rows: int) -> tuple[Int64s, Bools]:
-        null = np.zeros(rows, np.bool_)
-        if self._slots is None:
-            return np.zeros(rows, np.int64), null
-        for key in keys:
-            if key.null_count():
-                null |= key.is_null().to_numpy()
-        if not null.any():
-            return self._slots.encode(keys), null
-        slots = np.zeros(rows, np.int64)
-        there = pl.Series(~null)
-        if (~null).any():
-            slots[~null] = self._slots.encode([k.filter(there) for k in keys])
-        return slots, null
-
-    def _meet(
-        self, port: int, frame: pl.DataFrame, slots: Int64s, times: Int64s, matched: Bools, run: Run
-    ) -> Iterator[Message]:
+    def _meet(self, new: _New, run: Run) -> Iterator[Message]:
         """Pairs of new rows and a run of the other side."""
         low, high = self._config.low, self._config.high
-        if port == 1:  # seen from the right, differences are the other way round
+        if new.port == 1:  # seen from the right, differences are the other way round
             low, high = (None if high is None else -high), (None if low is None else -low)
+        if (low is not None and new.high + low > run.high) or (high is not None and new.low + high < run.low):
+            return
+        times = new.times
         first = None if low is None else times + low
         last = None if high is None else times + high
-        begin, end = run.find(slots, first, last)
-        counts = end - begin
-        some = np.flatnonzero(counts)
-        totals = np.cumsum(counts[some])
-        at = 0
-        while at < some.size:
-            done = int(totals[at - 1]) if at else 0
-            stop = max(at + 1, int(np.searchsorted(totals, done + _PAIRS, "right")))
-            chosen = some[at:stop]
-            sizes = counts[chosen]
-            new = np.repeat(chosen, sizes)
-            old = np.arange(new.size) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(begin[chosen], sizes)
-            yield from self._pairs(port, frame, times, matched, run, new, old)
-            at = stop
+        for mine, theirs in run.pairs(new.hashes, first, last):
+            yield from self._pairs(new, run, mine, theirs)
 
-    def _pairs(
-        self, port: int, frame: pl.DataFrame, times: Int64s, matched: Bools, run: Run, new: Int64s, old: Int64s
-    ) -> Iterator[Message]:
-        mine, theirs = frame[pl.Series(new)], run.frame[pl.Series(old)]
-        left, right = (mine, theirs) if port == 0 else (theirs, mine)
-        lefts, rights = ints(left.get_column(TS)), ints(right.get_column(TS))
-        difference = rights - lefts
-        meets = np.ones(difference.size, np.bool_)
-        if self._config.low is not None:
-            meets &= difference >= self._config.low
-        if self._config.high is not None:
-            meets &= difference <= self._config.high
+    def _pairs(self, new: _New, run: Run, mine: Int64s, theirs: Int64s) -> Iterator[Message]:
+        meets = new.keys.same(mine, run.keys, theirs)
+        one, two = new.times.take(mine), run.times.take(theirs)
+        lefts, rights = (one, two) if new.port == 0 else (two, one)
+        if self._config.low is not None or self._config.high is not None:
+            difference = rights - lefts
+            if self._config.low is not None:
+                meets &= difference >= self._config.low
+            if self._config.high is not None:
+                meets &= difference <= self._config.high
+        ends = self._ends(new.port, new.frame, one, mine), self._ends(1 - new.port, run.frame, two, theirs)
+        left_ends, right_ends = ends if new.port == 0 else ends[::-1]
         # what was joined before lives as long as all its parts
-        meets &= (rights < ints(left.get_column(UNTIL))) & (lefts < ints(right.get_column(UNTIL)))
+        if left_ends is not None:
+            meets &= rights < left_ends
+        if right_ends is not None:
+            meets &= lefts < right_ends
+        later = np.maximum(lefts, rights)
+        until = _earlier(left_ends, right_ends, later.size)
         if not meets.all():
-            kept = pl.Series(meets)
-            left, right, new, old = left.filter(kept), right.filter(kept), new[meets], old[meets]
-        if not new.size:
+            mine, theirs, later, until = mine[meets], theirs[meets], later[meets], until[meets]
+        if not mine.size:
             return
-        joined = self._joined(left, right)
+        joined = None
         if self._residual is not None:
-            joined = joined.with_columns(pl.Series("$new", new), pl.Series("$old", old))
+            joined = self._joined(new, run, mine, theirs, later, until)
+            joined = joined.with_columns(pl.Series("$new", mine), pl.Series("$old", theirs))
             joined, (true,), failed = self._residual.evaluate(joined)
             if failed is not None:
                 yield Failed(failed.frame.drop("$new", "$old"), failed.reasons)
             joined = joined.filter(true.fill_null(False))
-            new, old = ints(joined.get_column("$new")), ints(joined.get_column("$old"))
+            mine, theirs = ints(joined.get_column("$new")), ints(joined.get_column("$old"))
             joined = joined.drop("$new", "$old")
         if self._config.kind in ("semi", "anti"):
-            yield from self._first_matches(port, frame, matched, run, new, old)
-        elif joined.height:
-            yield Batch(joined)
-        matched[new] = True
-        run.matched[old] = True
+            yield from self._first_matches(new, run, mine, theirs)
+        elif mine.size:
+            yield Batch(joined if joined is not None else self._joined(new, run, mine, theirs, later, until))
+        if run.matched is not None:
+            new.matched[mine] = True
+            run.matched[theirs] = True
 
-    def _joined(self, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
-        names = dict(zip(self._config.right.names, self._config.right_names, strict=True))
-        columns = [left.get_column(n) for n in self._names[0]]
-        columns += [right.get_column(n).alias(names[n]) for n in self._names[1]]
-        later = np.maximum(ints(left.get_column(TS)), ints(right.get_column(TS)))
-        until = np.minimum(ints(left.get_column(UNTIL)), ints(right.get_column(UNTIL)))
+    def _ends(self, port: int, frame: pl.DataFrame, times: Int64s, rows: Int64s) -> Int64s | None:
+        """Ends of lifetimes: the rows' own, or after their window; None for never."""
+        if UNTIL in frame.columns:
+            return ints(frame.get_column(UNTIL)).take(rows)
+        length = self._config.lifetimes[port]
+        return None if length is None else times + length
+
+    def _joined(self, new: _New, run: Run, mine: Int64s, theirs: Int64s, later: Int64s, until: Int64s) -> pl.DataFrame:
+        rows = (new.frame, run.frame) if new.port == 0 else (run.frame, new.frame)
+        at = [pl.Series(i.astype(np.uint32)) for i in ((mine, theirs) if new.port == 0 else (theirs, mine))]
+        columns = [rows[0].get_column(n).gather(at[0]) for n in self._names[0]]
+        columns += [rows[1].get_column(n).gather(at[1]).alias(name) for n, name in self._right_names.items()]
         return pl.DataFrame([*columns, pl.Series(TS, later), pl.Series(UNTIL, until)])
 
-    def _first_matches(
-        self, port: int, frame: pl.DataFrame, matched: Bools, run: Run, new: Int64s, old: Int64s
-    ) -> Iterator[Message]:
+    def _first_matches(self, new: _New, run: Run, mine: Int64s, theirs: Int64s) -> Iterator[Message]:
         """Semi: left rows that find their first partner."""
-        if self._config.kind != "semi" or not new.size:
+        if self._config.kind != "semi" or not mine.size:
             return
-        found, flags, source = (
-            (np.unique(new), matched, frame) if port == 0 else (np.unique(old), run.matched, run.frame)
-        )
-        found = found[~flags[found]]
-        if found.size:
-            yield Batch(source[pl.Series(found)])
+        matched, frame, at = (new.matched, new.frame, mine) if new.port == 0 else (run.matched, run.frame, theirs)
+        assert matched is not None
+        found = np.zeros(matched.size, np.bool_)
+        found[at] = True
+        found &= ~matched
+        if found.any():
+            yield Batch(self._with_end(0, frame.filter(pl.Series(found))))
 
     # -- keeping and letting go ----------------------------------------------------------------------------------------
 
-    def _keep(self, port: int, frame: pl.DataFrame, slots: Int64s, times: Int64s, matched: Bools) -> None:
+    def _keep(self, new: _New) -> None:
         """Store rows that may still find partners. A semi join's left rows need one only."""
-        may = times >= self._needed_from(port)
-        if self._config.kind == "semi" and port == 0:
-            may &= ~matched
-        if may.all():
-            self._sides[port].add(frame, slots, times, matched)
+        kind, needed = self._config.kind, self._needed_from(new.port)
+        matched = None if kind == "inner" else new.matched
+        may = None if new.low >= needed else new.times >= needed
+        if kind == "semi" and new.port == 0 and new.matched.any():
+            may = ~new.matched if may is None else may & ~new.matched
+        if may is None:
+            self._sides[new.port].add(Run(new.frame, new.keys, new.hashes, new.times, matched))
         elif may.any():
-            self._sides[port].add(frame.filter(pl.Series(may)), slots[may], times[may], matched[may])
+            frame, keys = new.frame.filter(pl.Series(may)), new.keys.filter(may)
+            some = None if matched is None else matched[may]
+            self._sides[new.port].add(Run(frame, keys, new.hashes[may], new.times[may], some))
 
-    def _past(self, port: int, frame: pl.DataFrame, times: Int64s, matched: Bools) -> Iterator[Message]:
+    def _past(self, new: _New) -> Iterator[Message]:
         """New rows that can find no partner any more and have found none."""
-        alone = ~matched & (times < self._needed_from(port))
+        if new.low >= self._needed_from(new.port):
+            return
+        alone = ~new.matched & (new.times < self._needed_from(new.port))
         if alone.any():
-            yield from self._alone(port, frame.filter(pl.Series(alone)))
+            yield from self._alone(new.port, new.frame.filter(pl.Series(alone)))
 
     def _needed_from(self, port: int) -> int:
         """Rows of an input before this time find no partner any more: the other's punctuation has passed them all."""
@@ -261,22 +267,24 @@ class WindowJoin:
     def _alone(self, port: int, rows: pl.DataFrame) -> Iterator[Message]:
         """Rows that never had a partner."""
         if self._config.kind == "anti" and port == 0:
-            yield Batch(rows)
+            yield Batch(self._with_end(port, rows))
         elif self._pads[port]:
-            yield Batch(self._padded(port, rows))
+            yield Batch(self._padded(port, self._with_end(port, rows)))
+
+    def _with_end(self, port: int, rows: pl.DataFrame) -> pl.DataFrame:
+        if UNTIL in rows.columns:
+            return rows
+        length = self._config.lifetimes[port]
+        until = pl.lit(MAX_TIME, pl.Int64()) if length is None else pl.col(TS) + length
+        return rows.with_columns(until.alias(UNTIL))
 
     def _padded(self, port: int, rows: pl.DataFrame) -> pl.DataFrame:
-        names = dict(zip(self._config.right.names, self._config.right_names, strict=True))
-        if port == 0:
-            columns = [rows.get_column(n) for n in self._names[0]]
-            types = [(names[f.name], f.dtype) for f in self._config.right]
-            columns += [pl.Series(n, [None], dtype=t).new_from_index(0, rows.height) for n, t in types]
-        else:
-            columns = [
-                pl.Series(f.name, [None], dtype=f.dtype).new_from_index(0, rows.height) for f in self._config.left
-            ]
-            columns += [rows.get_column(n).alias(names[n]) for n in self._names[1]]
-        return pl.DataFrame([*columns, rows.get_column(TS), rows.get_column(UNTIL)])
+        others = [
+            pl.Series(f.name, [None], dtype=f.dtype).new_from_index(0, rows.height) for f in self._fields[1 - port]
+        ]
+        lefts, rights = ([rows.get_column(n) for n in self._names[port]], others)[:: 1 if port == 0 else -1]
+        rights = [c.alias(self._right_names[c.name]) for c in rights]
+        return pl.DataFrame([*lefts, *rights, rows.get_column(TS), rows.get_column(UNTIL)])
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Let go of the other side's rows it says find no partner any more."""
@@ -288,10 +296,12 @@ class WindowJoin:
         if before != MIN_TIME:
             tells = self._pads[other] or (self._config.kind == "anti" and other == 0)
             side = self._sides[other]
-            for run in side.take(before) if tells or before == MAX_TIME else side.expire(before):
-                if tells and not run.matched.all():
-                    yield from self._alone(other, run.frame.filter(pl.Series(~run.matched)))
-        self._forget()
+            if not tells:
+                side.expire(before)
+            else:
+                for rows, matched in side.take(before):
+                    if not matched.all():
+                        yield from self._alone(other, rows.filter(pl.Series(~matched)))
         self._report()
         said = self._promise()
         if said > self._said:
@@ -312,28 +322,30 @@ class WindowJoin:
         """Pass it on: pairs are given once."""
         yield tick
 
-    def _forget(self) -> None:
-        slots = self._slots
-        if slots is None or slots.live < 2 * self._checked + _CHECK_ABOVE:
-            return
-        live = np.zeros(slots.capacity, np.bool_)
-        for side in self._sides:
-            side.live(live)
-        slots.release(live)
-        self._checked = slots.live
-
     def _report(self) -> None:
         for table, side in zip(self.synopses, self._sides, strict=True):
             table.holds(side.bytes)
             table.extra["rows"] = side.rows
-        held = sum(side.bytes for side in self._sides) + (0 if self._slots is None else self._slots.bytes)
-        self.control.holds(held)
+        self.control.holds(sum(table.bytes for table in self.synopses))
         self.control.extra["kept_rows"] = sum(side.rows for side in self._sides)
 
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""
         for side in self._sides:
             side.check()
+
+
+def _needed(config: WindowJoinConfig) -> frozenset[str]:
+    """The columns of a joined row that are to be made."""
+    if config.wanted is None:
+        return frozenset((*config.left.names, *config.right_names))
+    return config.wanted if config.residual is None else config.wanted | columns_of(config.residual)
+
+
+def _earlier(one: Int64s | None, other: Int64s | None, rows: int) -> Int64s:
+    if one is None or other is None:
+        return np.full(rows, MAX_TIME) if one is other else (other if one is None else one)  # type: ignore[return-value]
+    return np.minimum(one, other)
 
 
 __all__ = ["WindowJoin", "WindowJoinConfig"]

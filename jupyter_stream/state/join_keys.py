@@ -1,0 +1,84 @@
+"""Values of a join's key columns, row by row: their hashes, and whether two rows' values are the same.
+
+A hash finds candidates, the values decide: equality is exact. Rows with a NULL among their keys never come here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from jupyter_stream.core.messages import Int64s, ints
+
+Bools: TypeAlias = NDArray[np.bool_]
+Hashes: TypeAlias = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class JoinKeys:
+    """Keys of some rows.
+
+    Attributes:
+        columns: one for each key: integers and times as int64, anything else as it is.
+        rows: how many rows.
+    """
+
+    columns: tuple[Int64s | pl.Series, ...]
+    rows: int
+
+    @classmethod
+    def of(cls, columns: Sequence[pl.Series], rows: int) -> tuple[JoinKeys, Hashes]:
+        """The keys and their hashes. Without a column all rows have the same key."""
+        if not columns:
+            return cls((), rows), np.zeros(rows, np.uint64)
+        frame = pl.DataFrame([_normal(c).alias(f"{i}") for i, c in enumerate(columns)])
+        hashes: Hashes = frame.hash_rows(seed=0).to_numpy()
+        return cls(tuple(ints(c) if _is_number(c.dtype) else c for c in frame.get_columns()), rows), hashes
+
+    @property
+    def bytes(self) -> int:
+        """Bytes held."""
+        return sum(c.nbytes if isinstance(c, np.ndarray) else int(c.estimated_size()) for c in self.columns)
+
+    def filter(self, kept: Bools) -> JoinKeys:
+        """Some of the rows."""
+        columns = tuple(c[kept] if isinstance(c, np.ndarray) else c.filter(pl.Series(kept)) for c in self.columns)
+        return JoinKeys(columns, int(kept.sum()))
+
+    def append(self, other: JoinKeys) -> JoinKeys:
+        """These rows, then the other's."""
+        columns: list[Int64s | pl.Series] = []
+        for one, two in zip(self.columns, other.columns, strict=True):
+            if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+                columns.append(np.concatenate([one, two]))
+            else:
+                assert isinstance(one, pl.Series)
+                assert isinstance(two, pl.Series)
+                columns.append(pl.concat([one, two], rechunk=True))
+        return JoinKeys(tuple(columns), self.rows + other.rows)
+
+    def same(self, at: Int64s, other: JoinKeys, at_other: Int64s) -> Bools:
+        """Whether rows `at` of these have the keys of rows `at_other` of the other ones."""
+        same = np.ones(at.size, np.bool_)
+        for one, two in zip(self.columns, other.columns, strict=True):
+            if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+                same &= one.take(at) == two.take(at_other)
+            else:
+                assert isinstance(one, pl.Series)
+                assert isinstance(two, pl.Series)
+                same &= (one.gather(pl.Series(at)) == two.gather(pl.Series(at_other))).to_numpy()
+        return same
+
+
+def _is_number(dtype: pl.DataType) -> bool:
+    return dtype.is_integer() or dtype.is_temporal() or isinstance(dtype, pl.Boolean)
+
+
+def _normal(column: pl.Series) -> pl.Series:
+    """Floats with one zero and one NaN, so that equal values have equal hashes."""
+    return (column + 0.0).fill_nan(float("nan")) if column.dtype.is_float() else column
