@@ -50,6 +50,7 @@ from jupyter_stream.plan.logical import (
     ToStream,
     Union,
 )
+from jupyter_stream.plan.needs import joined_columns
 from jupyter_stream.plan.patterns import Edge, labelled
 from jupyter_stream.plan.strategy import Strategy
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
@@ -161,18 +162,22 @@ def base(plan: Plan) -> Plan:
 def build(query: Query) -> Graph:
     """Operators for a query. Raises `UnsupportedError` for what can't be run in the kernel."""
     graph = Graph()
-    builder = _Builder(graph, Emit() if query.relation else query.emit, query.strategy, labelled(query.plan))
+    emit = Emit() if query.relation else query.emit
+    builder = _Builder(graph, emit, query.strategy, labelled(query.plan), joined_columns(query.plan))
     builder.visit(query.plan, None, nothing_is_final, None)
     graph.steps.reverse()
     return graph
 
 
 class _Builder:
-    def __init__(self, graph: Graph, emit: Emit, strategy: Strategy | None, edge: Edge) -> None:
+    def __init__(
+        self, graph: Graph, emit: Emit, strategy: Strategy | None, edge: Edge, joined: dict[int, frozenset[str]]
+    ) -> None:
         self._graph = graph
         self._edges = edge.walk()  # in the order nodes are visited
         self._edge: Edge | None = None
         self._strategy = strategy
+        self._joined = joined  # the columns that are read of each join's rows
         self._emit = emit  # until the outermost aggregate has been met: it gives provisional answers
         self._numbers = Numbers()
         self._keyed = True  # whether what is above takes promises for one key
@@ -237,7 +242,8 @@ class _Builder:
             case Join():
                 self._once(plan)
                 here, below = _above_or_through(at_base)
-                join = self._step(planned.join(plan), here(target, plan) if here else target, self._edge)
+                above = here(target, plan) if here else target
+                join = self._step(planned.join(plan, self._joined[id(plan)]), above, self._edge)
                 for port, part in enumerate(plan.inputs):
                     self.visit(part, Target(join.step, port), everything_is_final, below)
             case Over():

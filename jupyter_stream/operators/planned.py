@@ -207,8 +207,8 @@ def lookup(plan: Lookup) -> TableLookup:
     return TableLookup(TableLookupConfig(plan.kind, plan.table.table, names, plan.keys, plan.residual))
 
 
-def join(plan: Join) -> WindowJoin:
-    """A join of two streams."""
+def join(plan: Join, wanted: frozenset[str] | None = None) -> WindowJoin:
+    """A join of two streams; of its rows only the columns wanted."""
     lengths = [w.range if isinstance(w, LifetimeWindow | TimeWindow) else None for w in plan.windows]
     lifetimes = (lengths[0], lengths[1])
     if any(isinstance(w, TimeWindow) for w in plan.windows):
@@ -225,6 +225,7 @@ def join(plan: Join) -> WindowJoin:
             plan.low,
             plan.high,
             lifetimes,
+            wanted,
         )
     )
 

@@ -33,8 +33,9 @@ from jupyter_stream.functions.expression import Expr
 from jupyter_stream.functions.expression import columns as columns_of
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.plan.logical import JoinKind
+from jupyter_stream.state.halves import in_halves
 from jupyter_stream.state.join_keys import Bools, Hashes, JoinKeys
-from jupyter_stream.state.runs import Run, Runs
+from jupyter_stream.state.runs import Run, Runs, chosen, packed
 
 
 @dataclass(frozen=True)
@@ -70,17 +71,27 @@ class WindowJoinConfig:
 
 @dataclass(eq=False)
 class _New:
-    """Rows of a batch: their input, columns, keys, hashes, times, and whether each has found a partner."""
+    """Rows of a batch: their input, columns, keys, order by hash, times, and whether each has found a partner."""
 
     port: int
     frame: pl.DataFrame
     keys: JoinKeys
-    hashes: Hashes
+    order: Hashes
     times: Int64s
     matched: Bools
 
     def __post_init__(self) -> None:
         self.low, self.high = int(self.times.min()), int(self.times.max())
+
+
+@dataclass(frozen=True)
+class _Met:
+    """Pairs: numbers of new rows and of a run's, the later of their times, and when the first of the two leaves."""
+
+    mine: Int64s
+    theirs: Int64s
+    later: Int64s
+    until: Int64s
 
 
 class WindowJoin:
@@ -139,7 +150,7 @@ class WindowJoin:
         if not frame.height:
             return
         keys, hashes = JoinKeys.of(columns, frame.height)
-        new = _New(port, frame, keys, hashes, ints(frame.get_column(TS)), np.zeros(frame.height, np.bool_))
+        new = _New(port, frame, keys, packed(hashes), ints(frame.get_column(TS)), np.zeros(frame.height, np.bool_))
         for run in self._sides[1 - port].runs:
             yield from self._meet(new, run)
         self._keep(new)
@@ -158,15 +169,23 @@ class WindowJoin:
         low, high = self._config.low, self._config.high
         if new.port == 1:  # seen from the right, differences are the other way round
             low, high = (None if high is None else -high), (None if low is None else -low)
-        if (low is not None and new.high + low > run.high) or (high is not None and new.low + high < run.low):
+        if (low is not None and new.low + low > run.high) or (high is not None and new.high + high < run.low):
             return
-        times = new.times
-        first = None if low is None else times + low
-        last = None if high is None else times + high
-        for mine, theirs in run.pairs(new.hashes, first, last):
-            yield from self._pairs(new, run, mine, theirs)
+        order = run.near(new.order, new.times, low, high)
+        if run.crowded:  # there may be many pairs: some at a time
+            for mine, theirs in run.pairs(order, new.times, low, high):
+                yield from self._pairs(new, run, self._met(new, run, mine, theirs))
+            return
 
-    def _pairs(self, new: _New, run: Run, mine: Int64s, theirs: Int64s) -> Iterator[Message]:
+        def met(part: Hashes) -> list[_Met]:
+            return [self._met(new, run, mine, theirs) for mine, theirs in run.pairs(part, new.times, low, high)]
+
+        for part in in_halves(met, order):
+            for each in part:
+                yield from self._pairs(new, run, each)
+
+    def _met(self, new: _New, run: Run, mine: Int64s, theirs: Int64s) -> _Met:
+        """Those of the candidates that meet."""
         meets = new.keys.same(mine, run.keys, theirs)
         one, two = new.times.take(mine), run.times.take(theirs)
         lefts, rights = (one, two) if new.port == 0 else (two, one)
@@ -185,8 +204,12 @@ class WindowJoin:
             meets &= lefts < right_ends
         later = np.maximum(lefts, rights)
         until = _earlier(left_ends, right_ends, later.size)
-        if not meets.all():
-            mine, theirs, later, until = mine[meets], theirs[meets], later[meets], until[meets]
+        if meets.all():
+            return _Met(mine, theirs, later, until)
+        return _Met(mine[meets], theirs[meets], later[meets], until[meets])
+
+    def _pairs(self, new: _New, run: Run, met: _Met) -> Iterator[Message]:
+        mine, theirs, later, until = met.mine, met.theirs, met.later, met.until
         if not mine.size:
             return
         joined = None
@@ -243,11 +266,11 @@ class WindowJoin:
         if kind == "semi" and new.port == 0 and new.matched.any():
             may = ~new.matched if may is None else may & ~new.matched
         if may is None:
-            self._sides[new.port].add(Run(new.frame, new.keys, new.hashes, new.times, matched))
+            self._sides[new.port].add(Run(new.frame, new.keys, new.order, new.times, matched))
         elif may.any():
             frame, keys = new.frame.filter(pl.Series(may)), new.keys.filter(may)
             some = None if matched is None else matched[may]
-            self._sides[new.port].add(Run(frame, keys, new.hashes[may], new.times[may], some))
+            self._sides[new.port].add(Run(frame, keys, chosen(new.order, may), new.times[may], some))
 
     def _past(self, new: _New) -> Iterator[Message]:
         """New rows that can find no partner any more and have found none."""

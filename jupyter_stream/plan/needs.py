@@ -1,8 +1,9 @@
-"""Which columns of each stream a plan reads: what a source need not hand over."""
+"""Which columns a plan reads of each stream, what a source need not hand over, and of each join, what it need not make."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -37,15 +38,30 @@ from jupyter_stream.windows import RowWindow
 
 def needed_columns(plan: Plan) -> dict[str, frozenset[str]]:
     """Column names by stream name; a stream's time and punctuation columns are always among them."""
-    found: dict[str, set[str]] = {}
+    found = _Found()
     _visit(plan, set(plan.schema.names), found)
-    return {name: frozenset(wanted) for name, wanted in found.items()}
+    return {name: frozenset(wanted) for name, wanted in found.streams.items()}
 
 
-def _visit(plan: Plan, wanted: set[str], found: dict[str, set[str]]) -> None:
+def joined_columns(plan: Plan) -> dict[int, frozenset[str]]:
+    """By `id` of each join of streams: the columns of its rows that are read, be it by its own condition."""
+    found = _Found()
+    _visit(plan, set(plan.schema.names), found)
+    return {join: frozenset(wanted) for join, wanted in found.joins.items()}
+
+
+@dataclass
+class _Found:
+    """What is read: columns by stream name, and by `id` of each join."""
+
+    streams: dict[str, set[str]] = field(default_factory=dict)
+    joins: dict[int, set[str]] = field(default_factory=dict)
+
+
+def _visit(plan: Plan, wanted: set[str], found: _Found) -> None:
     match plan:
         case Scan(stream=stream):
-            own = found.setdefault(stream.name, set())
+            own = found.streams.setdefault(stream.name, set())
             own |= wanted & set(stream.schema.names)
             progress = stream.time.progress
             extra = [stream.time.column]
@@ -87,6 +103,7 @@ def _visit(plan: Plan, wanted: set[str], found: dict[str, set[str]]) -> None:
             needed = set(wanted)
             if plan.residual is not None:
                 needed |= columns(plan.residual)
+            found.joins.setdefault(id(plan), set()).update(needed)
             there = {n: f.name for n, f in zip(plan.right_names, right.schema, strict=True)}
             below = needed & set(left.schema.names)
             other = {there[n] for n in needed if n in there}

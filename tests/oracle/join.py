@@ -65,7 +65,7 @@ class JoinQuery:
             amounts = [str(abs(b)) if integer else f"INTERVAL {duration(abs(b))}" for b in self.bounds]
             low, high = (f"{'-' if b < 0 else '+'} {a}" for a, b in zip(amounts, self.bounds, strict=True))
             parts.append(f"r.{self.other.time} BETWEEN l.{self.stream.time} {low} AND l.{self.stream.time} {high}")
-        parts += [self.residual.sql()] if self.residual else []
+        parts += [f"({self.residual.sql()})"] if self.residual else []
         condition = " AND ".join(parts) or "TRUE"
         where = f"({self.where.sql()})" if self.where else ""
         if self.listed:
