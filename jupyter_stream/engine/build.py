@@ -243,7 +243,7 @@ class _Builder:
                 self._once(plan)
                 here, below = _above_or_through(at_base)
                 above = here(target, plan) if here else target
-                join = self._step(planned.join(plan, self._joined[id(plan)]), above, self._edge)
+                join = self._step(planned.join(plan, self._joined.get(id(plan))), above, self._edge)
                 for port, part in enumerate(plan.inputs):
                     self.visit(part, Target(join.step, port), everything_is_final, below)
             case Over():
