@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -37,6 +38,7 @@ from jupyter_stream.plan.catalog import (
 from jupyter_stream.plan.logical import Derived, streams, walk
 from jupyter_stream.plan.logical import Query as Plan
 from jupyter_stream.plan.strategy import STRATEGIES, Strategy
+from jupyter_stream.plan.upkeep import PARTITIONS, UPKEEPS, Maintenance, Upkeep
 from jupyter_stream.query import Explanation, Listing, Message, Query, Running
 from jupyter_stream.schedulers import Scheduler
 from jupyter_stream.sources import open_source
@@ -99,7 +101,8 @@ class Session:
         paused: bool = False,
         keep: int = KEEP,
         engine: str = "kernel",
-        strategy: Strategy | None = None,
+        strategy: Strategy | Upkeep | None = None,
+        partitions: int = PARTITIONS,
         parameters: Mapping[str, object] | None = None,
         master: str | None = None,
         conf: Mapping[str, str] | Sequence[str] = (),
@@ -115,8 +118,9 @@ class Session:
             paused: start queries paused.
             keep: result rows kept.
             engine: where queries run: `kernel` or `spark`.
-            strategy: how windows with SLIDE are aggregated in the kernel: `wid`, `paned-wid`, `adapt-wid`, `rows`; None leaves it
-                to the planner.
+            strategy: how windows with SLIDE are aggregated in the kernel: `wid`, `paned-wid`, `adapt-wid`, `rows`; or how the
+                state of relations is kept: `upa`, `direct`, `nt`; None leaves it to the planner.
+            partitions: expiry partitions that rows of relations are kept in.
             parameters: values of `:name` and `{{ expr }}`, before those of the namespace.
             master: on Spark: where it runs, such as `local[2]`; said with the first query.
             conf: on Spark: settings of Spark's, a mapping or `key=value` words.
@@ -129,8 +133,11 @@ class Session:
         """
         if engine not in ENGINES:
             raise QueryError(f"there is no engine {engine!r}", hint=f"Write {' or '.join(ENGINES)}.")
-        if strategy is not None and strategy not in STRATEGIES:
-            raise QueryError(f"there is no strategy {strategy!r}", hint=f"Write {' or '.join(STRATEGIES)}.")
+        known = (*STRATEGIES, *UPKEEPS)
+        if strategy is not None and strategy not in known:
+            raise QueryError(f"there is no strategy {strategy!r}", hint=f"Write {' or '.join(known)}.")
+        if partitions < 1:
+            raise QueryError("there has to be at least one partition", hint="Write partitions=10.")
         if strategy is not None and engine != "kernel":
             raise UnsupportedError(
                 f"a strategy is the kernel's; {engine} has its own", hint="Leave the strategy out, or the engine."
@@ -140,6 +147,7 @@ class Session:
         how = settings(master, conf, checkpoint, trigger)
         values = _Parameters(self.namespace, parameters or {})
         statements = language.parse(text, values, first_line)
+        chosen = partial(_chosen, strategy=strategy, partitions=partitions)
         results: list[Result] = []
         starting: list[Query] = []
         with self._lock, calling(self.catalog.aggregates):
@@ -158,11 +166,11 @@ class Session:
                         results.append(self._change_table(statement))
                     case language.Select() | language.CreateView():
                         if isinstance(statement, language.CreateView):
-                            bound = language.bind_view(statement, self.catalog)
+                            bound = chosen(language.bind_view(statement, self.catalog))
                             query, said = self._prepare(bound, statement.name.text, keep, paused, engine, how)
                             self._declare_view(statement, query)
                         else:
-                            bound = replace(language.bind_query(statement, self.catalog), strategy=strategy)
+                            bound = chosen(language.bind_query(statement, self.catalog))
                             query, said = self._prepare(bound, taken, keep, paused, engine, how)
                             if taken is not None:
                                 taken = self._next_name(f"{name}_")
@@ -174,7 +182,7 @@ class Session:
                             starting.append(query)
                         results.append(query)
                     case language.Explain():
-                        results.append(self._explain(statement, strategy))
+                        results.append(self._explain(statement, chosen))
                     case _:
                         results.append(self._answer(statement))
             self.engine.launch([q._pipeline for q in starting])
@@ -285,7 +293,7 @@ class Session:
         said = None
         if former is not None and former._pipeline.running:
             before = former._pipeline.query
-            same = (before.text.strip(), before.strategy) == (bound.text.strip(), bound.strategy)
+            same = _asked(before) == _asked(bound)
             same = same and self._same_streams(before, bound)
             if same and former.engine == engine:
                 return former, Message(f"{name} is running already.")
@@ -484,12 +492,11 @@ class Session:
             query.stop()
             return Message(f"Query {name} is dropped.")
 
-    def _explain(self, statement: language.Explain, strategy: Strategy | None) -> Explanation:
+    def _explain(self, statement: language.Explain, chosen: Callable[[Plan], Plan]) -> Explanation:
         if statement.engine == "spark":
             return Explanation(Text(preflight.explain(self._explained(statement))))
         if statement.select is not None:
-            bound = replace(language.bind_query(statement.select, self.catalog), strategy=strategy)
-            return Explanation(explain(build(bound)))
+            return Explanation(explain(build(chosen(language.bind_query(statement.select, self.catalog)))))
         assert statement.name is not None
         query = self.queries.get(statement.name.text)
         if query is None:
@@ -612,6 +619,19 @@ class _Parameters:
 
     def __call__(self, text: str) -> object:
         return eval(text, self._all)
+
+
+def _chosen(query: Plan, strategy: Strategy | Upkeep | None, partitions: int) -> Plan:
+    """The query, to be run as asked."""
+    match strategy:
+        case "upa" | "direct" | "nt":
+            return replace(query, maintenance=Maintenance(strategy, partitions))
+    return replace(query, strategy=strategy, maintenance=Maintenance(partitions=partitions))
+
+
+def _asked(query: Plan) -> tuple[object, ...]:
+    """What makes a query the same as another."""
+    return query.text.strip(), query.strategy, query.maintenance
 
 
 def _is_table(entry: Entry) -> bool:

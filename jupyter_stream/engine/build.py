@@ -51,8 +51,8 @@ from jupyter_stream.plan.logical import (
     Union,
 )
 from jupyter_stream.plan.needs import joined_columns
+from jupyter_stream.plan.optimize import optimized
 from jupyter_stream.plan.patterns import Edge, labelled
-from jupyter_stream.plan.strategy import Strategy
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
 
 
@@ -147,9 +147,9 @@ def answers(plan: Plan) -> bool:
     """Whether rows are answers, which come instant by instant when they are final (some of them, for a union)."""
     if isinstance(plan, Union):
         return any(answers(base(part)) for part in plan.parts)
-    return isinstance(
-        plan, Aggregate | ExtentRows | ExtentChanges | Over | Alive | Distinct | Bags | ToStream | RelationJoin
-    )
+    if isinstance(plan, Distinct):
+        return not plan.lives
+    return isinstance(plan, Aggregate | ExtentRows | ExtentChanges | Over | Alive | Bags | ToStream | RelationJoin)
 
 
 def base(plan: Plan) -> Plan:
@@ -162,21 +162,22 @@ def base(plan: Plan) -> Plan:
 def build(query: Query) -> Graph:
     """Operators for a query. Raises `UnsupportedError` for what can't be run in the kernel."""
     graph = Graph()
-    emit = Emit() if query.relation else query.emit
-    builder = _Builder(graph, emit, query.strategy, labelled(query.plan), joined_columns(query.plan))
-    builder.visit(query.plan, None, nothing_is_final, None)
+    plan = optimized(query.plan, query.maintenance)
+    builder = _Builder(graph, Emit() if query.relation else query.emit, query, labelled(plan), joined_columns(plan))
+    builder.visit(plan, None, nothing_is_final, None)
     graph.steps.reverse()
     return graph
 
 
 class _Builder:
     def __init__(
-        self, graph: Graph, emit: Emit, strategy: Strategy | None, edge: Edge, joined: dict[int, frozenset[str]]
+        self, graph: Graph, emit: Emit, query: Query, edge: Edge, joined: dict[int, frozenset[str]]
     ) -> None:
         self._graph = graph
+        self._maintenance = query.maintenance
         self._edges = edge.walk()  # in the order nodes are visited
         self._edge: Edge | None = None
-        self._strategy = strategy
+        self._strategy = query.strategy
         self._joined = joined  # the columns that are read of each join's rows
         self._emit = emit  # until the outermost aggregate has been met: it gives provisional answers
         self._numbers = Numbers()
@@ -263,13 +264,16 @@ class _Builder:
                 self._aggregate(plan, at_base(target, plan) if at_base else target)
             case Alive() | Distinct():
                 self._emit = Emit()  # what enters a relation is final
-                operator = planned.alive(plan) if isinstance(plan, Alive) else planned.distinct(plan)
+                how = self._maintenance
+                operator = planned.alive(plan, how) if isinstance(plan, Alive) else planned.distinct(plan, how)
                 here, below = _above_or_through(at_base)
                 above = here(target, plan) if here else target
                 self.visit(plan.input, self._step(operator, above, self._edge), everything_is_final, below)
             case Bags():
                 here, below = _above_or_through(at_base)
-                bags = self._step(planned.bags(plan), here(target, plan) if here else target, self._edge)
+                bags = self._step(
+                    planned.bags(plan, self._maintenance), here(target, plan) if here else target, self._edge
+                )
                 for port, part in enumerate(plan.parts):
                     self.visit(part, Target(bags.step, port), everything_is_final, below)
             case RelationJoin():

@@ -1,6 +1,7 @@
 """A stream's rows as a relation: each enters at its time and leaves when its lifetime ends.
 
-What comes after it works on changes: rows with `$sign`, given instant by instant once no row before can come.
+What comes after it works on changes: rows with `$sign`, given instant by instant once no row before can come. What is kept of the
+rows that live follows from how they end (`state.expiry`).
 """
 
 from __future__ import annotations
@@ -11,22 +12,14 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import (
-    BROKEN,
-    LATE_ID,
-    SIGN,
-    TS,
-    UNTIL,
-    Batch,
-    Int64s,
-    Message,
-    Missed,
-    Punctuation,
-    Tick,
-    ints,
-)
+from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Int64s, Message, Punctuation, Tick, ints
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.operators.late_rows import in_time
+from jupyter_stream.state.expiry import Expiring, Fifo, Partitions
 from jupyter_stream.windows import LifetimeWindow
+
+_UNKNOWN = 60_000_000
+"""How long rows are taken to live where nothing says it, in microseconds: it decides only how many partitions there are."""
 
 
 class Alive:
@@ -36,32 +29,26 @@ class Alive:
         window: how long rows live, unless they carry `$until` themselves.
         columns: the rows' columns.
         ends: whether the rows carry `$until`.
+        living: where they are kept; by default a list, or partitions where they carry `$until`.
     """
 
-    def __init__(self, window: LifetimeWindow, columns: tuple[str, ...], ends: bool = False) -> None:
+    def __init__(
+        self, window: LifetimeWindow, columns: tuple[str, ...], ends: bool = False, living: Expiring | None = None
+    ) -> None:
         self.control = ControlTable("rows alive" if ends else f"rows alive {window}")
         self.synopses: list[ControlTable] = []
         self._range = window.range
         self._columns = columns
         self._ends_given = ends
         self._waiting: list[pl.DataFrame] = []
-        self._alive: list[
-            tuple[int, pl.DataFrame]
-        ] = []  # rows that entered together, and when the first of them leaves
+        self._living = living or (Partitions(_UNKNOWN) if ends else Fifo())
         self._reached = MIN_TIME
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep rows until their time has come; late ones are told."""
-        frame = batch.frame
-        late = frame.get_column(TS) < self._reached
-        if BROKEN in frame.columns:
-            late |= (frame.get_column(TS) < frame.get_column(BROKEN)).fill_null(False)
-        if late.any():
-            missed = frame.filter(late)
-            self.control.late_rows += missed.height
-            if LATE_ID in missed.columns:
-                yield Missed(ints(missed.get_column(LATE_ID).drop_nulls()), None)
-            frame = frame.filter(~late)
+        frame, missed = in_time(batch.frame, self._reached, self.control)
+        if missed is not None:
+            yield missed
         if frame.height:
             kept = [c for c in self._columns if c in frame.columns]
             ends = frame.get_column(UNTIL) if self._ends_given else pl.Series(UNTIL, self._ends(frame))
@@ -87,48 +74,34 @@ class Alive:
         yield punctuation
 
     def _enter(self, before: int) -> list[pl.DataFrame]:
-        due, rest = _split(self._waiting, TS, before)
-        self._waiting = rest
-        for frame in due:
-            if self._range is not None or ints(frame.get_column(UNTIL)).min(initial=MAX_TIME) < MAX_TIME:
-                self._alive.append((int(ints(frame.get_column(UNTIL)).min()), frame))
-        return [f.drop(UNTIL).with_columns(pl.lit(1, pl.Int8).alias(SIGN)) for f in due]
+        if not self._waiting:
+            return []
+        frame = pl.concat(self._waiting) if len(self._waiting) > 1 else self._waiting[0]
+        now = frame.get_column(TS) < before
+        self._waiting = [] if now.all() else [frame.filter(~now)]
+        frame = frame if now.all() else frame.filter(now)
+        if not frame.height:
+            return []
+        if self._range is not None or self._ends_given:
+            self._living.insert(frame.drop(TS))
+        return [frame.drop(UNTIL).with_columns(pl.lit(1, pl.Int8).alias(SIGN))]
 
     def _leave(self, before: int) -> list[pl.DataFrame]:
-        gone, stay = [], []
-        for first, frame in self._alive:
-            if first >= before:
-                stay.append((first, frame))
-                continue
-            leaves = frame.get_column(UNTIL) < before
-            gone.append(frame.filter(leaves))
-            rest = frame.filter(~leaves)
-            if rest.height:
-                stay.append((int(ints(rest.get_column(UNTIL)).min()), rest))
-        self._alive = stay
-        if len(stay) > 64:
-            small = pl.concat([f for _, f in stay])
-            self._alive = [(min(first for first, _ in stay), small)]
-        return [f.drop(TS).rename({UNTIL: TS}).with_columns(pl.lit(-1, pl.Int8).alias(SIGN)) for f in gone]
+        gone = self._living.expire(before)
+        return [f.rename({UNTIL: TS}).with_columns(pl.lit(-1, pl.Int8).alias(SIGN)) for f in gone]
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""
         yield tick
 
     def _report(self) -> None:
-        frames = [*self._waiting, *(f for _, f in self._alive)]
-        self.control.holds(sum(int(f.estimated_size()) for f in frames))
+        self.control.holds(sum(int(f.estimated_size()) for f in self._waiting) + self._living.bytes)
         self.control.extra["waiting_rows"] = sum(f.height for f in self._waiting)
-        self.control.extra["live_rows"] = sum(f.height for _, f in self._alive)
+        self.control.extra["live_rows"] = self._living.rows
+
+    def check(self) -> None:
+        """Raise AssertionError where an invariant is broken."""
+        self._living.check()
 
 
-def _split(frames: list[pl.DataFrame], column: str, before: int) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
-    """Rows before a time, and the others."""
-    due, rest = [], []
-    for frame in frames:
-        now = frame.get_column(column) < before
-        if now.any():
-            due.append(frame.filter(now))
-        if not now.all():
-            rest.append(frame.filter(~now))
-    return due, rest
+__all__ = ["Alive"]

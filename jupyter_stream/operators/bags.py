@@ -7,6 +7,7 @@ of any types; NULLs are equal to each other, as SQL has it for sets.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -19,8 +20,9 @@ from jupyter_stream.plan.logical import BagKind
 from jupyter_stream.state.relation_slab import order_by
 from jupyter_stream.state.slots import KeySlots
 
-COPIES: dict[BagKind, Callable[[Int64s, Int64s], Int64s]] = {
+COPIES: dict[BagKind | Literal["distinct"], Callable[[Int64s, Int64s], Int64s]] = {
     "net": lambda left, right: left,
+    "distinct": lambda left, right: (left > 0).astype(np.int64),
     "except": lambda left, right: ((left > 0) & (right == 0)).astype(np.int64),
     "except all": lambda left, right: np.maximum(0, left - right),
     "intersect": lambda left, right: ((left > 0) & (right > 0)).astype(np.int64),
@@ -40,7 +42,9 @@ class Bags:
         schema: the answer's columns.
     """
 
-    def __init__(self, kind: BagKind, inputs: tuple[tuple[str, ...], ...], schema: Schema) -> None:
+    def __init__(
+        self, kind: BagKind | Literal["distinct"], inputs: tuple[tuple[str, ...], ...], schema: Schema
+    ) -> None:
         self.control = ControlTable(kind if kind != "net" else "net changes")
         self.synopses: list[ControlTable] = []
         self._copies = COPIES[kind]

@@ -14,11 +14,14 @@ from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.operators.alive import Alive as AliveOperator
 from jupyter_stream.operators.bags import Bags as BagsOperator
+from jupyter_stream.operators.distinct import Distinct as DistinctOperator
+from jupyter_stream.operators.distinct import DistinctConfig
 from jupyter_stream.operators.except_on import ExceptOn
 from jupyter_stream.operators.extent_changes import ExtentChanges as ExtentChangesOperator
 from jupyter_stream.operators.extent_rows import ExtentRows as ExtentRowsOperator
 from jupyter_stream.operators.keyed_session import KeyedSessionAggregate
 from jupyter_stream.operators.keyed_window import KeyedWindowAggregate, KeyedWindowConfig
+from jupyter_stream.operators.net import Net
 from jupyter_stream.operators.over_window import Over as OverOperator
 from jupyter_stream.operators.over_window import OverConfig
 from jupyter_stream.operators.protocol import Operator
@@ -42,11 +45,14 @@ from jupyter_stream.plan.logical import (
     Distinct,
     ExtentChanges,
     ExtentRows,
+    Filter,
     Join,
     Lookup,
     Over,
     Plan,
+    Project,
     RelationJoin,
+    Sample,
     Scan,
     TableRelation,
     Top,
@@ -54,8 +60,13 @@ from jupyter_stream.plan.logical import (
 )
 from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.plan.strategy import Strategy, choose
+from jupyter_stream.plan.upkeep import Maintenance
+from jupyter_stream.state.expiry import Expiring, Fifo, Partitions, Scanned
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow, Window
+
+_UNKNOWN = 60_000_000
+"""How long rows are taken to live where nothing says it, in microseconds: it decides only how many partitions there are."""
 
 
 def window_aggregate(
@@ -155,12 +166,33 @@ def relation_aggregate(plan: Aggregate, window: LifetimeWindow) -> RelationAggre
     return RelationAggregate(RelationAggregateConfig(window, _keys(plan), inputs, calls, time, _feed(plan)))
 
 
-def distinct(plan: Distinct) -> RelationAggregate:
-    """Each value once: groups without aggregates."""
+def distinct(plan: Distinct, maintenance: Maintenance) -> Operator:
+    """Each value once: δ* where ends are known; counts by value where rows are taken back."""
+    if is_relation(plan.input):
+        return BagsOperator("distinct", (plan.input.schema.names,), plan.schema)
+    longest = longest_life(plan.input) if plan.ends else plan.window.range
+    if longest is not None and plan.window.on is None and (plan.lives or maintenance.upkeep == "upa"):
+        name = "distinct" if plan.ends else f"distinct {plan.window}"
+        return DistinctOperator(
+            DistinctConfig(plan.schema, longest, plan.ends, plan.lives, maintenance.partitions, f"{name} by δ*")
+        )
     keys = tuple((f.name, Column(f.name, f.dtype), f.dtype) for f in plan.schema)
     return RelationAggregate(
         RelationAggregateConfig(plan.window, keys, (), (), progressing(plan.input), _feed(plan), "distinct")
     )
+
+
+def longest_life(plan: Plan) -> int | None:
+    """The longest a joined row can live, microseconds; None if nothing says so."""
+    while isinstance(plan, Filter | Project | Sample | Lookup):
+        plan = plan.input
+    match plan:
+        case Join():
+            lives = [w.range for w in plan.windows if isinstance(w, LifetimeWindow) and w.range is not None]
+            return min(lives, default=None)
+        case Distinct(lives=True):
+            return plan.window.range
+    return None
 
 
 def _feed(plan: Aggregate | Distinct) -> Feed:
@@ -169,10 +201,12 @@ def _feed(plan: Aggregate | Distinct) -> Feed:
     return "until" if plan.ends else "rows"
 
 
-def bags(plan: Bags) -> BagsOperator | ExceptOn:
+def bags(plan: Bags, maintenance: Maintenance) -> Operator:
     """A set operation."""
     if plan.on:
         return ExceptOn(plan.schema, plan.on)
+    if plan.kind == "net" and maintenance.upkeep != "nt":
+        return Net(plan.schema)
     return BagsOperator(plan.kind, tuple(p.schema.names for p in plan.parts), plan.schema)
 
 
@@ -188,9 +222,13 @@ def top(plan: Top) -> Operator:
     return TopOfExtents(plan) if plan.order or plan.partition else Limit(plan)
 
 
-def alive(plan: Alive) -> AliveOperator:
-    """Rows while they live."""
-    return AliveOperator(plan.window, plan.schema.names, plan.ends)
+def alive(plan: Alive, maintenance: Maintenance) -> AliveOperator:
+    """Rows while they live, kept by how they end."""
+    living: Expiring = Fifo()
+    if plan.ends:
+        longest = longest_life(plan.input) or _UNKNOWN
+        living = Scanned() if maintenance.upkeep == "direct" else Partitions(longest, maintenance.partitions)
+    return AliveOperator(plan.window, plan.schema.names, plan.ends, living)
 
 
 def slide_by_tuple(plan: Aggregate, window: TupleWindow, provisional: bool) -> SlideByTuple:

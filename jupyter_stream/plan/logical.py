@@ -18,6 +18,7 @@ from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.strategy import Strategy
+from jupyter_stream.plan.upkeep import Maintenance
 from jupyter_stream.windows import LifetimeWindow, OverWindow, TimeWindow, Window
 
 
@@ -338,12 +339,14 @@ class Distinct:
     Attributes:
         window: how long the rows of a stream live.
         ends: whether they carry the end of their lifetimes, which goes before the window's range.
+        lives: whether rows are given with the ends of their lifetimes, as a join's are, rather than as a relation's changes.
     """
 
     input: Plan
     window: LifetimeWindow
     schema: Schema
     ends: bool = False
+    lives: bool = False
 
     @property
     def inputs(self) -> tuple[Plan, ...]:
@@ -506,6 +509,7 @@ class Query:
         order: what a relation's state is sorted by.
         relation: whether the answer is a relation (current state and changes) rather than a stream.
         strategy: how windows with SLIDE are to be aggregated in the kernel; None for the planner's choice.
+        maintenance: how the state of relations is kept in the kernel.
     """
 
     plan: Plan
@@ -517,6 +521,7 @@ class Query:
     notes: tuple[str, ...] = field(default=())
     order: tuple[OrderKey, ...] = ()
     strategy: Strategy | None = None
+    maintenance: Maintenance = field(default=Maintenance())
 
 
 def walk(plan: Plan) -> Iterator[Plan]:

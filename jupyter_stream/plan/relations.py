@@ -31,8 +31,10 @@ def is_relation(plan: Plan) -> bool:
     match plan:
         case Aggregate():
             return not slides(plan.window)
-        case Alive() | Distinct() | Bags() | RelationJoin() | TableRelation():
+        case Alive() | Bags() | RelationJoin() | TableRelation():
             return True
+        case Distinct():
+            return not plan.lives
         case ToStream():
             return False
     return any(is_relation(part) for part in plan.inputs)

@@ -1,0 +1,252 @@
+"""DISTINCT over rows whose ends are known: δ* (update-patterns paper §5.3.1). Keeps the output and the youngest duplicate only.
+
+For each value: until when it was given (the output's end, by which it stands in an expiry partition), and until when it is known
+to live (the end of the youngest row with it). When the first comes the second takes over; the input is not kept. Rows wait until
+a punctuation has passed them, so that their order means nothing. Not for inputs with negative rows: those are counted (`Bags`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Int64s, Message, Punctuation, Tick, ints
+from jupyter_stream.core.schema import Schema
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.operators.late_rows import in_time
+from jupyter_stream.plan.upkeep import PARTITIONS
+from jupyter_stream.state.expiry import Partitions
+from jupyter_stream.state.relation_slab import order_by
+from jupyter_stream.state.slots import KeySlots
+
+_CHECK_ABOVE = 1024
+_SLOT = "slot"
+
+
+@dataclass(frozen=True)
+class DistinctConfig:
+    """What is made distinct.
+
+    Attributes:
+        schema: the columns, all of them compared; NULLs are equal.
+        longest: how long rows live at most, microseconds.
+        ends: whether they carry their own ends in `$until`; otherwise all live for `longest`.
+        lives: whether rows are given with their ends, rather than as changes.
+        partitions: expiry partitions.
+        name: for EXPLAIN.
+    """
+
+    schema: Schema
+    longest: int
+    ends: bool = False
+    lives: bool = False
+    partitions: int = PARTITIONS
+    name: str = "distinct"
+
+
+class Distinct:
+    """Each value once while a row with it lives: changes (`$sign`), or stretches of its life (`$until`), one after the other."""
+
+    def __init__(self, config: DistinctConfig) -> None:
+        self.control = ControlTable(config.name)
+        self.synopses: list[ControlTable] = []
+        self._config = config
+        self._names = list(config.schema.names)
+        self._slots = KeySlots([(f.name, f.dtype) for f in config.schema])
+        self._youngest = np.empty(0, np.int64)  # slot -> end of the youngest row, MIN_TIME where there is none
+        self._output = Partitions(config.longest, config.partitions)
+        self._waiting: list[pl.DataFrame] = []
+        self._reached = MIN_TIME
+        self._checked = 0
+
+    def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
+        """Keep rows until their time has come; late ones are told."""
+        frame, missed = in_time(batch.frame, self._reached, self.control)
+        if missed is not None:
+            yield missed
+        if frame.height:
+            self._waiting.append(frame.select(*self._names, TS, *([UNTIL] if self._config.ends else [])))
+
+    def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
+        """Give what happens at instants that it makes final."""
+        if punctuation.value <= self._reached:
+            return
+        self._reached = self.control.low_watermark = punctuation.value
+        made = self._release(punctuation.value)
+        if made is not None:
+            yield Batch(made)
+        self._report()
+        yield punctuation
+
+    def _release(self, until: int) -> pl.DataFrame | None:
+        due = self._due(until)
+        slots, times, ends = self._sorted(due)
+        # until when the value was known to live before each row came, and after
+        first = np.flatnonzero(np.append(True, slots[1:] != slots[:-1])) if slots.size else np.empty(0, np.int64)
+        before, after = self._covered(slots, ends, first)
+        starts = np.flatnonzero(times > before)  # where one stretch ends at the very time of a row, it goes on
+        last = np.append(first[1:], slots.size) - 1 if first.size else first
+        own = slots[first]
+        was = self._youngest[own]
+        self._youngest[own] = after[last]
+        opened = own[was == MIN_TIME]
+        if opened.size:
+            self._enter(opened)
+        if self._config.lives:
+            return self._stretches(until, slots, times, before, after, starts, first)
+        gaps = starts[before[starts] != MIN_TIME]
+        gone, at = self._leave(until)
+        given = np.concatenate([slots[gaps], gone, slots[starts]])
+        when = np.concatenate([before[gaps], at, times[starts]])
+        sign = np.repeat(np.array([-1, 1], np.int8), [gaps.size + gone.size, starts.size])
+        order = np.argsort(when, kind="stable")  # leaving rows stay before entering ones
+        frame = self._rows(given[order], TS, when[order])
+        self._forget()
+        return None if frame is None else frame.with_columns(pl.Series(SIGN, sign[order]))
+
+    def _due(self, until: int) -> pl.DataFrame | None:
+        if not self._waiting:
+            return None
+        waiting = pl.concat(self._waiting)
+        now = waiting.get_column(TS) < until
+        self._waiting = [] if now.all() else [waiting.filter(~now)]
+        return waiting if now.all() else waiting.filter(now)
+
+    def _sorted(self, due: pl.DataFrame | None) -> tuple[Int64s, Int64s, Int64s]:
+        """Slots, times and ends of rows, by slot and time."""
+        if due is None or not due.height:
+            nothing = np.empty(0, np.int64)
+            return nothing, nothing, nothing
+        slots = self._slots.encode(due.get_columns()[: len(self._names)])
+        short = self._slots.capacity - self._youngest.size
+        if short > 0:
+            self._youngest = np.append(self._youngest, np.full(max(short, self._youngest.size), MIN_TIME))
+        times = ints(due.get_column(TS))
+        longest = self._config.longest
+        ends = ints(due.get_column(UNTIL)) if self._config.ends else times + np.minimum(longest, MAX_TIME - times)
+        order = np.argsort(times, kind="stable") if (times[1:] < times[:-1]).any() else np.arange(times.size)
+        order = order[order_by(slots[order], self._slots.capacity)]
+        return slots[order], times[order], ends[order]
+
+    def _covered(self, slots: Int64s, ends: Int64s, first: Int64s) -> tuple[Int64s, Int64s]:
+        if not slots.size:
+            return ends, ends
+        if self._config.ends:
+            known = pl.DataFrame([pl.Series(_SLOT, slots), pl.Series(UNTIL, ends)])
+            ends = ints(known.select(pl.col(UNTIL).cum_max().over(_SLOT)).to_series())
+        known_before = self._youngest[slots]
+        after = np.maximum(ends, known_before)
+        before = np.append(MIN_TIME, after[:-1])
+        before[first] = known_before[first]
+        return before, after
+
+    def _enter(self, slots: Int64s) -> None:
+        self._output.insert(pl.DataFrame([pl.Series(_SLOT, slots), pl.Series(UNTIL, self._youngest[slots])]))
+
+    def _leave(self, until: int) -> tuple[Int64s, Int64s]:
+        """Values that are in the answer no more, and since when; where there is a younger row it takes over."""
+        due = self._output.expire(until)
+        if not due:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        slots = np.concatenate([ints(f.get_column(_SLOT)) for f in due])
+        over = self._youngest[slots] < until
+        if not over.all():
+            self._enter(slots[~over])
+        gone = slots[over]
+        at = self._youngest[gone]
+        self._youngest[gone] = MIN_TIME
+        return gone, at
+
+    def _stretches(
+        self,
+        until: int,
+        slots: Int64s,
+        times: Int64s,
+        before: Int64s,
+        after: Int64s,
+        starts: Int64s,
+        first: Int64s,
+    ) -> pl.DataFrame | None:
+        """New stretches of life, and those that follow on one that has been given; none longer than a row lives."""
+        opens = np.union1d(starts, first)  # the rows a stretch begins with, or a value
+        stop = np.append(opens[1:], slots.size) - 1 if opens.size else opens
+        made = [(slots[starts], times[starts], after[stop[np.isin(opens, starts)]])]
+        gap = starts[before[starts] != MIN_TIME]
+        closed = gap[np.isin(gap, first)] if gap.size else gap  # a stretch of former times that ended before a new one
+        inside = starts[~np.isin(starts, first)]
+        # the first gap of a value whose stretch went on for some rows
+        head = np.searchsorted(first, inside, "right") - 1
+        new = times[first[head]] > before[first[head]]
+        _, at = np.unique(head[~new], return_index=True)
+        later = inside[~new][at]
+        ended = dict(zip(slots[closed].tolist(), before[closed].tolist(), strict=True))
+        ended |= dict(zip(slots[later].tolist(), before[later].tolist(), strict=True))
+        due = self._output.expire(until)
+        if due:
+            popped = pl.concat(due)
+            mine, was = ints(popped.get_column(_SLOT)), ints(popped.get_column(UNTIL))
+            known = self._youngest[mine].copy()
+            if ended:
+                keys = np.array(list(ended), np.int64)
+                values = np.array(list(ended.values()), np.int64)
+                order = np.argsort(keys)
+                place = np.minimum(np.searchsorted(keys[order], mine), keys.size - 1)
+                hit = keys[order][place] == mine
+                known[hit] = values[order][place][hit]
+            more = known > was
+            made.append((mine[more], was[more], known[more]))
+            over = self._youngest[mine] < until
+            if not over.all():
+                self._enter(mine[~over])
+            self._youngest[mine[over]] = MIN_TIME
+        which, begin, end = (np.concatenate(parts) for parts in zip(*made, strict=True))
+        which, begin, end = _cut(which, begin, end, self._config.longest)
+        frame = self._rows(which, TS, begin)
+        self._forget()
+        return None if frame is None else frame.with_columns(pl.Series(UNTIL, end))
+
+    def _rows(self, slots: Int64s, name: str, when: Int64s) -> pl.DataFrame | None:
+        if not slots.size:
+            return None
+        columns = [c.alias(n) for c, n in zip(self._slots.gather(slots), self._names, strict=True)]
+        return pl.DataFrame([*columns, pl.Series(name, when)])
+
+    def _forget(self) -> None:
+        """Give up values nobody holds: looked for when enough have come since."""
+        if self._slots.live < 2 * self._checked + _CHECK_ABOVE:
+            return
+        self._slots.release(self._youngest[: self._slots.capacity] != MIN_TIME)
+        self._checked = self._slots.live
+
+    def on_tick(self, tick: Tick) -> Iterator[Message]:
+        """Pass it on: a relation has no provisional answers."""
+        yield tick
+
+    def _report(self) -> None:
+        waiting = sum(int(f.estimated_size()) for f in self._waiting)
+        self.control.holds(self._slots.bytes + self._youngest.nbytes + self._output.bytes + waiting)
+        self.control.extra["live_values"] = self._output.rows
+        self.control.extra["waiting_rows"] = sum(f.height for f in self._waiting)
+
+    def check(self) -> None:
+        """Raise AssertionError where an invariant is broken."""
+        self._output.check()
+        assert int((self._youngest != MIN_TIME).sum()) == self._output.rows
+
+
+def _cut(slots: Int64s, begin: Int64s, end: Int64s, longest: int) -> tuple[Int64s, Int64s, Int64s]:
+    """Stretches of at most a length, one after the other."""
+    many = -(-(end - begin) // longest)
+    if not (many > 1).any():
+        return slots, begin, end
+    slots, first, last = np.repeat(slots, many), np.repeat(begin, many), np.repeat(end, many)
+    nth = np.arange(slots.size) - np.repeat(np.cumsum(many) - many, many)
+    begin = first + nth * longest
+    return slots, begin, np.minimum(begin + longest, last)
+
+
+__all__ = ["Distinct", "DistinctConfig"]

@@ -1,0 +1,86 @@
+"""Net changes: what enters and leaves again in one instant does neither. Keeps nothing beyond the next punctuation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.messages import SIGN, TS, Batch, Message, Punctuation, Tick, ints
+from jupyter_stream.core.schema import Schema
+from jupyter_stream.core.time import MIN_TIME
+
+
+class Net:
+    """Changes without those that cancel out, by instant; leaving rows before entering ones.
+
+    Args:
+        schema: the rows' columns; NULLs are equal.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.control = ControlTable("net changes")
+        self.synopses: list[ControlTable] = []
+        self._names = list(schema.names)
+        self._keys = [
+            (pl.col(f.name) + 0.0).fill_nan(float("nan")) if f.dtype.is_float() else pl.col(f.name) for f in schema
+        ]
+        self._waiting: list[pl.DataFrame] = []
+        self._reached = MIN_TIME
+
+    def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
+        """Keep changes until their instant is over."""
+        self._waiting.append(batch.frame.select(*self._names, TS, SIGN))
+        return iter(())
+
+    def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
+        """Give the changes of the instants that are over."""
+        if punctuation.value <= self._reached:
+            return
+        self._reached = self.control.low_watermark = punctuation.value
+        if self._waiting:
+            frame = pl.concat(self._waiting) if len(self._waiting) > 1 else self._waiting[0]
+            now = frame.get_column(TS) < punctuation.value
+            self._waiting = [] if now.all() else [frame.filter(~now)]
+            frame = self._net(frame if now.all() else frame.filter(now))
+            if frame.height:
+                yield Batch(frame)
+        self.control.holds(sum(int(f.estimated_size()) for f in self._waiting))
+        yield punctuation
+
+    def _net(self, frame: pl.DataFrame) -> pl.DataFrame:
+        signs = ints(frame.get_column(SIGN))
+        if (signs == signs[:1]).all():
+            return _ordered(frame)
+        hashes = frame.select(*self._keys, TS).hash_rows().to_numpy()
+        order = np.argsort(hashes)
+        same = hashes[order][1:] == hashes[order][:-1]
+        opposed = order[1:][same & (signs[order][1:] != signs[order][:-1])]
+        if not opposed.size:  # the rule: few values leave and enter in the same microsecond
+            return _ordered(frame)
+        some = pl.Series(np.isin(hashes, hashes[opposed]))
+        total = frame.filter(some).with_columns(
+            *(k.alias(n) for k, n in zip(self._keys, self._names, strict=True)), pl.col(SIGN).cast(pl.Int64)
+        )
+        total = total.group_by([*self._names, TS], maintain_order=True).agg(pl.col(SIGN).sum())
+        total = total.filter(pl.col(SIGN) != 0)
+        many = np.abs(ints(total.get_column(SIGN)))
+        total = total.with_columns(pl.col(SIGN).sign().cast(pl.Int8))[pl.Series(np.repeat(np.arange(many.size), many))]
+        return _ordered(pl.concat([frame.filter(~some), total]))
+
+    def on_tick(self, tick: Tick) -> Iterator[Message]:
+        """Pass it on: a relation has no provisional answers."""
+        yield tick
+
+
+def _ordered(frame: pl.DataFrame) -> pl.DataFrame:
+    times = ints(frame.get_column(TS))
+    signs = ints(frame.get_column(SIGN))
+    if ((times[1:] > times[:-1]) | ((times[1:] == times[:-1]) & (signs[1:] >= signs[:-1]))).all():
+        return frame
+    return frame[pl.Series(np.lexsort((signs, times)))]
+
+
+__all__ = ["Net"]
