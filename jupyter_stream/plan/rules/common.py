@@ -9,8 +9,10 @@ from jupyter_stream.core.schema import Schema
 from jupyter_stream.functions import compile_kernel
 from jupyter_stream.functions.expression import Call, Column, Expr, columns, substitute
 from jupyter_stream.plan.logical import (
+    Aggregate,
     Bags,
     Derived,
+    ExtentRows,
     Filter,
     Join,
     Lookup,
@@ -37,6 +39,9 @@ def with_inputs(plan: Plan, inputs: Sequence[Plan]) -> Plan:
             return replace(plan, parts=tuple(inputs))
         case Join() | RelationJoin():
             return replace(plan, left=inputs[0], right=inputs[1])
+        case ExtentRows():
+            assert isinstance(inputs[0], Aggregate)
+            return replace(plan, input=inputs[0])
     return replace(plan, input=inputs[0])
 
 
