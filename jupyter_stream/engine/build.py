@@ -170,9 +170,7 @@ def build(query: Query) -> Graph:
 
 
 class _Builder:
-    def __init__(
-        self, graph: Graph, emit: Emit, query: Query, edge: Edge, joined: dict[int, frozenset[str]]
-    ) -> None:
+    def __init__(self, graph: Graph, emit: Emit, query: Query, edge: Edge, joined: dict[int, frozenset[str]]) -> None:
         self._graph = graph
         self._maintenance = query.maintenance
         self._edges = edge.walk()  # in the order nodes are visited
