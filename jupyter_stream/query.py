@@ -209,6 +209,7 @@ class Query:
             error=pipeline.error,
             started=pipeline.started,
             ended=pipeline.ended,
+            ordered=query.relation and bool(query.order),
         )
 
     def _hint(self) -> str | None:

@@ -39,6 +39,7 @@ class Snapshot:
         started: wall clock, seconds since the epoch.
         ended: the same for the end, None while it runs.
         notes: further short facts to show, by label.
+        ordered: whether `rows` stand in the order that an ORDER BY asked for.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Snapshot:
     started: float
     ended: float | None
     notes: dict[str, str] = field(default_factory=dict)
+    ordered: bool = False
 
 
 class Viewable(Protocol):

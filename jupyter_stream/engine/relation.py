@@ -101,8 +101,8 @@ class Relation:
         return self._empty.clear().with_columns(pl.lit(None, pl.Int8).alias("op"), pl.lit(None, self._time).alias("at"))
 
     def tail(self, last: int) -> tuple[pl.DataFrame, pl.Series]:
-        """The state, at most `last` rows of it; all final."""
-        state = self.frame().tail(last)
+        """The state, at most `last` rows of it, the first ones if they have an order; all final."""
+        state = self.frame().head(last) if self._order else self.frame().tail(last)
         return state, pl.Series("final", [True] * state.height, dtype=pl.Boolean)
 
     @property

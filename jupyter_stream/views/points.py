@@ -142,7 +142,7 @@ def _axis(series: pl.Series, name: str, snapshot: Snapshot, by_category: bool) -
         air = (high - low) * 0.012 or (1000.0 if time else 1.0)
         low, high = low - air, high + air
         return x, Axis(f"{label} (UTC)" if time else label, "time" if time else "number", low, high)
-    order = categories(series)
+    order = list(dict.fromkeys(words.cells(series))) if snapshot.ordered else categories(series)
     position = {text: i + 0.5 for i, text in enumerate(order)}
     at = np.array([position[text] for text in words.cells(series)], dtype=np.float64)
     return at, Axis(label, "category", 0, max(1, len(order)), short(order))

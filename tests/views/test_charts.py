@@ -153,6 +153,12 @@ def test_categories_stand_in_the_order_of_their_values_not_of_their_text(demo):
     assert picture(with_rows(query, frame), ViewOptions(), Colours()).x.factors == ("1", "2", "10")
 
 
+def test_categories_of_an_ordered_result_stand_in_its_order(demo):
+    frame = pl.DataFrame({"place": ["c", "a", "b"], "n": [3, 2, 1]})
+    query = demo(shape="keys").advance(1)
+    assert picture(with_rows(query, frame, ordered=True), ViewOptions(), Colours()).x.factors == ("c", "a", "b")
+
+
 def test_long_categories_stay_distinct_when_cut(demo):
     drawn = draw(demo(shape="keys", keys=["x" * 100 + "1", "x" * 100 + "2"]).advance(1))
     assert len(set(drawn.x.factors)) == 2
