@@ -5,6 +5,7 @@ After STREAM's `stream-manager` paper §6: EXPLAIN, the plan view and the schedu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 
 from jupyter_stream.core.time import MIN_TIME
@@ -51,6 +52,13 @@ class ControlTable:
         """Say that a batch of so many rows came in."""
         self.rows_in += rows
         self.batches_in += 1
+
+    def shared_by(self, queries: Sequence[str]) -> None:
+        """Say which queries share it."""
+        if len(queries) > 1:
+            self.extra["shared_by"] = ", ".join(queries)
+        else:
+            self.extra.pop("shared_by", None)
 
     def as_dict(self) -> dict[str, int | float | str]:
         """Everything in one flat dictionary, for views."""

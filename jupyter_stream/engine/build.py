@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.time import MIN_TIME
@@ -56,21 +57,36 @@ from jupyter_stream.plan.patterns import Edge, labelled
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
 
 
+class Part(Protocol):
+    """Steps that several queries share, as those queries' EXPLAIN sees them."""
+
+    names: Sequence[str]
+    """The queries' names; its state is counted with the first."""
+
+
 @dataclass(eq=False)
 class Step:
     """An operator in its place.
 
     Attributes:
         operator: what it does.
-        target: the step its output goes to and the input there; None for the last.
-        inputs: the steps (or streams) that feed it, for EXPLAIN.
+        target: the step its output goes to and the input there; None for the last, of a query or of a part that queries share.
+        inputs: the steps (or streams) that feed it, by their input there.
         edge: the plan's edge that leaves it, None for what only helps another operator.
+        does: what equals it in steps that do the same with equal inputs; None if it is one query's own whatever it does.
+        serves: the step above that it tells of rows, past those between; None for nearly all.
+        said: the last punctuation it gave.
+        part: what it belongs to if queries share it, None while it is one query's own.
     """
 
     operator: Operator
     target: Target | None
     inputs: list[Step | Entry] = field(default_factory=list)
     edge: Edge | None = None
+    does: object = None
+    serves: Step | None = None
+    said: int = MIN_TIME
+    part: Part | None = None
 
     @property
     def control(self) -> ControlTable:
@@ -105,10 +121,32 @@ class Entry:
 
 @dataclass
 class Graph:
-    """The operators of one query."""
+    """The operators of one query, those it shares with others among them.
+
+    Attributes:
+        entries: where streams enter.
+        steps: the operators, each after those that feed it.
+        edges: the query's own edges that leave steps which were another's first.
+    """
 
     entries: list[Entry] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    edges: dict[Step | Entry, Edge] = field(default_factory=dict)
+
+    def edge(self, node: Step | Entry) -> Edge | None:
+        """The query's edge that leaves a node."""
+        return self.edges.get(node, node.edge)
+
+    def replace(self, pairs: Mapping[Step | Entry, Step | Entry]) -> None:
+        """Have steps of another query, the values, instead of some of its own, the keys."""
+        self.edges |= {other: own.edge for own, other in pairs.items() if own.edge is not None}
+        steps = [pairs.get(s, s) for s in self.steps]
+        self.steps = [s for s in steps if isinstance(s, Step)]
+
+    @property
+    def root(self) -> Step | Entry:
+        """What gives the answers."""
+        return self.steps[-1] if self.steps else self.entries[0]
 
 
 def nothing_is_final(punctuation: int) -> int:
@@ -182,8 +220,8 @@ class _Builder:
         self._keyed = True  # whether what is above takes promises for one key
         self._several = False  # whether a union above the outermost aggregates puts their provisional answers together
 
-    def _step(self, operator: Operator, target: Target | None, edge: Edge | None = None) -> Target:
-        step = Step(operator, target, edge=edge)
+    def _step(self, operator: Operator, target: Target | None, edge: Edge | None = None, does: object = None) -> Target:
+        step = Step(operator, target, edge=edge, does=does)
         self._graph.steps.append(step)
         if target is not None:
             target.step.inputs.append(step)
@@ -209,19 +247,28 @@ class _Builder:
         match plan:
             case Filter():
                 self.visit(
-                    plan.input, self._step(FilterOperator(plan.predicate), target, self._edge), boundary, at_base
+                    plan.input,
+                    self._step(FilterOperator(plan.predicate), target, self._edge, plan.predicate),
+                    boundary,
+                    at_base,
                 )
             case Project():
-                self.visit(plan.input, self._step(ProjectOperator(plan.items), target, self._edge), boundary, at_base)
+                self.visit(
+                    plan.input,
+                    self._step(ProjectOperator(plan.items), target, self._edge, plan.items),
+                    boundary,
+                    at_base,
+                )
             case Derived():
-                self.visit(plan.input, self._step(Named(plan.name), target, self._edge), boundary, at_base)
+                self.visit(plan.input, self._step(Named(plan.name), target, self._edge, plan.name), boundary, at_base)
             case Sample():
-                self.visit(plan.input, self._step(SampleOperator(plan), target, self._edge), boundary, at_base)
+                self.visit(plan.input, self._step(SampleOperator(plan), target, self._edge, plan), boundary, at_base)
             case Union():
                 meld = self._step(
                     Meld([p.schema.names for p in plan.parts], plan.schema.names),
                     at_base(target, plan) if at_base else target,
                     self._edge,
+                    plan,
                 )
                 emit, self._several = self._emit, True
                 for port, part in enumerate(plan.parts):
@@ -231,33 +278,38 @@ class _Builder:
                 at = at_base(target, plan) if at_base else target
                 key = promised(plan)
                 if key is not None and not self._keyed:
-                    at = self._step(ForAll(key), at)
+                    at = self._step(ForAll(key), at, does=key)
                 entry = Entry(plan.stream, at, boundary, self._edge)
                 self._graph.entries.append(entry)
                 if at is not None:
                     at.step.inputs.append(entry)
             case Lookup():
-                self.visit(plan.input, self._step(planned.lookup(plan), target, self._edge), boundary, at_base)
+                self.visit(plan.input, self._step(planned.lookup(plan), target, self._edge, plan), boundary, at_base)
             case Join():
                 self._once(plan)
                 here, below = _above_or_through(at_base)
                 above = here(target, plan) if here else target
-                join = self._step(planned.join(plan, self._joined.get(id(plan))), above, self._edge)
+                wanted = self._joined.get(id(plan))
+                join = self._step(planned.join(plan, wanted), above, self._edge, (plan, wanted))
                 for port, part in enumerate(plan.inputs):
                     self.visit(part, Target(join.step, port), everything_is_final, below)
             case Over():
                 self._once(plan)
                 above = at_base(target, plan) if at_base else target
                 if plan.user:
-                    above = self._step(planned.user_answers(plan), above)
-                self.visit(plan.input, self._step(planned.over(plan), above, self._edge), everything_is_final, None)
+                    above = self._step(planned.user_answers(plan), above, does=plan)
+                self.visit(
+                    plan.input, self._step(planned.over(plan), above, self._edge, plan), everything_is_final, None
+                )
             case ExtentRows():
                 above = at_base(target, plan) if at_base else target
-                self.visit(plan.input, self._step(planned.extent_rows(plan), above, self._edge), boundary, None)
+                self.visit(plan.input, self._step(planned.extent_rows(plan), above, self._edge, plan), boundary, None)
             case ExtentChanges():
                 self._once(plan)
                 above = at_base(target, plan) if at_base else target
-                self.visit(plan.input, self._step(planned.extent_changes(plan), above, self._edge), boundary, None)
+                self.visit(
+                    plan.input, self._step(planned.extent_changes(plan), above, self._edge, plan), boundary, None
+                )
             case Aggregate():
                 self._aggregate(plan, at_base(target, plan) if at_base else target)
             case Alive() | Distinct():
@@ -266,26 +318,32 @@ class _Builder:
                 operator = planned.alive(plan, how) if isinstance(plan, Alive) else planned.distinct(plan, how)
                 here, below = _above_or_through(at_base)
                 above = here(target, plan) if here else target
-                self.visit(plan.input, self._step(operator, above, self._edge), everything_is_final, below)
+                self.visit(plan.input, self._step(operator, above, self._edge, (plan, how)), everything_is_final, below)
             case Bags():
                 here, below = _above_or_through(at_base)
-                bags = self._step(
-                    planned.bags(plan, self._maintenance), here(target, plan) if here else target, self._edge
-                )
+                how = self._maintenance
+                above = here(target, plan) if here else target
+                bags = self._step(planned.bags(plan, how), above, self._edge, (plan, how))
                 for port, part in enumerate(plan.parts):
                     self.visit(part, Target(bags.step, port), everything_is_final, below)
             case RelationJoin():
                 self._emit = Emit()
                 here, below = _above_or_through(at_base)
-                join = self._step(planned.relation_join(plan), here(target, plan) if here else target, self._edge)
+                with_table = any(isinstance(part, TableRelation) for part in plan.inputs)  # which each query is told of
+                does = None if with_table else plan
+                above = here(target, plan) if here else target
+                join = self._step(planned.relation_join(plan), above, self._edge, does)
                 for port, part in enumerate(plan.inputs):
                     if not isinstance(part, TableRelation):
                         self.visit(part, Target(join.step, port), everything_is_final, below)
             case Top():
-                self.visit(plan.input, self._step(planned.top(plan), target, self._edge), boundary, at_base)
+                self.visit(plan.input, self._step(planned.top(plan), target, self._edge, plan), boundary, at_base)
             case ToStream():
                 self.visit(
-                    plan.input, self._step(to_stream(plan.kind), target, self._edge), everything_is_final, at_base
+                    plan.input,
+                    self._step(to_stream(plan.kind), target, self._edge, plan.kind),
+                    everything_is_final,
+                    at_base,
                 )
             case _:
                 raise UnsupportedError(f"{type(plan).__name__} can't be run in the kernel yet")
@@ -302,7 +360,9 @@ class _Builder:
         self._emit = Emit()
 
     def _ticker(self, interval: int) -> AtBase:
-        return AtBase(lambda to, base: self._step((InstantTicker if answers(base) else Ticker)(interval), to))
+        return AtBase(
+            lambda to, base: self._step((InstantTicker if answers(base) else Ticker)(interval), to, does=interval)
+        )
 
     def _aggregate(self, plan: Aggregate, target: Target | None) -> None:
         edge = self._edge
@@ -316,7 +376,7 @@ class _Builder:
                 target = self._step(Unfold(plan.user), target)  # an answer is revised as a whole
             target = self._step(Revise(names, self._numbers, whole=emit.mode == "every"), target)
         if plan.user:
-            target = self._step(planned.user_answers(plan, unfolds=not revised), target)
+            target = self._step(planned.user_answers(plan, unfolds=not revised), target, does=(plan, revised))
         key = key_of(plan) if self._strategy is None else None
         operator: Operator
         at_base: AtBase | None = None
@@ -360,12 +420,18 @@ class _Builder:
             operator = planned.relation_aggregate(plan, plan.window)
             boundary = everything_is_final
             saw = operator.saw
-            at_base = AtBase(lambda to, _: self._step(Witness(saw), to), through=True)
+            at_base = AtBase(lambda to, _: self._witness(saw, to, at.step), through=True)
         else:
             raise UnsupportedError(f"{plan.window} can't be run in the kernel yet")
-        at = self._step(operator, target, edge)
+        at = self._step(operator, target, edge, (plan, provisional, self._strategy))
+        onward = at
         if plan.window.on is not None:
-            at = self._step(Retime(plan.window.on), at)
+            onward = self._step(Retime(plan.window.on), at, does=plan.window.on)
             boundary = nothing_is_final
         self._keyed = key is not None
-        self.visit(plan.input, at, boundary, at_base)
+        self.visit(plan.input, onward, boundary, at_base)
+
+    def _witness(self, saw: Callable[[int, int], None], target: Target | None, serves: Step) -> Target:
+        witness = self._step(Witness(saw), target, does="witness")
+        witness.step.serves = serves
+        return witness

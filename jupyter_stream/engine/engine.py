@@ -17,6 +17,8 @@ from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.engine.feed import Feed, Reader
 from jupyter_stream.engine.progress import late_rows
 from jupyter_stream.engine.refused import ERRORS_SCHEMA, as_errors
+from jupyter_stream.engine.shared import SharedPart
+from jupyter_stream.engine.sharing import share
 from jupyter_stream.engine.side import SideStream
 from jupyter_stream.operators.planned import integer_time
 from jupyter_stream.plan.catalog import StreamDef
@@ -35,7 +37,18 @@ _MEANWHILE = 16_384
 """Rows taken at a time while a query has more to say: neither waits long for the other."""
 
 
-class Runner(Reader, Protocol):
+class Worker(Protocol):
+    """What may rest before it has done everything."""
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it has more to do with what it was given."""
+
+    def go_on(self) -> None:
+        """Do some of that."""
+
+
+class Runner(Reader, Worker, Protocol):
     """A query that reads feeds: a `Pipeline`, or one that hands its rows on to Spark."""
 
     query: Query
@@ -46,13 +59,6 @@ class Runner(Reader, Protocol):
     @property
     def running(self) -> bool:
         """Whether more answers may come."""
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether it has more to do with what it was given."""
-
-    def go_on(self) -> None:
-        """Do some of that."""
 
     def attach(self, feed: Feed) -> None:
         """Take rows of that feed wherever its stream enters."""
@@ -80,6 +86,7 @@ class Engine:
         self._feeds: list[Feed] = []
         self._live: dict[str, Feed] = {}
         self._runners: list[Runner] = []
+        self._parts: list[SharedPart] = []
         self._stash: pl.DataFrame | None = None
         self._callbacks: queue.SimpleQueue[tuple[Callable[[pl.DataFrame], None], pl.DataFrame] | None] = (
             queue.SimpleQueue()
@@ -153,12 +160,13 @@ class Engine:
             while self._commands:
                 self._commands.popleft()()
             ready = [f for f in self._feeds if f.ready and not any(r.full for r in f.readers)]
-            unfinished = [r for r in self._runners if r.unfinished]
+            workers: list[Worker] = [*self._runners, *self._parts]
+            unfinished = [w for w in workers if w.unfinished]
             if ready:
                 self._serve(self._scheduler.choose(ready), _MEANWHILE if unfinished else REPLAY_ROWS)
-            for runner in unfinished:  # input comes in between
-                if runner.unfinished:
-                    runner.go_on()
+            for worker in unfinished:  # input comes in between
+                if worker.unfinished:
+                    worker.go_on()
             if unfinished:
                 self._retire()
             if ready or unfinished:
@@ -203,6 +211,8 @@ class Engine:
                 self._stash = late_rows(message)
             for reader in list(feed.readers):
                 reader.accept(feed, message)
+            for part in list(feed.parts):
+                part.accept(feed, message)
         feed.control.low_watermark = feed.ingest.frontier.value
 
     def _retire(self) -> None:
@@ -217,17 +227,15 @@ class Engine:
 
     def _launch(self, pipelines: list[Runner]) -> None:
         fresh: dict[StreamDef, list[Runner]] = {}
+        joined: list[tuple[Runner, Feed]] = []
         for pipeline in pipelines:
             for stream in streams(pipeline.query.plan):
                 live = None if stream.source.replayable else self._live.get(stream.name)
                 if live is not None and live.stream is stream and not live.ended:
                     pipeline.attach(live)
-                    if live.ingest.frontier.value != MIN_TIME:
-                        for message in live.ingest.repeat():
-                            pipeline.accept(live, message)
+                    joined.append((pipeline, live))
                 else:
                     fresh.setdefault(stream, []).append(pipeline)
-        self._runners += pipelines
         for stream, readers in fresh.items():
             feed = Feed(stream, _columns(stream, readers), _numbered(readers), self.signal)
             for pipeline in readers:
@@ -236,10 +244,22 @@ class Engine:
             if not stream.source.replayable:
                 self._live[stream.name] = feed
             feed.start()
+        for pipeline in pipelines:
+            share(pipeline, self._runners, self._parts)
+            self._runners.append(pipeline)
+        for feed in self._feeds:
+            feed.told()
+        for pipeline, live in joined:
+            if live.ingest.frontier.value != MIN_TIME:
+                for message in live.ingest.repeat():
+                    pipeline.accept(live, message)
 
     def end(self, pipeline: Runner) -> None:
         """Stop a query (a command)."""
+        feeds = [f for f in self._feeds if pipeline in f.readers]
         pipeline.finish("stopped")
+        for feed in feeds:
+            feed.told()
         self._retire()
 
     # -- what didn't go through --------------------------------------------------------------------------------------

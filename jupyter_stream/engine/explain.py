@@ -26,34 +26,29 @@ def explain(graph: Graph, feeds: dict[str, ControlTable] | None = None) -> Text:
         graph: the operators.
         feeds: the sources' control tables by stream name, when it runs.
     """
-    roots = [s for s in graph.steps if s.target is None]
-    lines: list[str] = []
-    for root in roots:
-        lines += _tree(root, "", "", feeds)
-    if not roots:
-        lines += [_entry(e, feeds) for e in graph.entries]
-    return Text("\n".join(lines))
+    return Text("\n".join(_tree(graph, graph.root, "", "", feeds)))
 
 
-def _tree(node: Step | Entry, first: str, rest: str, feeds: dict[str, ControlTable] | None) -> Iterator[str]:
+def _tree(
+    graph: Graph, node: Step | Entry, first: str, rest: str, feeds: dict[str, ControlTable] | None
+) -> Iterator[str]:
     if isinstance(node, Entry):
-        yield first + _entry(node, feeds)
-        return
-    yield first + node.control.name + _pattern(node) + ("" if feeds is None else _measured(node.control))
-    for i, child in enumerate(node.inputs):
-        last = i == len(node.inputs) - 1
-        yield from _tree(child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "), feeds)
+        name = f"scan {node.stream.name}, {progress(node.stream)}"
+        table = None if feeds is None else feeds.get(node.stream.name)
+    else:
+        name, table = node.control.name, node.control
+    edge = graph.edge(node)
+    name += "" if table is None else _shared(table)
+    name += "" if edge is None else f"  {edge.pattern}"
+    yield first + name + ("" if table is None or feeds is None else _measured(table))
+    inputs = [] if isinstance(node, Entry) else node.inputs
+    for i, child in enumerate(inputs):
+        last = i == len(inputs) - 1
+        yield from _tree(graph, child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "), feeds)
 
 
-def _entry(entry: Entry, feeds: dict[str, ControlTable] | None) -> str:
-    table = None if feeds is None else feeds.get(entry.stream.name)
-    name = f"scan {entry.stream.name}, {progress(entry.stream)}" + _pattern(entry)
-    return name + ("" if table is None else _measured(table))
-
-
-def _pattern(node: Step | Entry) -> str:
-    """How what leaves it is taken back, if it ever is."""
-    return "" if node.edge is None else f"  {node.edge.pattern}"
+def _shared(table: ControlTable) -> str:
+    return f", shared by {table.extra['shared_by']}" if "shared_by" in table.extra else ""
 
 
 def _measured(table: ControlTable) -> str:
@@ -68,7 +63,7 @@ def _measured(table: ControlTable) -> str:
         parts.append(f"{table.nanoseconds / 1e6:,.1f} ms")
     if table.low_watermark != MIN_TIME:
         parts.append(f"watermark {show(table.low_watermark)}")
-    parts += [f"{k.replace('_', ' ')} {v}" for k, v in table.extra.items() if k != "next_final"]
+    parts += [f"{k.replace('_', ' ')} {v}" for k, v in table.extra.items() if k not in ("next_final", "shared_by")]
     return "  [" + ", ".join(parts) + "]"
 
 

@@ -28,6 +28,7 @@ _QUEUED_ROWS = 8 * BATCH_ROWS
 class Reader(Protocol):
     """What takes rows from a feed: a running query."""
 
+    name: str
     paused: bool
     error_frames: deque[pl.DataFrame]
     """What it could not use, as rows of `errors(name)`."""
@@ -41,6 +42,13 @@ class Reader(Protocol):
 
     def finish(self, state: State, error: str | None = None) -> None:
         """There will be no more."""
+
+
+class Part(Protocol):
+    """Operators that readers share."""
+
+    def accept(self, feed: Feed, message: Message) -> None:
+        """A message of the stream."""
 
 
 class Feed:
@@ -60,6 +68,8 @@ class Feed:
         self.columns = columns
         self.ingest = Ingest(stream, numbered)
         self.readers: list[Reader] = []
+        self.parts: list[Part] = []
+        """What readers share takes rows after them."""
         self.control = ControlTable(f"scan {stream.name}")
         self.queue = ControlTable(f"queue of {stream.name}")
         self.rejected = 0
@@ -86,6 +96,10 @@ class Feed:
         self._request.stop.set()
         with self._changed:
             self._changed.notify_all()
+
+    def told(self) -> None:
+        """Write down which queries read it."""
+        self.control.shared_by([r.name for r in self.readers])
 
     @property
     def stopped(self) -> bool:

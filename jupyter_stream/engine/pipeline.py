@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -24,23 +24,25 @@ from jupyter_stream.core.messages import (
     Message,
     Missed,
     Punctuation,
-    Rest,
     Tick,
 )
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.engine.build import Entry, Graph, Step, Target, build
+from jupyter_stream.engine.build import Entry, Graph, build
+from jupyter_stream.engine.circuit import Circuit
 from jupyter_stream.engine.explain import explain
 from jupyter_stream.engine.feed import Feed
+from jupyter_stream.engine.progress import Boundary
 from jupyter_stream.engine.relation import Relation
 from jupyter_stream.engine.results import Results
+from jupyter_stream.engine.shared import Sharer, Tap
 from jupyter_stream.engine.side import SideStream
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.planned import integer_time
-from jupyter_stream.operators.protocol import ByKey
 from jupyter_stream.operators.relation_join import RelationJoin
 from jupyter_stream.operators.table_lookup import TableLookup
+from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Query, TableRelation, walk
 
 log = logging.getLogger(__name__)
@@ -76,7 +78,11 @@ class Pipeline:
         self.name = name
         self.query = query
         self.graph: Graph = build(query)
+        self.circuit = Circuit(self._answer, self._aside)
         self.feeds: dict[Feed, list[Entry]] = {}
+        """What it reads, and where that enters operators of its own."""
+        self.taps: list[Tap] = []
+        """Parts it shares with other queries."""
         schema = query.plan.schema
         integer = integer_time(query.plan)
         self.relation = Relation(schema, keep, integer, query.order) if query.relation else None
@@ -92,15 +98,14 @@ class Pipeline:
         self.ticks = 0
         self.late_frames: deque[pl.DataFrame] = deque(maxlen=10_000)
         self.error_frames: deque[pl.DataFrame] = deque(maxlen=10_000)
-        self._revised = query.emit.mode == "changes" and not query.relation
+        self.revised = query.emit.mode == "changes" and not query.relation
         self._on_missed = on_missed
         self._on_failed = on_failed
-        self._backlog: deque[tuple[Feed, Message]] = deque()
+        self._backlog: deque[Callable[[], None]] = deque()
         self._backlog_rows = 0
-        self._resting: deque[tuple[Feed, Step, Iterator[Message]]] = deque()  # operators with more to say
-        self._ends: list[tuple[Feed, Message]] = []  # inputs that end when those have said it
-        self._reached: dict[Entry, int] = dict.fromkeys(self.graph.entries, MIN_TIME)
-        self._feed: Feed | None = None
+        self._boundaries: dict[Feed, list[Boundary]] = {}
+        self._ends: list[tuple[Feed, Message]] = []  # inputs that end when operators that rest have said all
+        self._reached: dict[StreamDef, int] = {e.stream: MIN_TIME for e in self.graph.entries}
         self._listed = np.empty(0, np.int64)  # late rows of the batch under way that have been told of
         self._newest = MIN_TIME  # for a relation: the last time of its input
         self.sink = ControlTable("result")
@@ -114,22 +119,35 @@ class Pipeline:
         """Take rows of that feed wherever its stream enters."""
         entries = [e for e in self.graph.entries if e.stream is feed.stream]
         self.feeds[feed] = entries
+        self._boundaries[feed] = [e.boundary for e in entries]
         feed.readers.append(self)
-        feed.ingest.boundaries.extend(e.boundary for e in entries)
+        feed.ingest.boundaries.extend(self._boundaries[feed])
         if self.query.emit.interval is not None:
             feed.ingest.intervals.append(self.query.emit.interval)
-        feed.ingest.revised += self._revised
+        feed.ingest.revised += self.revised
 
-    def detach(self) -> None:
+    def detach(self, state: State) -> None:
         """Take no more rows."""
-        for feed, entries in self.feeds.items():
+        for feed, boundaries in self._boundaries.items():
             if self in feed.readers:
                 feed.readers.remove(self)
-                for entry in entries:
-                    feed.ingest.boundaries.remove(entry.boundary)
+                for boundary in boundaries:
+                    feed.ingest.boundaries.remove(boundary)
                 if self.query.emit.interval is not None:
                     feed.ingest.intervals.remove(self.query.emit.interval)
-                feed.ingest.revised -= self._revised
+                feed.ingest.revised -= self.revised
+        for tap in self.taps:
+            tap.part.leave(tap, state)
+
+    @property
+    def queries(self) -> Sequence[Sharer]:
+        """Itself, as a reader of parts it shares with others."""
+        return (self,)
+
+    @property
+    def shares(self) -> bool:
+        """Whether its operators may be others' as well from now on."""
+        return self.running and not self._follows and not self._backlog
 
     @property
     def running(self) -> bool:
@@ -145,14 +163,41 @@ class Pipeline:
 
     def accept(self, feed: Feed, message: Message) -> None:
         """A message of a feed; held back while paused."""
-        if not self.running or (isinstance(message, Tick) and not self._revised):
+        if not self.running or (isinstance(message, Tick) and not self.revised):
             return
         if self.paused:
-            self._backlog.append((feed, message))
-            if isinstance(message, Batch):
-                self._backlog_rows += message.rows
+            own = bool(self.feeds[feed])
+            if isinstance(message, Batch) and not own:  # others' operators take the rows
+                message = message.with_frame(message.frame.select(TS))
+            self._hold_back(
+                lambda: self.accept(feed, message), message.rows if isinstance(message, Batch) and own else 0
+            )
             return
         self._run(feed, message)
+
+    def hear(self, feed: Feed, tap: Tap, message: Message) -> None:
+        """A message of a part it shares; held back while paused."""
+        if not self.running:
+            return
+        if self.paused:
+            self._hold_back(lambda: self.hear(feed, tap, message), message.rows if isinstance(message, Batch) else 0)
+            return
+        self.circuit.feed = feed
+        self._guarded(lambda: self.circuit.deliver(tap.target, message))
+
+    def no_more(self, tap: Tap) -> None:
+        """A part it shares has said all; held back while paused."""
+        if not self.running:
+            return
+        if self.paused:
+            self._hold_back(lambda: self.no_more(tap), 0)
+            return
+        tap.ended = True
+        self._end()
+
+    def _hold_back(self, later: Callable[[], None], rows: int) -> None:
+        self._backlog.append(later)
+        self._backlog_rows += rows
 
     def pause(self) -> None:
         """Hold input back until `resume`."""
@@ -164,38 +209,35 @@ class Pipeline:
         self.paused = False
         self.changes += 1
         backlog, self._backlog, self._backlog_rows = self._backlog, deque(), 0
-        for feed, message in backlog:
-            self.accept(feed, message)
+        for take in backlog:
+            take()
 
     @property
     def unfinished(self) -> bool:
         """Whether an operator has more to say, which `go_on` has it say between two batches."""
-        return bool(self._resting) and not self.paused and self.running
+        return bool(self.circuit.resting) and not self.paused and self.running
 
     def go_on(self) -> None:
         """Have the operator that rests longest say more."""
-        feed, step, messages = self._resting.popleft()
-        self._feed = feed
-        self._guarded(lambda: self._drive(step, messages))
-        if not self._resting:
+        self._guarded(self.circuit.go_on)
+        if not self.circuit.resting:
             ends, self._ends = self._ends, []
             for of_feed, message in ends:
                 self._run(of_feed, message)
 
     def _run(self, feed: Feed, message: Message) -> None:
-        if isinstance(message, Punctuation) and message.value == MAX_TIME and self._resting:
+        if isinstance(message, Punctuation) and message.value == MAX_TIME and self.circuit.resting:
             self._ends.append((feed, message))
             return
-        self._feed = feed
         self._listed = np.empty(0, np.int64)
-        if isinstance(message, Punctuation) and message.value == MAX_TIME:
-            for entry in self.feeds[feed]:
-                self._reached[entry] = MAX_TIME
-            if self._follows:
-                self._stand_still()
-                return
-            if self.relation is not None and all(v == MAX_TIME for v in self._reached.values()):
-                self.relation.end(self._newest)  # what follows are expirations
+        if isinstance(message, Punctuation):
+            self._reached[feed.stream] = max(self._reached[feed.stream], message.value)
+            if message.value == MAX_TIME:
+                if self._follows:
+                    self._stand_still()
+                    return
+                if self.relation is not None and self._all_reached:
+                    self.relation.end(self._newest)  # what follows are expirations
         if (self.relation is not None or self._follows) and isinstance(message, Batch) and message.rows:
             newest = message.frame.get_column(TS).max()
             assert isinstance(newest, int)
@@ -203,10 +245,9 @@ class Pipeline:
         self._guarded(lambda: self._enter(feed, message))
 
     def _enter(self, feed: Feed, message: Message) -> None:
+        self.circuit.feed = feed
         for entry in self.feeds[feed]:
-            if isinstance(message, Punctuation):
-                self._reached[entry] = max(self._reached[entry], message.value)
-            self._deliver(entry.target, message)
+            self.circuit.deliver(entry.target, message)
 
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
@@ -215,8 +256,16 @@ class Pipeline:
             log.exception("query %s failed", self.name)
             self.finish("failed", f"{type(error).__name__}: {error} (a fault of ours; the log has the details)")
             return
-        if not self._resting and all(v == MAX_TIME for v in self._reached.values()):
+        self._end()
+
+    def _end(self) -> None:
+        if not self.circuit.resting and self._all_reached and all(tap.ended for tap in self.taps):
             self.finish("finished")
+
+    @property
+    def _all_reached(self) -> bool:
+        """Whether all its inputs have ended."""
+        return all(v == MAX_TIME for v in self._reached.values())
 
     @property
     def low_watermark(self) -> int:
@@ -225,7 +274,7 @@ class Pipeline:
 
     def _stand_still(self) -> None:
         """A stream has ended, and what a retroactive table says of its rows is still to come: nothing expires any more."""
-        if all(v == MAX_TIME for v in self._reached.values()):
+        if self._all_reached:
             self._tell_all(Punctuation(self._newest + 1))
             self.state = "running"  # its answer stands, even an empty one
             self.changes += 1
@@ -244,69 +293,34 @@ class Pipeline:
 
     def _tell_all(self, message: Message) -> None:
         for feed, entries in self.feeds.items():
-            self._feed = feed
+            self.circuit.feed = feed
             for entry in entries:
-                self._deliver(entry.target, message)
+                self.circuit.deliver(entry.target, message)
 
-    # -- through the operators ---------------------------------------------------------------------------------------
+    # -- out of the operators ----------------------------------------------------------------------------------------
 
-    def _deliver(self, target: Target | None, message: Message) -> None:
+    def _aside(self, message: Missed | Failed) -> None:
         if isinstance(message, Missed):
             self._note_missed(message)
             return
-        if isinstance(message, Failed):
-            if SIGN in message.frame.columns:  # a change of a relation: what can't enter, can't leave either
-                entering = message.frame.get_column(SIGN) > 0
-                message = Failed(message.frame.filter(entering).drop(SIGN), message.reasons.filter(entering))
-            self.failed_rows += message.frame.height
-            assert self._feed is not None
-            self._on_failed(self._feed.stream.name, self, message)
-            return
-        if target is None:
-            self._answer(message)
-            return
-        operator, control = target.step.operator, target.step.control
-        out: Iterable[Message]
-        if isinstance(message, Batch):
-            control.rows_in += message.rows
-            control.batches_in += 1
-            out = operator.on_batch(target.port, message)
-        elif isinstance(message, Punctuation):
-            out = operator.on_punctuation(target.port, message)
-        elif isinstance(message, KeyPunctuation):
-            out = operator.on_key_punctuation(target.port, message) if isinstance(operator, ByKey) else ()
-        else:
-            assert isinstance(message, Tick)
-            out = operator.on_tick(message)
-        self._drive(target.step, iter(out))
-
-    def _drive(self, step: Step, messages: Iterator[Message]) -> None:
-        """Send on what an operator says, until it rests or has said it all."""
-        control, onward = step.control, step.target
-        while True:
-            began = time.perf_counter_ns()
-            made = next(messages, None)
-            control.nanoseconds += time.perf_counter_ns() - began
-            if made is None:
-                return
-            if isinstance(made, Rest):
-                assert self._feed is not None
-                self._resting.append((self._feed, step, messages))
-                return
-            if isinstance(made, Batch):
-                control.rows_out += made.rows
-            self._deliver(onward, made)
+        if SIGN in message.frame.columns:  # a change of a relation: what can't enter, can't leave either
+            entering = message.frame.get_column(SIGN) > 0
+            message = Failed(message.frame.filter(entering).drop(SIGN), message.reasons.filter(entering))
+        self.failed_rows += message.frame.height
+        assert self.circuit.feed is not None
+        self._on_failed(self.circuit.feed.stream.name, self, message)
 
     def _note_missed(self, message: Missed) -> None:
         """A late row is listed once, however many inputs of this query it came to."""
-        assert self._feed is not None
-        if len(self.feeds[self._feed]) > 1:
+        feed = self.circuit.feed
+        assert feed is not None
+        if len(self._boundaries[feed]) > 1:
             new = np.isin(message.late_ids, self._listed, invert=True)
             self._listed = np.append(self._listed, message.late_ids)
             message = Missed(message.late_ids[new], None if message.missed is None else message.missed[new])
         if message.late_ids.size:
             self.late += message.late_ids.size
-            self._on_missed(self._feed, self, message)
+            self._on_missed(feed, self, message)
 
     def _answer(self, message: Message) -> None:
         if isinstance(message, Tick):
@@ -336,13 +350,13 @@ class Pipeline:
         """No more answers will come."""
         if not self.running:
             return
-        self.detach()
+        self.detach(state)
         self.state = state
         self.error = error
         self.ended = time.time()
         self._backlog.clear()
         self._backlog_rows = 0
-        self._resting.clear()
+        self.circuit.resting.clear()
         self._ends.clear()
         self.results.close()
         self.changes += 1
@@ -366,8 +380,9 @@ class Pipeline:
 
     @property
     def state_bytes(self) -> int:
-        """Bytes of operator state."""
-        return sum(s.control.bytes for s in self.graph.steps) if self.running else 0
+        """Bytes of operator state; of operators it shares, only if it is the first of those that do."""
+        own = (s for s in self.graph.steps if s.part is None or s.part.names[0] == self.name)
+        return sum(s.control.bytes for s in own) if self.running else 0
 
     def named_late(self) -> list[tuple[str, pl.DataFrame]]:
         """Late rows of the batch under way, under the names of the derived streams they went through."""

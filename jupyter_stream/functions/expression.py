@@ -23,12 +23,21 @@ class Column:
     dtype: pl.DataType
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A constant. `value` is a Python value Polars takes for `dtype`: times are datetime, intervals timedelta."""
+    """A constant. `value` is a Python value Polars takes for `dtype`: times are datetime, intervals timedelta.
+
+    Equal constants are the same in any expression: 0.0 is not -0.0, and NaN is itself.
+    """
 
     value: object
     dtype: pl.DataType
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and self.dtype == other.dtype and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        return hash((repr(self.value), self.dtype))
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,11 @@ class TableLookup(Stateless):
         """The table it looks into."""
         return self._config.table
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether it looks into what a query would that begins now: no row has come, nor has the table changed."""
+        return self.control.rows_in == 0 and len(self._versions) == 1
+
     def _prepared(self, frame: pl.DataFrame) -> pl.DataFrame:
         frame, keys, _ = self._table_keys.evaluate(frame)
         columns = [frame.get_column(n).alias(m) for n, m in self._config.names]

@@ -1,0 +1,216 @@
+"""Operators that several queries share: one subplan with one state, and as many readers as there are.
+
+After STREAM's shared subplans and queues with several readers (`stream-manager` paper §3.2, `stream-overview` §4); a reader that
+is paused keeps what it has not read. All methods but the properties are called by the engine's thread alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from jupyter_stream.core.messages import Message, Punctuation, Tick
+from jupyter_stream.core.snapshot import State
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.engine.build import Entry, Step, Target
+from jupyter_stream.engine.circuit import Circuit
+from jupyter_stream.engine.feed import Feed
+
+log = logging.getLogger(__name__)
+
+
+class Taker(Protocol):
+    """What reads a shared part: a query, or another shared part."""
+
+    feeds: dict[Feed, list[Entry]]
+    taps: list[Tap]
+
+    @property
+    def queries(self) -> Sequence[Sharer]:
+        """The queries that need it, oldest first."""
+
+    def hear(self, feed: Feed, tap: Tap, message: Message) -> None:
+        """A message of a part it reads."""
+
+    def no_more(self, tap: Tap) -> None:
+        """There will be no more from that part."""
+
+
+class Sharer(Taker, Protocol):
+    """A query that can share operators."""
+
+    name: str
+    paused: bool
+
+    def finish(self, state: State, error: str | None = None) -> None:
+        """There will be no more."""
+
+
+@dataclass(eq=False)
+class Tap:
+    """A place where what a shared part gives is read.
+
+    Attributes:
+        part: what is read.
+        taker: who reads.
+        target: where it goes there; None if straight to the answers.
+        ended: whether nothing more will come.
+    """
+
+    part: SharedPart
+    taker: Taker
+    target: Target | None
+    ended: bool = False
+
+
+class SharedPart:
+    """A subplan of several queries.
+
+    Args:
+        root: its last step.
+        steps: all of them.
+        revised: whether it is to hear of every batch's end (EMIT CHANGES).
+        first: the query whose it was.
+        retire: called when nobody reads it any more.
+    """
+
+    def __init__(
+        self,
+        root: Step,
+        steps: Sequence[Step],
+        revised: bool,
+        first: Sharer,
+        retire: Callable[[SharedPart], None],
+    ) -> None:
+        self.root = root
+        self.steps = tuple(steps)
+        self.revised = revised
+        self.feeds: dict[Feed, list[Entry]] = {}
+        self.taps: list[Tap] = []
+        self.readers: list[Tap] = []
+        self.circuit = Circuit(self._hand_on, self._hand_on)
+        self.names: Sequence[str] = (first.name,)
+        self._ends: list[tuple[Feed, Message]] = []
+        self._reached: dict[Feed, int] = {}
+        self._retire = retire
+
+    # -- who reads ---------------------------------------------------------------------------------------------------
+
+    @property
+    def queries(self) -> Sequence[Sharer]:
+        """The queries that read it, directly or not, each once, oldest first."""
+        return list(dict.fromkeys(q for tap in self.readers for q in tap.taker.queries))
+
+    def read_by(self, taker: Taker, target: Target | None) -> Tap:
+        """A new reader."""
+        tap = Tap(self, taker, target)
+        self.readers.append(tap)
+        taker.taps.append(tap)
+        return tap
+
+    def attach(self, feed: Feed, entries: list[Entry]) -> None:
+        """Take rows of that feed where it enters here."""
+        self.feeds[feed] = entries
+        self._reached[feed] = feed.ingest.frontier.value
+        feed.parts.append(self)
+
+    def let_go(self, feed: Feed) -> None:
+        """Take no more rows of that feed."""
+        del self.feeds[feed], self._reached[feed]
+        feed.parts.remove(self)
+
+    def leave(self, tap: Tap, state: State) -> None:
+        """A reader reads no more; without any, this ends."""
+        if tap in self.readers:
+            self.readers.remove(tap)
+            if not self.readers:
+                for feed in list(self.feeds):
+                    self.let_go(feed)
+                for below in self.taps:
+                    below.part.leave(below, state)
+                self._retire(self)
+            elif state != "finished":
+                self.told()
+
+    def told(self) -> None:
+        """Write down who reads it, here and in what it reads."""
+        self.names = tuple(q.name for q in self.queries)
+        for step in self.steps:
+            step.control.shared_by(self.names)
+        for tap in self.taps:
+            tap.part.told()
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    def accept(self, feed: Feed, message: Message) -> None:
+        """A message of a feed."""
+        if feed not in self.feeds or (isinstance(message, Tick) and not self.revised):
+            return
+        if isinstance(message, Punctuation) and message.value == MAX_TIME:
+            if self.circuit.resting:
+                self._ends.append((feed, message))
+                return
+            self._reached[feed] = MAX_TIME
+        self._guarded(lambda: self._enter(feed, message))
+
+    def _enter(self, feed: Feed, message: Message) -> None:
+        self.circuit.feed = feed
+        for entry in self.feeds[feed]:
+            self.circuit.deliver(entry.target, message)
+
+    def hear(self, feed: Feed, tap: Tap, message: Message) -> None:
+        """A message of a part below."""
+        self.circuit.feed = feed
+        self._guarded(lambda: self.circuit.deliver(tap.target, message))
+
+    def no_more(self, tap: Tap) -> None:
+        """There will be no more from that part."""
+        tap.ended = True
+        self._end()
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether an operator has more to say, which `go_on` has it say between two batches."""
+        return bool(self.circuit.resting) and not all(q.paused for q in self.queries)
+
+    def go_on(self) -> None:
+        """Have the operator that rests longest say more."""
+        self._guarded(self.circuit.go_on)
+        if not self.circuit.resting:
+            ends, self._ends = self._ends, []
+            for feed, message in ends:
+                self.accept(feed, message)
+
+    # -- output ------------------------------------------------------------------------------------------------------
+
+    def _hand_on(self, message: Message) -> None:
+        feed = self.circuit.feed
+        assert feed is not None
+        for tap in list(self.readers):
+            tap.taker.hear(feed, tap, message)
+
+    def repeat(self, tap: Tap) -> None:
+        """Tell a reader that has come later what was promised last."""
+        if self.root.said != MIN_TIME:
+            tap.taker.hear(next(iter(tap.taker.queries[0].feeds)), tap, Punctuation(self.root.said))
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:  # each reader guards its own part: this is ours, and everyone's
+            log.exception("a part shared by %s failed", ", ".join(self.names))
+            said = f"{type(error).__name__}: {error} (a fault of ours; the log has the details)"
+            for query in self.queries:
+                query.finish("failed", said)
+            return
+        self._end()
+
+    def _end(self) -> None:
+        """Tell the readers, if nothing more can come."""
+        over = all(v == MAX_TIME for v in self._reached.values()) and all(t.ended for t in self.taps)
+        if over and not self.circuit.resting:
+            for tap in list(self.readers):
+                if not tap.ended:
+                    tap.taker.no_more(tap)

@@ -1,0 +1,343 @@
+"""Queries that share operators: each answers as it would alone, whenever others come and go; what is shared is held once."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jupyter_stream import Query, QueryError, Session
+from jupyter_stream.engine import engine
+from jupyter_stream.operators.filter import Filter
+from jupyter_stream.operators.window_aggregate import WindowAggregate
+from tests.oracle.search import searching
+
+pytestmark = pytest.mark.timeout(900)
+
+COLUMNS = {"ts": pl.Int64(), "k": pl.String(), "n": pl.Int64()}
+STREAM = "CREATE STREAM s (ts BIGINT, k STRING, n BIGINT, WATERMARK FOR ts AS ts - INTERVAL 3 MICROSECONDS) SOURCE '{}'"
+DERIVED = """
+CREATE STREAM few AS SELECT k, n * 2 AS m, ts FROM s WHERE n > 1;
+CREATE STREAM sums AS SELECT k, sum(n) AS m FROM s [RANGE 6 MICROSECONDS SLIDE 3 MICROSECONDS] GROUP BY k;
+CREATE TABLE names (k STRING, name STRING);
+INSERT INTO names VALUES ('a', 'Ada'), ('b', 'Bob')
+"""
+SLIDING = "[RANGE 6 MICROSECONDS SLIDE 3 MICROSECONDS]"
+QUERIES = (
+    "SELECT k, n FROM s WHERE n > 1",
+    "SELECT k, n + 1 AS n FROM s WHERE n > 1",
+    "SELECT k, 12 / (n - 2) AS q FROM s WHERE n > 1",
+    f"SELECT k, count(*) AS c FROM s {SLIDING} WHERE n > 1 GROUP BY k",
+    f"SELECT k, count(*) + 1 AS c FROM s {SLIDING} WHERE n > 1 GROUP BY k HAVING count(*) > 1",
+    f"SELECT k, count(*) AS c FROM s {SLIDING} WHERE n > 1 GROUP BY k EMIT EVERY 4 MICROSECONDS",
+    f"SELECT k, count(*) AS c FROM s {SLIDING} WHERE n > 1 GROUP BY k EMIT CHANGES",
+    "SELECT k, m FROM few",
+    "SELECT k, sum(m) AS m FROM few [RANGE 5 MICROSECONDS] GROUP BY k",
+    "SELECT sum(m) AS m FROM few [RANGE 5 MICROSECONDS]",
+    "SELECT k, m FROM sums WHERE m > 3",
+    "SELECT max(m) AS m FROM sums [RANGE 6 MICROSECONDS SLIDE 6 MICROSECONDS]",
+    "SELECT a.k, a.m, b.n FROM few [RANGE 4 MICROSECONDS] a, s [RANGE 2 MICROSECONDS] b WHERE a.k = b.k",
+    "SELECT a.k, a.m AS x, b.n AS y FROM few [RANGE 4 MICROSECONDS] a, s [RANGE 2 MICROSECONDS] b WHERE a.k = b.k",
+    "SELECT k, m FROM few UNION ALL SELECT k, n AS m FROM s",
+    "SELECT DISTINCT k FROM few [RANGE 4 MICROSECONDS]",
+    "SELECT k, m FROM few [RANGE 4 MICROSECONDS] EXCEPT ALL SELECT k, n FROM s [RANGE 4 MICROSECONDS]",
+    "SELECT k, count(*) AS c FROM s [SESSION 2 MICROSECONDS PARTITION BY k] GROUP BY k",
+    "SELECT k, sum(n) AS c FROM s [PARTITION BY k ROWS 3 SLIDE 2 ROWS] GROUP BY k",
+    "SELECT k, sum(n) OVER (PARTITION BY k ORDER BY ts ROWS 2 PRECEDING) AS c FROM s",
+    "SELECT few.k, m, name FROM few JOIN names ON few.k = names.k",
+    "SELECT few.k, m + 1 AS m, name FROM few JOIN names ON few.k = names.k",
+    "SELECT k, m FROM few LIMIT 3",
+)
+"""Much of each is also in another."""
+
+
+class Scene:
+    """A live stream whose rows come when they are told to, and queries that come and go in between."""
+
+    def __init__(self, sharing: bool = True) -> None:
+        self._frames: queue.Queue[pl.DataFrame | None] = queue.Queue()
+        self._sent = 0
+        self._patch = pytest.MonkeyPatch()
+        if not sharing:
+            self._patch.setattr(engine, "share", lambda *_: None)
+
+        def rows() -> Iterator[pl.DataFrame]:
+            while (frame := self._frames.get()) is not None:
+                yield frame
+
+        self.session = Session({"rows": rows()})
+        self.session.execute(STREAM.format("python://rows"))
+        self.session.execute(DERIVED)
+        self.keeper = self.start("SELECT n FROM s WHERE n < -1000")[0]  # so that the stream goes on whoever leaves
+        self.queries: list[Query] = []
+
+    def start(self, *texts: str) -> list[Query]:
+        """Queries of one cell."""
+        return self.session.execute(";\n".join(texts))  # type: ignore[return-value]
+
+    def send(self, rows: list[tuple[int, str, int]]) -> None:
+        """Rows arrive, and are through when this returns."""
+        self._frames.put(pl.DataFrame(rows, schema=COLUMNS, orient="row"))
+        self._sent += len(rows)
+        until = time.monotonic() + 60
+        while self.keeper.stats["rows_in"] < self._sent:
+            assert time.monotonic() < until, self.keeper.status
+            time.sleep(0.0005)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until the engine has done what it was told."""
+        self.session.engine.submit(lambda: None).result()
+
+    def end(self) -> None:
+        """The stream ends; all queries that run and aren't paused have then ended."""
+        self._frames.put(None)
+        assert self.keeper.wait(60)
+        self.settle()
+
+    def __enter__(self) -> Scene:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._frames.put(None)
+        self.session.close()
+        self._patch.undo()
+
+
+def given_by(query: Query) -> dict[str, Any]:
+    """All a query has to show."""
+    frames = {"answer": query.to_polars(), "changes": query.changes(), "late": query.late, "errors": query.errors}
+    shown: dict[str, Any] = {name: sorted(frame.rows(), key=repr) for name, frame in frames.items()}
+    return {**shown, "state": query.status}
+
+
+Script = list[tuple[Any, ...]]
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> Script:
+    """Rows that come, and queries that start, stop, pause and resume in between."""
+    script: Script = []
+    at = started = 0
+    for _ in range(draw(st.integers(3, 10))):
+        match draw(st.sampled_from(("rows", "rows", "start", "start", "stop", "pause", "resume"))):
+            case "rows":
+                rows = []
+                for _ in range(draw(st.integers(1, 6))):
+                    at += draw(st.integers(-4, 5))
+                    rows.append((at, draw(st.sampled_from("abc")), draw(st.integers(0, 5))))
+                script.append(("rows", rows))
+            case "start":
+                texts = draw(st.lists(st.sampled_from(QUERIES), min_size=1, max_size=4))
+                script.append(("start", texts))
+                started += len(texts)
+            case action if started:
+                script.append((action, draw(st.integers(0, started - 1))))
+    return script
+
+
+def played(script: Script, sharing: bool) -> list[dict[str, Any]]:
+    with Scene(sharing) as scene:
+        queries: list[Query] = []
+        for action, what in script:
+            match action:
+                case "rows":
+                    scene.send(what)
+                case "start":
+                    queries += scene.start(*what)
+                case "stop":
+                    queries[what].stop()
+                case "pause":
+                    queries[what].pause()
+                case "resume":
+                    queries[what].resume()
+            scene.settle()
+        scene.end()
+        for q in queries:
+            q.resume()
+        scene.settle()
+        scene.settle()
+        return [given_by(q) for q in queries]
+
+
+@searching
+@given(scripts())
+def test_queries_answer_as_they_do_without_sharing_whoever_comes_and_goes(script: Script) -> None:
+    together, alone = played(script, True), played(script, False)
+    texts = [text for action, what in script if action == "start" for text in what]
+    for text, one, other in zip(texts, together, alone, strict=True):
+        assert one == other, text
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    with Scene() as made:
+        yield made
+
+
+COUNTS = f"SELECT k, count(*) AS c FROM s {SLIDING} WHERE n > 1 GROUP BY k"
+MANY = f"SELECT k, count(*) AS c FROM s {SLIDING} WHERE n > 1 GROUP BY k HAVING count(*) > 1"
+ROWS = [(at, "abc"[at % 3], at % 5) for at in range(40)]
+
+
+def shared(query: Query) -> dict[str, str]:
+    """Operators of a query that others share, by the first word of their names."""
+    tables = query.stats["operators"]
+    return {t["name"].split()[0]: t["shared_by"] for t in tables if "shared_by" in t}
+
+
+def test_equal_parts_of_the_queries_of_a_cell_are_one_operator_and_explain_says_so(scene: Scene) -> None:
+    counts, many, rows = scene.start(COUNTS, MANY, "SELECT k FROM s WHERE n > 1")
+    scene.send(ROWS)
+    operators = [line.strip(" └─").split(" ")[0] + line[line.rindex(", ") :] for line in many.plan.splitlines()[2:]]
+    assert operators == ["window, q3  MON", "filter, q4  WKS", "scan, at most 3 microseconds late  WKS"]
+    assert ", shared by q2, q3  MON" in many.plan and "(n > 1), shared by q2, q3, q4  WKS" in many.plan
+    assert "scan s, by ts, at most 3 microseconds late, shared by q1, q2, q3, q4  WKS  [40 rows in" in counts.explain()
+    assert "filter (n > 1), shared by q2, q3, q4  MON" in rows.plan  # the same rows, which this query doesn't take back
+    assert shared(counts) == {"window": "q2, q3", "filter": "q2, q3, q4"} and shared(rows) == {"filter": "q2, q3, q4"}
+    (filtered,) = (t for t in rows.stats["operators"] if t["name"].startswith("filter"))
+    assert filtered["rows_in"] == 40  # once, not three times
+
+
+def test_shared_state_is_counted_once_and_is_less_than_that_of_queries_alone() -> None:
+    def held(sharing: bool) -> list[int]:
+        with Scene(sharing) as scene:
+            queries = scene.start(COUNTS, MANY, f"{COUNTS} EMIT EVERY 4 MICROSECONDS", COUNTS)
+            scene.send(ROWS)
+            return [q.snapshot(0).state_bytes for q in queries]
+
+    together, alone = held(True), held(False)
+    assert alone[0] == alone[1] == alone[3] > 0
+    assert together == [alone[0], 0, alone[2], 0]
+
+
+def test_what_is_left_of_a_shared_operator_is_counted_with_the_next_query(scene: Scene) -> None:
+    first, second = scene.start(COUNTS, MANY)
+    scene.send(ROWS)
+    held = first.snapshot(0).state_bytes
+    first.stop()
+    scene.settle()
+    assert held > 0 and second.snapshot(0).state_bytes == held
+    assert shared(second) == {} and "window aggregate" in second.plan and "shared" not in second.plan
+
+
+def test_a_query_that_comes_later_shares_what_remembers_nothing_and_counts_from_when_it_comes(scene: Scene) -> None:
+    (first,) = scene.start(COUNTS)
+    scene.send([(1, "a", 2), (2, "a", 2)])
+    (second,) = scene.start(
+        MANY.replace("> 1", "> 0"),
+    )
+    (third,) = scene.start(COUNTS)
+    scene.send([(3, "a", 2)])
+    assert shared(first) == {"filter": "q2, q4"} and shared(second) == {}
+    scene.end()
+    given = [sorted(q.to_polars()["c"].to_list()) for q in (first, second, third)]
+    assert given == [[1, 2, 3], [1, 1], [1, 1]]
+
+
+def test_queries_that_start_before_the_first_row_share_all_they_have_in_common(scene: Scene) -> None:
+    (first,) = scene.start(COUNTS)
+    (second,) = scene.start(COUNTS)
+    assert shared(first) == shared(second) == {"project": "q2, q3", "window": "q2, q3", "filter": "q2, q3"}
+    scene.send(ROWS)
+    scene.end()
+    assert first.to_polars().equals(second.to_polars()) and first.to_polars().height
+
+
+def test_nothing_is_left_of_what_nobody_reads(scene: Scene) -> None:
+    parts = scene.session.engine._parts
+    queries = scene.start(COUNTS, MANY, "SELECT k FROM s WHERE n > 1", "SELECT k, n FROM s WHERE n > 1")
+    assert len(parts) == 2  # the selection, and the aggregate over it
+    scene.send(ROWS)
+    queries[0].stop()
+    queries[1].stop()
+    scene.settle()
+    assert len(parts) == 1
+    scene.session.execute("DROP QUERY q4; DROP QUERY q5")
+    scene.settle()
+    assert parts == []
+
+
+def test_an_error_in_a_querys_own_part_takes_no_other_with_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    good, bad = scene.start(COUNTS, MANY)
+    having = next(s.operator for s in bad._pipeline.graph.steps if s.part is None and isinstance(s.operator, Filter))
+
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError("broken")
+
+    monkeypatch.setattr(having, "on_batch", fails)
+    scene.send(ROWS)
+    with pytest.raises(QueryError, match="q3 failed: ZeroDivisionError: broken"):
+        bad.wait(60)
+    assert good.status == "running"
+    scene.end()
+    assert good.status == "finished" and good.to_polars()["c"].sum() == 2 * sum(n > 1 for _, _, n in ROWS)
+
+
+def test_an_error_in_a_shared_part_is_reported_by_each_of_its_queries_and_by_no_other(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, third = scene.start(COUNTS, MANY, "SELECT k FROM s WHERE n > 1")
+
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError("broken")
+
+    windows = (s.operator for s in first._pipeline.graph.steps if isinstance(s.operator, WindowAggregate))
+    monkeypatch.setattr(next(windows), "on_batch", fails)
+    scene.send(ROWS)
+    for query in (first, second):
+        with pytest.raises(QueryError, match=f"{query.name} failed: ZeroDivisionError: broken"):
+            query.wait(60)
+    assert third.status == "running" and third.to_polars().height == sum(n > 1 for _, _, n in ROWS)
+    assert len(scene.session.engine._parts) == 1
+
+
+def test_rows_that_fail_in_a_shared_part_are_errors_of_each_query(scene: Scene) -> None:
+    one, other = scene.start("SELECT 12 / (n - 2) AS q FROM s", "SELECT 12 / (n - 2) AS q FROM s")
+    assert set(shared(one)) == {"project"}
+    scene.send(ROWS)
+    assert one.errors.height == other.errors.height == sum(n == 2 for _, _, n in ROWS)
+    assert one.snapshot(0).bad == other.snapshot(0).bad == one.errors.height
+
+
+def test_late_rows_of_a_shared_window_are_late_for_each_query(scene: Scene) -> None:
+    first, second = scene.start(COUNTS, MANY)
+    scene.send([*ROWS, (1, "a", 4)])
+    assert first.late.rows() == second.late.rows() and first.late["ts"].to_list() == [1]
+
+
+def test_a_paused_query_holds_back_what_it_shares_while_the_others_go_on(scene: Scene) -> None:
+    paused, goes_on = scene.start(COUNTS, MANY)
+    paused.pause()
+    scene.send(ROWS)
+    assert paused.to_polars().height == 0 and goes_on.status == "running"
+    scene.end()
+    assert paused.status == "paused"
+    paused.resume()
+    assert paused.wait(60) and paused.to_polars()["c"].sum() == 2 * sum(n > 1 for _, _, n in ROWS)
+
+
+def test_a_replay_is_shared_by_the_queries_of_one_cell_only() -> None:
+    rows = pl.DataFrame(ROWS, schema=COLUMNS, orient="row")
+    with Session({"rows": rows}) as session:
+        session.execute(STREAM.format("frame://rows"))
+        first, second = session.execute(f"{COUNTS}; {MANY}")  # type: ignore[misc]
+        (third,) = session.execute(COUNTS)
+        assert all(q.wait(60) for q in (first, second, third))
+        assert shared(first)["window"] == shared(second)["window"] == "q1, q2" and shared(third) == {}
+        assert first.to_polars().equals(third.to_polars())
+
+
+def test_zeros_of_different_sign_are_different_constants() -> None:
+    rows = pl.DataFrame({"ts": [1], "x": [1.0]})
+    with Session({"rows": rows}) as session:
+        session.execute("CREATE STREAM s (ts BIGINT, x DOUBLE) ORDER BY ts SOURCE 'frame://rows'")
+        plus, minus = session.execute("SELECT x * 0.0 AS z FROM s; SELECT x * -0.0 AS z FROM s")
+        assert plus.wait(60) and minus.wait(60)
+        assert [str(q.to_polars()["z"][0]) for q in (plus, minus)] == ["0.0", "-0.0"]
