@@ -21,6 +21,7 @@ from jupyter_stream.language.nodes import (
     ItemOf,
     Node,
     Operation,
+    RowNumber,
     Star,
     Subselect,
     ValueList,
@@ -82,6 +83,12 @@ class ExpressionBinder:
                 return Literal(node.value, node.dtype)
             case ColumnRef():
                 return self._column(node)
+            case RowNumber():
+                raise self.error(
+                    "ROW_NUMBER() stands in the select list, in QUALIFY, or in WHERE joined to the rest with AND",
+                    node,
+                    "Write SELECT ... WHERE ROW_NUMBER() OVER (PARTITION BY k ORDER BY n DESC) <= 3.",
+                )
             case Operation():
                 return self._operation(node)
             case FunctionCall():

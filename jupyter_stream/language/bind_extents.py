@@ -132,7 +132,8 @@ def _items(items: tuple[SelectItem, ...], grouping: Grouping, source: SourceText
                 made.add(name, column, item, explicit=False)
             continue
         bound = binder.bind(node)
-        named.update(n for n in AUTOMATIC if bound == grouping.window_column(n))
+        if item.alias is None or not item.alias.text.startswith("$"):  # those are selected along, and not shown
+            named.update(n for n in AUTOMATIC if bound == grouping.window_column(n))
         made.add_item(item, bound)
         if item.alias is not None:
             aliases[item.alias.text.lower()] = bound

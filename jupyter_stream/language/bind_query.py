@@ -21,6 +21,7 @@ from jupyter_stream.language.bind_from import bind_from
 from jupyter_stream.language.bind_join import absorb, check_bounds
 from jupyter_stream.language.bind_order import ordered
 from jupyter_stream.language.bind_over import OverNames
+from jupyter_stream.language.bind_row_number import HIDDEN, limited, numbered, numbers
 from jupyter_stream.language.bind_sets import (
     answer_of,
     bind_set,
@@ -175,6 +176,13 @@ class _Binder:
 
     def select(self, body: SelectBody) -> tuple[Plan, LifetimeWindow | None, Window | None]:
         """One SELECT, with the lifetimes its rows keep, and the window with SLIDE by which it looks, if it does."""
+        found = numbers(body, self.source)
+        if found is None:
+            return self._select(body)
+        plan, lifetime, looks = self._select(found.body)
+        return numbered(plan, lifetime, found, self.source), None, looks
+
+    def _select(self, body: SelectBody) -> tuple[Plan, LifetimeWindow | None, Window | None]:
         scope = self._from(body.source)
         aggregated = bool(body.group_by) or body.group_all
         nodes = [item.expression for item in body.items] + ([body.having] if body.having is not None else [])
@@ -290,7 +298,7 @@ class _Binder:
             before = grouping.bind_input(item.expression)
             bound = grouping.over_groups(before, item.expression)
             for name in AUTOMATIC:
-                if grouping.slides and bound == grouping.window_column(name):
+                if grouping.slides and bound == grouping.window_column(name) and not _is_hidden(item):
                     named.add(name)
             items.add_item(item, bound)
             if item.alias is not None:
@@ -424,7 +432,11 @@ class _Binder:
 
 def filtered(scope: Scope, where: Expr) -> Scope:
     """What FROM gives, after WHERE."""
-    return replace(scope, plan=absorb(scope.plan, where))
+    return replace(scope, plan=absorb(limited(scope.plan, where), where))
+
+
+def _is_hidden(item: SelectItem) -> bool:
+    return item.alias is not None and item.alias.text.startswith(HIDDEN)
 
 
 def _is_star(node: Node) -> bool:

@@ -14,7 +14,7 @@ import polars as pl
 from jupyter_stream.language.source_text import Name, Span
 
 if TYPE_CHECKING:
-    from jupyter_stream.language.syntax import QueryBody, WindowClause
+    from jupyter_stream.language.syntax import OrderItem, QueryBody, WindowClause
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,15 @@ class FunctionCall:
 
 
 @dataclass(frozen=True, slots=True)
+class RowNumber:
+    """`ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...)`."""
+
+    partition: tuple[Node, ...]
+    order: tuple[OrderItem, ...]
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Subselect:
     """A SELECT inside an expression: `IN (SELECT ...)`, `EXISTS (SELECT ...)`."""
 
@@ -119,7 +128,17 @@ class ValueList:
 
 
 Node: TypeAlias = (
-    Constant | ColumnRef | Star | FieldOf | ItemOf | Operation | CastTo | FunctionCall | Subselect | ValueList
+    Constant
+    | ColumnRef
+    | Star
+    | FieldOf
+    | ItemOf
+    | Operation
+    | CastTo
+    | FunctionCall
+    | RowNumber
+    | Subselect
+    | ValueList
 )
 
 
@@ -137,5 +156,7 @@ def walk(node: Node) -> Iterator[Node]:
         below = (node.inner, node.index)
     elif isinstance(node, ValueList):
         below = node.items
+    elif isinstance(node, RowNumber):
+        below = (*node.partition, *(key.expression for key in node.order))
     for part in below:
         yield from walk(part)

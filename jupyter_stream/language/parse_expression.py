@@ -30,6 +30,7 @@ from jupyter_stream.language.nodes import (
     ValueList,
 )
 from jupyter_stream.language.parameters import Parameters, constant
+from jupyter_stream.language.parse_row_number import row_number
 from jupyter_stream.language.parse_type import parse_type
 from jupyter_stream.language.reader import Reader
 from jupyter_stream.language.script import Piece
@@ -567,6 +568,7 @@ _SPECIAL: Mapping[str, Callable[[ExpressionParser, Name], Node]] = {
     "cast": lambda p, name: p._cast(name, safe=False),
     "try_cast": lambda p, name: p._cast(name, safe=True),
     "extract": ExpressionParser._extract,
+    "row_number": row_number,
     "trim": ExpressionParser._trim,
     "position": ExpressionParser._position,
     "substring": ExpressionParser._substring,

@@ -13,6 +13,7 @@ from jupyter_stream.language.diagnose import did_you_mean, nearest
 from jupyter_stream.language.nodes import FunctionCall, Node
 from jupyter_stream.language.parse_expression import STOP_WORDS, ExpressionParser
 from jupyter_stream.language.parse_join import parse_joins
+from jupyter_stream.language.parse_row_number import order_item
 from jupyter_stream.language.parse_window import amount, duration, parse_over, parse_window
 from jupyter_stream.language.reader import CLAUSE_WORDS
 from jupyter_stream.language.source_text import Name, Span
@@ -42,7 +43,6 @@ _SETS: dict[str, Literal["union", "except", "intersect"]] = {
     "INTERSECT": "intersect",
 }
 _NOT_YET = {
-    "QUALIFY": "QUALIFY",
     "WINDOW": "the WINDOW clause",
     "LATERAL": "LATERAL",
     "PIVOT": "PIVOT",
@@ -155,10 +155,11 @@ def _select(p: ExpressionParser) -> SelectBody:
         p.fail("WHERE stands before GROUP BY", hint="Or use HAVING, for a condition on aggregates.")
     if p.comes(TokenType.GROUP_BY):
         p.fail("GROUP BY stands before HAVING")
+    qualify = p.expression("a condition") if p.word("QUALIFY") else None
     _refuse_rest(p)
     return SelectBody(
         select=start, operator=operator, distinct=distinct, items=items, source=source, where=where, group_by=group_by,
-        group_all=group_all, having=having, span=p.since(start),
+        group_all=group_all, having=having, span=p.since(start), qualify=qualify,
     )  # fmt: skip
 
 
@@ -428,9 +429,9 @@ def _ordering(p: ExpressionParser) -> Ordering | None:
     if p.comes(TokenType.ORDER_BY):
         p.advance()
         p.word("BY")
-        items.append(_order_item(p))
+        items.append(order_item(p))
         while p.sign(TokenType.COMMA):
-            items.append(_order_item(p))
+            items.append(order_item(p))
     limit: int | None = None
     offset = 0
     for _ in range(2):
@@ -452,21 +453,6 @@ def _count(p: ExpressionParser, example: str) -> int:
     if type(value) is not int or value < 0:
         p.fail("a number of rows belongs here", p.since(at), f"Write {example}.")
     return value
-
-
-def _order_item(p: ExpressionParser) -> OrderItem:
-    start, first = p.here, p.index
-    expression = p.expression("a column to sort by")
-    text = p.text_since(first, None)
-    descending = p.word("DESC")
-    if not descending:
-        p.word("ASC")
-    nulls_last = descending  # Spark's defaults
-    if p.word("NULLS"):
-        nulls_last = p.word("LAST")
-        if not nulls_last and not p.word("FIRST"):
-            p.fail("FIRST or LAST is missing here")
-    return OrderItem(expression, text, descending, nulls_last, p.since(start))
 
 
 def _refuse_rest(p: ExpressionParser) -> None:

@@ -164,15 +164,15 @@ class EmitClause:
     span: Span
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class OrderItem:
     """One key of ORDER BY; `text` as typed."""
 
     expression: Node
-    text: str
+    text: str = field(compare=False)
     descending: bool
     nulls_last: bool
-    span: Span
+    span: Span = field(compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +199,7 @@ class SelectBody:
         group_by: grouping expressions; () without GROUP BY.
         group_all: GROUP BY ALL.
         span: the whole SELECT.
+        qualify: QUALIFY, a condition on row numbers.
     """
 
     select: Span
@@ -212,6 +213,7 @@ class SelectBody:
     having: Node | None
     span: Span
     order: Ordering | None = None
+    qualify: Node | None = None
 
 
 @dataclass(frozen=True, eq=False)

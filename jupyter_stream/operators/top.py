@@ -18,7 +18,7 @@ from jupyter_stream.state.relation_ends import taken_back
 
 _LOOKS = 256
 """Instants looked at together: rows that live through all of them say early which others can't be among the first."""
-_ROW, _LOOK, _FIRST, _PAST, _IN = "$row", "$look", "$first", "$past", "$in"
+_ROW, _LOOK, _PLACE, _FIRST, _PAST, _IN = "$row", "$look", "$place", "$first", "$past", "$in"
 
 
 def named(plan: Top) -> str:
@@ -36,16 +36,23 @@ class _Order:
 
     def __init__(self, plan: Top) -> None:
         keys = {k.column for k in plan.order}
-        rest = [f.name for f in plan.schema if f.name not in keys and not f.dtype.is_nested()]
+        rest = [f.name for f in plan.input.schema if f.name not in keys and not f.dtype.is_nested()]
         self._by = [*(k.column for k in plan.order), *rest]
         self._descending = [*(k.descending for k in plan.order), *(False for _ in rest)]
         self._nulls_last = [*(k.nulls_last for k in plan.order), *(False for _ in rest)]
         self.offset = plan.offset
+        self.number = plan.number
         self.end = None if plan.limit is None else plan.limit + plan.offset
 
     def sort(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Rows in order."""
         return rows.sort(self._by, descending=self._descending, nulls_last=self._nulls_last, maintain_order=True)
+
+    def numbered(self, rows: pl.DataFrame, place: pl.Expr) -> pl.DataFrame:
+        """Rows with their places, from 0, as numbers from 1 where these are wanted."""
+        if self.number is None:
+            return rows
+        return rows.with_columns((place + 1).cast(pl.Int64).alias(self.number))
 
     def wanted(self, place: pl.Expr) -> pl.Expr:
         """Whether a place, from 0, is one that is wanted."""
@@ -66,23 +73,26 @@ class TopOfExtents(Stateless):
         """Keep what is among the first so far."""
         rows = batch.frame if self._kept is None else pl.concat([self._kept, batch.frame])
         if batch.provisional is not None:
-            yield batch.with_frame(self._first(batch.frame, self._order.offset))
+            yield batch.with_frame(self._first(batch.frame, self._order.offset, given=True))
             return
         self._kept = self._first(rows, 0)
         self.control.holds(int(self._kept.estimated_size()))
 
-    def _first(self, rows: pl.DataFrame, offset: int) -> pl.DataFrame:
+    def _first(self, rows: pl.DataFrame, offset: int, given: bool = False) -> pl.DataFrame:
         extent: list[str] = [c for c in (WINDOW_START, WINDOW_END) if c in rows.columns] or [TS]
         place = pl.int_range(pl.len()).over([*extent, *self._by])
         end = pl.lit(True) if self._order.end is None else place < self._order.end
-        return self._order.sort(rows).filter(end & (place >= offset)).sort(*extent, maintain_order=True)
+        rows = self._order.sort(rows)
+        if given:
+            rows = self._order.numbered(rows, place)
+        return rows.filter(end & (place >= offset)).sort(*extent, maintain_order=True)
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give the extents that are over."""
         if self._kept is not None:
             over = self._kept.get_column(TS) < punctuation.value
             if over.any():
-                rows = self._first(self._kept.filter(over), self._order.offset)
+                rows = self._first(self._kept.filter(over), self._order.offset, given=True)
                 self._kept = self._kept.filter(~over)
                 self.control.holds(int(self._kept.estimated_size()))
                 if rows.height:
@@ -97,8 +107,8 @@ class TopOfRelation(Stateless):
         super().__init__(named(plan))
         self._order = _Order(plan)
         self._by = list(plan.partition)
-        self._names = list(plan.schema.names)
-        self._alive: pl.DataFrame | None = None  # rows, when they entered, and whether they are among the first
+        self._names = list(plan.input.schema.names)
+        self._alive: pl.DataFrame | None = None  # rows, when they entered, and which place they have, -1 for none
         self._waiting: list[pl.DataFrame] = []
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
@@ -126,7 +136,7 @@ class TopOfRelation(Stateless):
         yield from super().on_punctuation(port, punctuation)
 
     def _advance(self, changes: pl.DataFrame, instants: Int64s) -> pl.DataFrame:
-        entering = changes.filter(pl.col(SIGN) > 0).drop(SIGN).with_columns(pl.lit(False).alias(_IN))
+        entering = changes.filter(pl.col(SIGN) > 0).drop(SIGN).with_columns(pl.lit(-1, pl.Int64).alias(_IN))
         rows = entering if self._alive is None else pl.concat([self._alive, entering])
         ends = np.full(rows.height, MAX_TIME)
         at, when = taken_back(rows.drop(_IN), changes.filter(pl.col(SIGN) < 0).drop(SIGN))
@@ -136,29 +146,36 @@ class TopOfRelation(Stateless):
         rows = rows.with_columns(pl.Series(_FIRST, first), pl.Series(_PAST, past))
         rows = self._order.sort(rows).with_row_index(_ROW)
         members = self._members(rows, instants.size)
-        was = rows.filter(_IN).select(pl.col(_ROW).cast(pl.Int64), pl.lit(-1, pl.Int64).alias(_LOOK))
+        was = rows.filter(pl.col(_IN) >= 0).select(
+            pl.col(_ROW).cast(pl.Int64), pl.lit(-1, pl.Int64).alias(_LOOK), pl.col(_IN).alias(_PLACE)
+        )
         story = pl.concat([was, members]).sort(_ROW, _LOOK)
-        row, look = story.get_column(_ROW), story.get_column(_LOOK)
-        enters = ((row != row.shift(1)) | (look != look.shift(1) + 1)).fill_null(True) & (look >= 0)
-        leaves = ((row != row.shift(-1)) | (look != look.shift(-1) - 1)).fill_null(True) & (look < instants.size - 1)
+        row, look, place = (story.get_column(c) for c in (_ROW, _LOOK, _PLACE))
+        moves = place != place.shift(1)
+        enters = ((row != row.shift(1)) | (look != look.shift(1) + 1) | moves).fill_null(True) & (look >= 0)
+        moves = place != place.shift(-1)
+        leaves = (row != row.shift(-1)) | (look != look.shift(-1) - 1) | moves
+        leaves = leaves.fill_null(True) & (look < instants.size - 1)
         moved = pl.concat(
             [
-                story.filter(leaves).select(_ROW, pl.col(_LOOK) + 1, pl.lit(-1, pl.Int8).alias(SIGN)),
-                story.filter(enters).select(_ROW, _LOOK, pl.lit(1, pl.Int8).alias(SIGN)),
+                story.filter(leaves).select(_ROW, pl.col(_LOOK) + 1, _PLACE, pl.lit(-1, pl.Int8).alias(SIGN)),
+                story.filter(enters).select(_ROW, _LOOK, _PLACE, pl.lit(1, pl.Int8).alias(SIGN)),
             ]
         ).sort(_LOOK, SIGN, _ROW)
-        inside = np.zeros(rows.height, np.bool_)
-        inside[ints(members.filter(pl.col(_LOOK) == instants.size - 1).get_column(_ROW))] = True
+        inside = np.full(rows.height, -1)
+        last = members.filter(pl.col(_LOOK) == instants.size - 1)
+        inside[ints(last.get_column(_ROW))] = ints(last.get_column(_PLACE))
         self._alive = (
             rows.with_columns(pl.Series(_IN, inside))
             .filter(pl.col(_PAST) == instants.size)
             .select(*self._names, TS, _IN)
         )
         at_times = pl.Series(TS, instants[ints(moved.get_column(_LOOK))])
-        return rows[moved.get_column(_ROW)].select(self._names).with_columns(at_times, moved.get_column(SIGN))
+        given = rows[moved.get_column(_ROW)].select(self._names).with_columns(at_times, moved.get_column(SIGN))
+        return self._order.numbered(given, pl.lit(moved.get_column(_PLACE)))
 
     def _members(self, rows: pl.DataFrame, looks: int) -> pl.DataFrame:
-        """Which rows (in order) are among the first at which looks."""
+        """Which rows (in order) are among the first at which looks, and at which place."""
         if self._order.end is not None:
             stays = ((pl.col(_FIRST) == 0) & (pl.col(_PAST) == looks)).cast(pl.Int64)
             before = stays.cum_sum() - stays
@@ -171,7 +188,9 @@ class TopOfRelation(Stateless):
             pl.Series(_LOOK, look)
         )
         place = pl.int_range(pl.len()).over([_LOOK, *self._by])
-        return pairs.filter(self._order.wanted(place)).select(_ROW, _LOOK)
+        # without numbers, a row that only moves within the first hasn't changed
+        shown = place.cast(pl.Int64) if self._order.number is not None else pl.lit(0, pl.Int64)
+        return pairs.with_columns(shown.alias(_PLACE)).filter(self._order.wanted(place)).select(_ROW, _LOOK, _PLACE)
 
 
 class Limit(Stateless):

@@ -442,6 +442,7 @@ class Top:
         limit: how many rows; None for all of them, sorted.
         offset: how many are left out before these.
         partition: columns within whose values rows are counted.
+        number: the column, the last of `schema`, that holds a row's place among them, from 1; None for none.
     """
 
     input: Plan
@@ -450,6 +451,7 @@ class Top:
     offset: int
     schema: Schema
     partition: tuple[str, ...] = ()
+    number: str | None = None
 
     @property
     def inputs(self) -> tuple[Plan, ...]:

@@ -117,7 +117,7 @@ def _visit(plan: Plan, wanted: set[str], found: _Found) -> None:
         case Derived() | ToStream() | ExtentRows():
             _visit(plan.input, wanted, found)
         case Alive() | Distinct() | Top() | ExtentChanges():
-            _visit(plan.input, set(plan.schema.names), found)  # rows are told apart by all columns
+            _visit(plan.input, set(plan.input.schema.names), found)  # rows are told apart by all columns
         case RelationJoin():
             for part in plan.inputs:
                 _visit(part, set(part.schema.names), found)
