@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import SIGN, TS
@@ -28,6 +29,7 @@ class Relation:
     def __init__(self, schema: Schema, keep: int, integer_time: bool = False, order: Sequence[OrderKey] = ()) -> None:
         self._time: pl.DataType = pl.Int64() if integer_time else TIMESTAMP
         self._columns = list(schema.names)
+        self._op, self._at = _free("op", schema), _free("at", schema)
         self._order = tuple(order)
         self._empty = schema.empty()
         self._keep = keep
@@ -44,7 +46,7 @@ class Relation:
     def change(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Rows that enter (`$sign` +1) or leave (-1) at `$ts`. Returns them as `changes()` shows them."""
         shown = frame.select(
-            *self._columns, pl.col(SIGN).cast(pl.Int8).alias("op"), pl.col(TS).cast(self._time).alias("at")
+            *self._columns, pl.col(SIGN).cast(pl.Int8).alias(self._op), pl.col(TS).cast(self._time).alias(self._at)
         )
         with self._lock:
             self.version += 1
@@ -73,12 +75,13 @@ class Relation:
             return
         changes = pl.concat(self._pending)
         self._pending = []
-        both = pl.concat([self._state.with_columns(pl.lit(1, pl.Int8).alias("op")), changes.drop("at")])
-        net = both.group_by(self._columns, maintain_order=True).agg(pl.col("op").cast(pl.Int64).sum())
-        net = net.filter(pl.col("op") > 0)
-        self._state = (
-            net.select(pl.col(self._columns).repeat_by("op").explode()) if (net["op"] > 1).any() else net.drop("op")
-        )
+        both = pl.concat([self._state.with_columns(pl.lit(1, pl.Int8).alias(self._op)), changes.drop(self._at)])
+        net = both.group_by(self._columns, maintain_order=True).agg(pl.col(self._op).cast(pl.Int64).sum())
+        net = net.filter(pl.col(self._op) > 0)
+        copies = net.get_column(self._op).to_numpy()
+        self._state = net.drop(self._op)
+        if (copies > 1).any():
+            self._state = self._state[pl.Series(np.repeat(np.arange(copies.size), copies))]
 
     def frame(self) -> pl.DataFrame:
         """The current state."""
@@ -93,12 +96,14 @@ class Relation:
             return self._state
 
     def history(self) -> pl.DataFrame:
-        """The change log kept, oldest first: the columns, `op`, `at`."""
+        """The change log kept, oldest first: the columns, `op`, `at` (numbered where columns are called so)."""
         with self._lock:
             log = list(self._log)
         if log:
             return pl.concat(log)
-        return self._empty.clear().with_columns(pl.lit(None, pl.Int8).alias("op"), pl.lit(None, self._time).alias("at"))
+        return self._empty.clear().with_columns(
+            pl.lit(None, pl.Int8).alias(self._op), pl.lit(None, self._time).alias(self._at)
+        )
 
     def tail(self, last: int) -> tuple[pl.DataFrame, pl.Series]:
         """The state, at most `last` rows of it, the first ones if they have an order; all final."""
@@ -113,3 +118,11 @@ class Relation:
     def close(self) -> None:
         """The query has ended; the state stays."""
         self.version += 1
+
+
+def _free(name: str, schema: Schema) -> str:
+    """The name, or with the first number behind it that no column has."""
+    final, number = name, 2
+    while schema.find(final) is not None:
+        final, number = f"{name}_{number}", number + 1
+    return final

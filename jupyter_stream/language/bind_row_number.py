@@ -135,16 +135,16 @@ def numbered(plan: Plan, lifetime: LifetimeWindow | None, found: Numbered, sourc
     for name in shown:
         field = plan.schema.find(name)
         assert field is not None
-        at = next((i for i in range(len(found.nodes)) if name.startswith(_place(i))), None)
-        if at is None:
+        which = next((i for i in range(len(found.nodes)) if name.startswith(_place(i))), None)
+        if which is None:
             items.append((name, Column(name, field.dtype)))
             continue
-        wanted = name.removeprefix(_place(at))
+        wanted = name.removeprefix(_place(which))
         taken = {n.lower() for n in shown} | {n.lower() for n, _ in items}
         final, again = wanted, 2
         while final.lower() in taken:
             final, again = f"{wanted}_{again}", again + 1
-        items.append((final, Column(_number(at), pl.Int64())))
+        items.append((final, Column(_number(which), pl.Int64())))
     if found.conditions:
         names = _Names(plan, dict(items), found.nodes, source)
         for condition in found.conditions:

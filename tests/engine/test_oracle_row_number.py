@@ -107,6 +107,14 @@ def test_a_condition_around_it_bounds_what_is_kept() -> None:
         assert "LIMIT 3" in str(plan.text)
 
 
+def test_a_change_log_has_a_name_left_where_columns_are_called_op_and_at() -> None:
+    with session_over({"s": [("a", 1, 3)]}, [1]) as session:
+        (view,) = session.execute("SELECT k AS op, n AS at FROM s ORDER BY at LIMIT 1")
+        assert view.wait(30)
+        assert view.to_polars().rows() == [("a", 1)]
+        assert view.changes().columns == ["op", "at", "op_2", "at_2"]
+
+
 @pytest.mark.parametrize(
     ("query", "message", "column"),
     [
