@@ -274,6 +274,8 @@ class KeyedWindowAggregate:
             self._keys.release(keys)
             # whoever gets the slot of a key that is gone begins where all are: a late row says itself what was final for it
             self._given[: keys.size][~keys] = self._closed
+            if not self._keys.live:
+                self._given = self._given[:0].copy()
             self._swept = self._keys.live + (0 if self._groups is None else self._groups.live)
         bytes_of_keys = self._given.nbytes + self._keys.bytes + (0 if self._groups is None else self._groups.bytes)
         self.synopses[0].holds(self._cells.bytes)

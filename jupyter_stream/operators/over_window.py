@@ -123,7 +123,7 @@ class Over:
             yield from self._close_slots(said)
             if said != MAX_TIME:
                 said = said // self._window.slot * self._window.slot
-        self._forget()
+        self._forget(everything=punctuation.value == MAX_TIME)
         self._report()
         if said > self._said:
             self._said = said
@@ -174,12 +174,12 @@ class Over:
         """Pass it on: a row's answer is given once."""
         yield tick
 
-    def _forget(self) -> None:
+    def _forget(self, everything: bool) -> None:
         """Give up partitions without rows, looked for when enough have come since."""
         slots = self._partitions
-        if slots is None or slots.live < 2 * self._checked + _CHECK_ABOVE:
+        if slots is None or (not everything and slots.live < 2 * self._checked + _CHECK_ABOVE):
             return
-        live = self._rows.live(slots.capacity)
+        live = np.zeros(slots.capacity, np.bool_) if everything else self._rows.live(slots.capacity)
         if live is not None:
             if self._pending is not None:
                 live[ints(self._pending.get_column(_PARTITION))] = True

@@ -26,10 +26,16 @@ class KeySlots:
     def __init__(self, schema: Sequence[tuple[str, pl.DataType]]) -> None:
         self._names = [name for name, _ in schema]
         self._integral = len(schema) == 1 and _is_integral(schema[0][1])
-        self._table: DirectTable | HashTable = DirectTable() if self._integral else HashTable()
-        self._null = EMPTY
+        self._table: DirectTable | HashTable
+        self._null: int
         self._seed = 0
         self._values = pl.DataFrame(schema=dict(schema))
+        self._clear()
+
+    def _clear(self) -> None:
+        self._table = DirectTable() if self._integral else HashTable()
+        self._null = EMPTY
+        self._values = self._values.clear()
         self._at = np.empty(0, np.int64)  # slot -> row of _values
         self._live = np.empty(0, np.bool_)
         self._free = np.empty(0, np.int64)
@@ -87,6 +93,9 @@ class KeySlots:
         dead = self._live[: self.capacity] & ~live
         slots = np.flatnonzero(dead)
         if not slots.size:
+            return
+        if slots.size == self.live and self.capacity > _COMPACT_ABOVE:
+            self._clear()
             return
         self._live[slots] = False
         if self._null != EMPTY and dead[self._null]:

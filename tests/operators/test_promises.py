@@ -104,6 +104,25 @@ def test_every_operator_says_when_nothing_more_comes(seen, query):
     assert unfinished(seen[query]) == []
 
 
+MANY = 30_000
+PASSED = pl.DataFrame(
+    {"k": [f"key {i:06}" for i in range(MANY)], "n": range(MANY), "ts": [(i ^ 37) // 100 for i in range(MANY)]}
+)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_state_is_empty_after_the_stream_has_passed(watches: list[Watch], query: str):
+    """Whatever it has met: here each row is of a group of its own. Some dead groups may be waiting for company to go."""
+    punctuated = PASSED.with_columns(upto=pl.when(pl.col("n") % 7 == 0).then(pl.col("ts") - 5))
+    with jupyter_stream.Session({"rows": PASSED, "punctuated": punctuated}) as session:
+        session.execute(GIVEN)
+        watches.clear()
+        (answer,) = session.execute(query)
+        assert answer.wait(60)
+        left = {w.step.control.name: w.step.control.bytes for w in watches}
+        assert max(left.values()) < 500_000, left  # thirty thousand groups are two million bytes and more
+
+
 class Forgetful:
     """Gives rows it has promised not to give."""
 
