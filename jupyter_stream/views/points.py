@@ -174,8 +174,10 @@ def extent(values: Floats) -> tuple[float, float]:
 
 
 def y_axis(label: str, values: Floats, *, zero: bool) -> Axis:
-    """An axis that fits the values with a little air, from zero where asked or where zero is near."""
+    """An axis that fits the values with a little air, from zero where asked or where zero is near; percentages show 0 to 100."""
     low, high = extent(values)
+    if label.endswith("(%)") and low >= 0 and high <= 100:
+        return Axis(label, "number", 0.0, 104.0)
     if zero or (0 < low <= 0.4 * high):
         low = min(low, 0.0)
     if zero or (high < 0 and high >= 0.4 * low):

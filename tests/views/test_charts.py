@@ -84,6 +84,15 @@ def test_axes_carry_the_word_and_the_unit(demo):
     assert drawn.x.label == "window_end (UTC)"
 
 
+def test_a_line_of_percentages_stands_between_0_and_100(demo):
+    frame = pl.DataFrame({"second": [1, 2], "load": [99.5, 100.0]})
+    shown = with_rows(demo(shape="keys").advance(1), frame, time_column=None, units={"load": "%"})
+    y = picture(shown, ViewOptions(chart="line", x="second", y="load"), Colours()).y
+    assert (y.low, y.high) == (0, 104)
+    more = dataclasses.replace(shown, rows=frame.with_columns(load=pl.Series([99.5, 130.0])))
+    assert picture(more, ViewOptions(chart="line", x="second", y="load"), Colours()).y.high > 130
+
+
 def test_a_line_runs_left_to_right_whatever_order_rows_come_in(demo):
     query = demo(keys=["k"]).advance(9)
     frame = query.snapshot().rows.sample(fraction=1, shuffle=True, seed=3)
