@@ -12,10 +12,10 @@ from typing import TypeAlias
 
 import polars as pl
 
-from jupyter_stream import functions, history, language, tables, user_aggregates
+from jupyter_stream import functions, history, language, user_aggregates
 from jupyter_stream.aggregates.user import Declared, calling, declared
 from jupyter_stream.core.schema import Field, Schema, type_name
-from jupyter_stream.core.table import TableRows, ViewRows
+from jupyter_stream.core.table import ViewRows
 from jupyter_stream.engine.build import build
 from jupyter_stream.engine.engine import Engine
 from jupyter_stream.engine.explain import Text, explain, progress
@@ -46,6 +46,7 @@ from jupyter_stream.sources.table import TableSource
 from jupyter_stream.spark import preflight, start
 from jupyter_stream.spark.run import SparkRun
 from jupyter_stream.spark.settings import Settings, settings
+from jupyter_stream.table_statements import TableStatements
 
 Result: TypeAlias = Query | Listing | Explanation | Message
 
@@ -76,6 +77,7 @@ class Session:
             threading.RLock()
         )  # the engine's thread takes it while a statement that holds _lock waits for it
         self.engine = Engine(self.side, scheduler)
+        self._tables = TableStatements(self.catalog, self.engine, self.queries, self._open)
 
     # -- statements --------------------------------------------------------------------------------------------------
 
@@ -158,12 +160,12 @@ class Session:
                         results.append(self._declare(language.bind_stream(statement, self._open)))
                     case language.CreateStreamAs():
                         results.append(self._declare(language.bind_derived(statement, self.catalog)))
-                    case language.CreateTable():
-                        results.append(self._create_table(statement))
+                    case language.CreateTable() | language.CreateTableAs():
+                        results.append(self._tables.create(statement))
                     case language.CreateAggregate():
                         results.append(self._create_aggregate(statement))
                     case language.Insert() | language.Delete() | language.Update():
-                        results.append(self._change_table(statement))
+                        results.append(self._tables.change(statement))
                     case language.Select() | language.CreateView():
                         if isinstance(statement, language.CreateView):
                             bound = chosen(language.bind_view(statement, self.catalog))
@@ -206,26 +208,6 @@ class Session:
         rows = ViewRows(schema, query.to_polars)
         self.catalog.add(StreamDef(name, schema, LATENT, "", TableSource(rows), text=statement.text, table=rows))
 
-    def _create_table(self, statement: language.CreateTable) -> Message:
-        schema, source = language.bind_table(statement, self._open)
-        rows, refused = tables.read(schema, source)
-        name = statement.name.text
-        entry = StreamDef(
-            name,
-            schema,
-            LATENT,
-            statement.uri or "",
-            TableSource(rows),
-            text=statement.text,
-            table=rows,
-            retroactive=statement.retroactive,
-        )
-        former = self.catalog.find(name)
-        self.catalog.add(entry)
-        verb = "declared" if former is None else "declared anew; queries started before go on with the former one"
-        bad = f" {refused} records could not be used." if refused else ""
-        return Message(f"Table {name} {verb}: {len(schema)} columns, {rows.frame.height:,} rows.{bad}")
-
     def _create_aggregate(self, statement: language.CreateAggregate) -> Message:
         version = language.SqlAggregate(statement)
         lower = version.name.lower()
@@ -236,50 +218,6 @@ class Session:
         verb = "declared anew; queries started before go on with the former one" if again else "declared"
         kind = "Window aggregate" if version.windowed else "Aggregate"
         return Message(f"{kind} {version.signature} {verb}.")
-
-    def _change_table(self, statement: language.TableChange) -> Message:
-        match statement:
-            case language.Insert():
-                table, names, rows = language.bind_values(statement, self.catalog)
-                written = statement.select is None
-                new = tables.values(rows, table.schema) if written else self._selected(statement, table, names)
-                count, verb = tables.insert(table, new), "inserted into"
-            case language.Delete():
-                table, where = language.bind_where(statement, self.catalog)
-                count, verb = tables.delete(table, where), "deleted from"
-            case language.Update():
-                table, where = language.bind_where(statement, self.catalog)
-                assignments = language.bind_assignments(statement, self.catalog)
-                count, verb = tables.update(table, assignments, where), "changed in"
-        pipelines = [q._pipeline for q in self.queries.values()]
-        self.engine.submit(lambda: tables.tell(table, pipelines)).result()
-        return Message(f"{count:,} row{'' if count == 1 else 's'} {verb} {statement.table.text}.")
-
-    def _selected(self, statement: language.Insert, table: TableRows, names: tuple[str, ...]) -> pl.DataFrame:
-        """The rows of INSERT INTO ... SELECT, which reads tables only."""
-        assert statement.select is not None
-        bound = language.bind_query(statement.select, self.catalog)
-        reads = next((s.name for s in streams(bound.plan) if s.table is None), None)
-        if reads is not None:
-            raise statement.source.error(
-                f"{reads} is a stream: an INSERT would never end",
-                statement.select.span,
-                "INSERT reads tables. A view of a stream is kept by a query: q.to_polars().",
-            )
-        if len(bound.plan.schema) != len(names):
-            raise statement.source.error(
-                f"{len(bound.plan.schema)} columns for {len(names)}",
-                statement.select.span,
-                f"They are {', '.join(names)}.",
-            )
-        pipeline = Pipeline("insert", bound, KEEP, self.engine.missed, self.engine.failed, {})
-        self.engine.launch([pipeline])
-        pipeline.done.wait()
-        given = Query(self, pipeline).to_polars()
-        types = {f.name: f.dtype for f in table.schema}
-        new = given.select(pl.col(c).alias(n).cast(types[n]) for c, n in zip(given.columns, names, strict=True))
-        absent = [pl.lit(None, f.dtype).alias(f.name) for f in table.schema if f.name not in names]
-        return new.with_columns(absent).select(table.schema.names)
 
     def _prepare(
         self, bound: Plan, name: str | None, keep: int, paused: bool, engine: str, how: Settings, once: bool = False

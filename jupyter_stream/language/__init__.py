@@ -1,6 +1,6 @@
 """The language: text -> statements (`parse`) -> bound logical plans (`bind_stream`, `bind_derived`, `bind_query`)."""
 
-from jupyter_stream.language.bind_query import bind_derived, bind_query, bind_view
+from jupyter_stream.language.bind_statement import bind_derived, bind_query, bind_table_as, bind_view
 from jupyter_stream.language.bind_table import bind_assignments, bind_table, bind_values, bind_where
 from jupyter_stream.language.create import OPTIONS, bind_stream
 from jupyter_stream.language.keywords import KEYWORDS
@@ -10,6 +10,7 @@ from jupyter_stream.language.syntax import (
     CreateStream,
     CreateStreamAs,
     CreateTable,
+    CreateTableAs,
     CreateView,
     Delete,
     Describe,
@@ -34,6 +35,7 @@ __all__ = [
     "CreateStream",
     "CreateStreamAs",
     "CreateTable",
+    "CreateTableAs",
     "CreateView",
     "Delete",
     "Describe",
@@ -53,6 +55,7 @@ __all__ = [
     "bind_query",
     "bind_stream",
     "bind_table",
+    "bind_table_as",
     "bind_values",
     "bind_view",
     "bind_where",

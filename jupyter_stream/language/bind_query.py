@@ -1,4 +1,4 @@
-"""SELECT, from what is written to a logical plan: `bind_query`, and `bind_derived` for CREATE STREAM ... AS SELECT.
+"""The SELECTs of a statement, from what is written to logical plans.
 
 Shape of a plan: FROM, Filter for WHERE, Aggregate if it is an aggregate query, Filter for HAVING, Project to the select list.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jupyter_stream.core.messages import IS_FINAL
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.functions import Column, Expr, Literal
@@ -23,25 +22,19 @@ from jupyter_stream.language.bind_order import ordered
 from jupyter_stream.language.bind_over import OverNames
 from jupyter_stream.language.bind_row_number import HIDDEN, limited, numbered, numbers
 from jupyter_stream.language.bind_sets import (
-    answer_of,
     bind_set,
     distinct,
     stream_of,
-    view_of,
 )
 from jupyter_stream.language.bind_user_call import running, running_plan
 from jupyter_stream.language.nodes import ColumnRef, Constant, FunctionCall, Node, Star
 from jupyter_stream.language.nodes import walk as parts_of
-from jupyter_stream.language.result_columns import query_of
 from jupyter_stream.language.scope import Scope
 from jupyter_stream.language.select_list import Items, schema_of
-from jupyter_stream.language.source_text import Name, SourceText, Span
+from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.language.syntax import (
-    CreateStreamAs,
-    CreateView,
     FromItem,
     QueryBody,
-    Select,
     SelectBody,
     SelectItem,
     SetBody,
@@ -49,103 +42,21 @@ from jupyter_stream.language.syntax import (
 )
 from jupyter_stream.language.window_calls import window_call
 from jupyter_stream.plan import logical
-from jupyter_stream.plan.catalog import Catalog, DerivedStream
+from jupyter_stream.plan.catalog import Catalog
 from jupyter_stream.plan.logical import (
     Aggregate,
-    Emit,
     Filter,
     Join,
     Over,
     Plan,
     Project,
-    Query,
     StreamKind,
-    Top,
 )
 from jupyter_stream.plan.relations import holds_join, is_relation, slides
 from jupyter_stream.windows import LifetimeWindow, RowWindow, Window
 
 
-def bind_query(statement: Select, catalog: Catalog) -> Query:
-    """A SELECT ready to run.
-
-    Raises:
-        QueryError: a mistake in it, with its place.
-        UnsupportedError: something that can't be run yet.
-    """
-    binder = _Binder(statement.source, catalog)
-    plan = answer_of(binder.body(statement.body)[0])
-    emit = Emit()
-    if statement.emit is not None:
-        emit = Emit(statement.emit.mode, statement.emit.interval)
-        top = next((n for n in logical.above_answers(plan) if isinstance(n, Top)), None)
-        if emit.mode == "changes" and top is not None:
-            what = "ORDER BY or LIMIT" if top.order or not top.partition else "DISTINCT"
-            raise statement.source.error(
-                f"EMIT CHANGES with {what} isn't available in this version",
-                statement.emit.span,
-                "Write EMIT EVERY 1 SECOND: each snapshot then has the rows of its open extents.",
-                UnsupportedError,
-            )
-        if emit.mode != "final" and plan.schema.find(IS_FINAL) is not None:
-            raise statement.source.error(
-                f"a result column is called {IS_FINAL}, which EMIT adds itself",
-                statement.emit.span,
-                "Give it another name with AS.",
-            )
-    return query_of(plan, emit, statement.text)
-
-
-def bind_derived(statement: CreateStreamAs, catalog: Catalog) -> DerivedStream:
-    """A derived stream.
-
-    Raises:
-        QueryError: a mistake in it, with its place.
-        UnsupportedError: its SELECT is a relation, or can't be run yet.
-    """
-    source = statement.source
-    binder = _Binder(source, catalog)
-    plan = answer_of(binder.body(statement.body)[0])
-    if is_relation(plan):
-        raise source.error(
-            "an aggregate without SLIDE is a relation, which changes: it can't become a stream",
-            statement.body.span,
-            "Add a window with SLIDE: FROM stream [RANGE 1 MINUTE TUMBLING]; or SELECT ISTREAM, for what enters it.",
-            UnsupportedError,
-        )
-    if statement.columns is not None:
-        plan = _renamed(plan, statement.columns, source, statement.name)
-    return DerivedStream(statement.name.text, plan.schema, query_of(plan, Emit(), statement.query_text), statement.text)
-
-
-def bind_view(statement: CreateView, catalog: Catalog) -> Query:
-    """CREATE VIEW: any query, as a relation.
-
-    Raises:
-        QueryError: a mistake in it, with its place.
-        UnsupportedError: its SELECT can't be a relation yet.
-    """
-    source = statement.source
-    plan, lifetime = _Binder(source, catalog).body(statement.body)
-    plan = view_of(plan, lifetime, source, statement.body.span)
-    if statement.columns is not None:
-        plan = _renamed(plan, statement.columns, source, statement.name)
-    return query_of(plan, Emit(), statement.text)
-
-
-def _renamed(plan: Plan, names: tuple[Name, ...], source: SourceText, stream: Name) -> Plan:
-    if len(names) != len(plan.schema):
-        raise source.error(f"{len(names)} names for {len(plan.schema)} columns", names[0].span.to(names[-1].span))
-    seen: set[str] = set()
-    for name in names:
-        if name.text.lower() in seen:
-            raise source.error(f"two columns are called {name.text}", name.span)
-        seen.add(name.text.lower())
-    items = tuple((n.text, Column(f.name, f.dtype)) for n, f in zip(names, plan.schema, strict=True))
-    return Project(plan, items, Schema(tuple(Field(n, e.dtype) for n, e in items)))
-
-
-class _Binder:
+class Binder:
     """Binds the SELECTs of one statement."""
 
     def __init__(self, source: SourceText, catalog: Catalog) -> None:

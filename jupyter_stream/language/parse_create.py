@@ -23,7 +23,7 @@ _WATERMARK = "Write WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS."
 
 def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
     """Take what follows CREATE. `common` is what every statement has."""
-    from jupyter_stream.language.syntax import CreateStream, CreateStreamAs, CreateTable, CreateView
+    from jupyter_stream.language.syntax import CreateStream, CreateStreamAs, CreateTable, CreateTableAs, CreateView
 
     if p.comes(TokenType.OR):
         p.advance()
@@ -51,27 +51,30 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
     watermark: WatermarkClause | None = None
     if p.sign(TokenType.L_PAREN):
         names, watermark = _columns(p)
-    if table and p.comes(TokenType.ALIAS):
-        p.unsupported("CREATE TABLE ... AS SELECT", hint="Declare its columns, then INSERT INTO t SELECT ....")
     if p.sign(TokenType.ALIAS):
         columns = None
+        kind = "table" if table else "view" if view else "derived stream"
         if names is not None:
             for column, dtype in names:
                 if dtype is not None:
                     p.fail(
-                        f"the columns of a {'view' if view else 'derived stream'} have the types of its SELECT",
+                        f"the columns of a {kind} have the types of its SELECT",
                         column.span,
                         "Leave the type out.",
                     )
             columns = tuple(column for column, _ in names)
         if p.peek("WITH"):
-            p.unsupported("WITH in a derived stream")
+            p.unsupported(f"WITH in a {kind}")
         start = p.here
         body = parse_body(p)
         if view:
             if p.peek("EMIT"):
                 p.fail("a view always shows the present state", hint="Leave EMIT out.")
             return CreateView(name=name, columns=columns, body=body, **common)
+        if table:
+            if p.peek("EMIT"):
+                p.fail("a table is filled once, with the final answer", hint="Leave EMIT out.")
+            return CreateTableAs(name=name, columns=columns, body=body, retroactive=retroactive, **common)
         if p.peek("EMIT"):
             p.fail("a derived stream holds final answers", hint="Write EMIT in the query that reads it.")
         return CreateStreamAs(

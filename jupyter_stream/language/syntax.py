@@ -331,6 +331,16 @@ class CreateTable(_Statement):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class CreateTableAs(_Statement):
+    """CREATE [RETROACTIVE] TABLE name [(columns)] AS SELECT ...."""
+
+    name: Name
+    columns: tuple[Name, ...] | None
+    body: QueryBody
+    retroactive: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Insert(_Statement):
     """INSERT INTO table [(columns)] VALUES (...), ... or SELECT ...: one of `rows` and `select`."""
 
@@ -499,6 +509,7 @@ Statement: TypeAlias = (
     | CreateStreamAs
     | CreateView
     | CreateTable
+    | CreateTableAs
     | CreateAggregate
     | DescribeAggregate
     | TableChange
@@ -523,7 +534,7 @@ def stream_names(statement: Statement) -> tuple[str, ...]:
     """Names of the streams a statement reads, as written."""
     if isinstance(statement, Explain):
         return () if statement.select is None else stream_names(statement.select)
-    if isinstance(statement, Select | CreateStreamAs | CreateView):
+    if isinstance(statement, Select | CreateStreamAs | CreateView | CreateTableAs):
         return tuple(dict.fromkeys(_in_body(statement.body)))
     return ()
 

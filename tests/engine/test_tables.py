@@ -202,3 +202,41 @@ def test_a_statement_that_fails_changes_nothing(session: Session, statement: str
     with pytest.raises(QueryError, match="nothing is changed"):
         session.execute(statement)
     assert rows(session, "SELECT * FROM small") == [(1, "x"), (2, "y"), (3, None)]
+
+
+def test_a_table_is_made_by_a_select_over_tables(session: Session) -> None:
+    assert said(session, "CREATE TABLE named AS SELECT symbol, name FROM symbols WHERE symbol IS NOT NULL") == (
+        "Table named declared: 2 columns, 3 rows."
+    )
+    assert rows(session, "SELECT * FROM named") == [("a", "Alpha"), ("b", "Beta"), ("b", "Bravo")]
+    said(session, "CREATE RETROACTIVE TABLE counts (k, many) AS SELECT symbol, count(*) FROM symbols GROUP BY symbol")
+    said(session, "INSERT INTO counts VALUES ('z', 9)")
+    assert rows(session, "SELECT k, many FROM counts WHERE many > 1") == [("b", 2), ("z", 9)]
+    said(session, "DELETE FROM named WHERE symbol = 'b'")
+    assert rows(session, "SELECT count(*) AS n FROM symbols") == [(4,)], "the table has rows of its own"
+
+
+def test_a_table_keeps_what_a_view_held(session: Session) -> None:
+    (view,) = session.execute("CREATE VIEW busy AS SELECT symbol, count(*) AS n FROM trades GROUP BY symbol")
+    assert view.wait(20)
+    said(session, "CREATE TABLE kept AS SELECT * FROM busy WHERE n > 1")
+    session.execute("DROP VIEW busy")
+    assert rows(session, "SELECT * FROM kept") == [("a", 2)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "message", "column"),
+    [
+        ("CREATE TABLE t AS SELECT n FROM trades", "trades is a stream, which goes on, and a table is filled once", 19),
+        ("CREATE TABLE t (a, b) AS SELECT k FROM small", "2 names for 1 columns", 17),
+        ("CREATE TABLE t (a INT) AS SELECT k FROM small", "the columns of a table have the types of its SELECT", 17),
+        ("CREATE TABLE t AS SELECT k FROM small EMIT CHANGES", "a table is filled once, with the final answer", 39),
+        ("CREATE TABLE t AS WITH (a = 'b')", "WITH in a table isn't available in this version", 19),
+        ("CREATE TABLE t AS SELECT z FROM small", "there is no column called z", 26),
+    ],
+)
+def test_mistakes_in_tables_made_by_selects(session: Session, statement: str, message: str, column: int) -> None:
+    with pytest.raises(QueryError) as wrong:
+        session.execute(statement)
+    assert wrong.value.message == message and wrong.value.column == column
+    assert session.catalog.find("t") is None
