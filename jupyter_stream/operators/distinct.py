@@ -217,9 +217,11 @@ class Distinct:
 
     def _forget(self) -> None:
         """Give up values nobody holds: looked for when enough have come since."""
-        if self._slots.live < 2 * self._checked + _CHECK_ABOVE:
+        if self._reached != MAX_TIME and self._slots.live < 2 * self._checked + _CHECK_ABOVE:
             return
         self._slots.release(self._youngest[: self._slots.capacity] != MIN_TIME)
+        if not self._slots.capacity:
+            self._youngest = self._youngest[:0].copy()
         self._checked = self._slots.live
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:
