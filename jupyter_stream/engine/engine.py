@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
@@ -35,6 +36,8 @@ _CLOCK_LOOK = 0.05
 """Seconds between looks for enabling time stamps while nothing arrives."""
 _MEANWHILE = 16_384
 """Rows taken at a time while a query has more to say: neither waits long for the other."""
+_PAUSE = 0.02
+"""Seconds a batch should take at most. Where rows take long fewer are taken at a time, but no fewer than `_MEANWHILE`."""
 
 
 class Worker(Protocol):
@@ -163,7 +166,7 @@ class Engine:
             workers: list[Worker] = [*self._runners, *self._parts]
             unfinished = [w for w in workers if w.unfinished]
             if ready:
-                self._serve(self._scheduler.choose(ready), _MEANWHILE if unfinished else REPLAY_ROWS)
+                self._serve(self._scheduler.choose(ready), unfinished=bool(unfinished))
             for worker in unfinished:  # input comes in between
                 if worker.unfinished:
                     worker.go_on()
@@ -188,12 +191,16 @@ class Engine:
             if runner.running:
                 runner.finish("stopped")
 
-    def _serve(self, feed: Feed, most: int) -> None:
-        frame, refused, last = feed.take(most)
+    def _serve(self, feed: Feed, unfinished: bool) -> None:
+        began = time.perf_counter()
+        frame, refused, last = feed.take(_MEANWHILE if unfinished else feed.most)
         if refused is not None:
             self._refuse(feed.stream.name, refused.select(ERRORS_SCHEMA.names), feed.readers)
         if frame is not None:
             self._broadcast(feed, feed.ingest.take(frame))
+            if not feed.ingest.revised:  # where every batch is followed by a snapshot, small ones would be slower still
+                fit = int(frame.height * _PAUSE / (time.perf_counter() - began))
+                feed.most = min(REPLAY_ROWS, max(_MEANWHILE, fit))
         if last:
             if feed.error is not None:
                 for reader in list(feed.readers):

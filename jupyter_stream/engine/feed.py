@@ -81,6 +81,8 @@ class Feed:
         self._refused: deque[pl.DataFrame] = deque()
         self._queued = 0
         self._exhausted = False
+        self.most = REPLAY_ROWS
+        """Rows to take at once."""
         self._changed = threading.Condition()
         self._stamp = 0
         self._stamped = stream.time.kind != "external"
@@ -166,7 +168,7 @@ class Feed:
         """Whether `take` has something to give."""
         return not self.paused and not self.ended and (bool(self._queue) or bool(self._refused) or self._exhausted)
 
-    def take(self, most: int = REPLAY_ROWS) -> tuple[pl.DataFrame | None, pl.DataFrame | None, bool]:
+    def take(self, most: int) -> tuple[pl.DataFrame | None, pl.DataFrame | None, bool]:
         """What has arrived: rows (a trickle's frames joined up to a batch), refused records, whether that was all.
 
         Args:

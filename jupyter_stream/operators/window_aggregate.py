@@ -211,6 +211,8 @@ class WindowAggregate:
 
     def _keep_promises(self) -> Iterator[Message]:
         """Give the extents punctuations have made final, and say so, resting now and then."""
+        if self._groups.live > _OUT_ROWS:
+            yield Rest()  # the batch just taken has taken its time
         while self._promises:
             k, ended = self._promises[0]
             if k is not None:
@@ -268,6 +270,8 @@ class WindowAggregate:
         if self._config.choice.may_change:
             self._reconsider(k)
         self._groups.expire(k + 1)
+        for _ in self._groups.release():
+            yield Rest()
 
     def _give_closed(self, closed: Closed) -> Iterator[Message]:
         if closed.lost_slots.size:

@@ -289,7 +289,6 @@ class AdaptiveGroups:
         self._let_go()
         if self._slabs.row_bytes is not None and self._slabs.rows > _ENOUGH:
             self._condition.row = self._slabs.row_bytes
-        self._release()
 
     def free(self, panes: Sequence[int]) -> None:
         """Forget panes that no extent holds."""
@@ -314,8 +313,9 @@ class AdaptiveGroups:
         np.add.at(self._status, slots[lazy], np.int32(1))
         np.subtract.at(self._behind, ids[~lazy], np.int32(1))
 
-    def _release(self) -> None:
-        """Reuse slots of groups that hold nothing, once they are a third of all: amortised."""
+    def release(self) -> Iterator[None]:
+        """Reuse slots of groups that hold nothing, once they are a third of all: amortised. At one go."""
+        yield from ()
         if self.slots is None or self.slots.live < 1.5 * self._checked + 1024:
             return
         live = self._status[: self.slots.capacity] != -1

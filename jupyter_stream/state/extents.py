@@ -99,6 +99,10 @@ class ExtentGroups:
         for pane in list(self.occupied.irange(None, first, inclusive=(True, False))):
             del self.occupied[pane]
 
+    def release(self) -> Iterator[None]:
+        """Reuse slots of groups that hold nothing, some at each step."""
+        return self._extents.release()
+
     def free(self, panes: Sequence[int]) -> None:
         """Forget panes that no extent holds."""
         for pane in panes:

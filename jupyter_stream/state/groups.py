@@ -34,6 +34,8 @@ _CHUNK_OF_ONE = 65_536
 _SAFE_SUM = 1 << 62
 _CELLS = 65_536
 """Answers given at a time, about: 5 ms, so that input need not wait for the groups of a large extent."""
+_RELEASED = 131_072
+"""Groups looked at together when slots are to be used again: 10 ms at most."""
 _NARROWEST = 2_048
 
 
@@ -80,7 +82,7 @@ class WindowGroups:
         window: gives panes their numbers.
         keys: names and types of the grouping columns.
         aggregates: what is computed.
-        room: panes to make room for at first.
+        room: panes to make room for at first; as many as may be open, unless said.
     """
 
     def __init__(
@@ -88,7 +90,7 @@ class WindowGroups:
         window: PanedWindow,
         keys: Sequence[tuple[str, pl.DataType]],
         aggregates: Sequence[GroupAggregate],
-        room: int = 2,
+        room: int | None = None,
     ) -> None:
         self._window = window
         self._aggregates = tuple(aggregates)
@@ -115,7 +117,8 @@ class WindowGroups:
                 form = aggregate.form
                 self._frames.append(UserPanes(form) if isinstance(form, HeldForm) else FramePanes(form))
             self._dense.append(own)
-        self.panes = Panes(partials, room)
+        # memory never written to is none, and making room for another pane moves all there are
+        self.panes = Panes(partials, min(64, window.slides * window.panes_per_slide + 2) if room is None else room)
         # counts of arguments that were never NULL are the row count: kept once, split off when the first NULL comes
         for i in range(1, len(partials)):
             if partials[i].op == "count" and self._inputs[i][1] is None:
@@ -140,7 +143,7 @@ class WindowGroups:
 
     def held(self, slots: Int64s) -> NDArray[np.bool_]:
         """Whether groups have rows in any open pane or in the running fold."""
-        found = self.fold.occupied()[slots]
+        found = self.fold.occupied(slice(None))[slots]
         for row in self.panes.rows.values():
             found |= self.panes.row(0, row)[slots] != 0
         return found
@@ -298,7 +301,7 @@ class WindowGroups:
         self._largest[index] = largest
         mass = self._mass.get(index, 0) + largest * values.size
         if mass >= _SAFE_SUM:
-            held = int(self.panes.arrays[0].sum()) + self.fold.count()
+            held = int(self.panes.arrays[0][list(self.panes.rows.values())].sum()) + self.fold.count()
             mass = largest * (held + values.size)
             if mass >= _SAFE_SUM:
                 self._widen(index)
@@ -376,13 +379,19 @@ class WindowGroups:
         for frames in self._frames:
             if frames is not None:
                 frames.free(first)
-        self._release()
 
-    def _release(self) -> None:
-        """Reuse slots of groups in no open pane. Looks only when they have doubled since it last looked: amortised."""
+    def release(self) -> Iterator[None]:
+        """Reuse slots of groups in no open pane, some at each step; rows may be added between two of them.
+
+        Looks only when groups have doubled since it last looked: amortised.
+        """
         if self.slots is None or self.slots.live < 2 * self._checked + 1024:
             return
-        self.slots.release((self.panes.occupied() | self.fold.occupied())[: self.slots.capacity])
+        for start in range(0, self.slots.capacity, _RELEASED):
+            if start:
+                yield
+            some = slice(start, min(self.slots.capacity, start + _RELEASED))
+            self.slots.release_some(start, self.panes.occupied(some) | self.fold.occupied(some))
         self._checked = self.slots.live
         if 8 * self.slots.live + 1024 < self.slots.capacity:
             self._renumber()

@@ -10,20 +10,87 @@ import numpy as np
 from jupyter_stream.core.messages import Int64s
 
 EMPTY = -1
+_FREE, _GONE = 0, -1
+"""What a place without a key holds; those with one hold its slot plus one. A search goes on behind a key that has gone."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads consecutive integers (Knuth, vol. 3, 6.4)
+_MOVED = 6
+"""Places of the old table moved for each key that comes. 4 are needed: the new ones are full after a quarter as many keys as
+there are old ones."""
+_MOVED_AT_LEAST = 4096
+
+
+class _Places:
+    """One array of places, of a size that doesn't change."""
+
+    def __init__(self, bits: int) -> None:
+        self._shift = np.uint64(64 - bits)
+        self.mask = (1 << bits) - 1
+        self.keys = np.zeros(1 << bits, np.int64)
+        self.held = np.zeros(1 << bits, np.int64)
+        self.taken = 0
+        """Places that are not free."""
+        self.gone = 0
+
+    def _home(self, keys: Int64s) -> Int64s:
+        return ((keys.view(np.uint64) * _MULTIPLIER) >> self._shift).view(np.int64)
+
+    def find(self, keys: Int64s) -> tuple[Int64s, Int64s]:
+        """Slots of the keys, -1 for those not here, and where the search ended."""
+        at = self._home(keys)
+        found = self.held[at]
+        pending = np.flatnonzero(self._goes_on(found, at, keys))
+        while pending.size:
+            at_pending = (at[pending] + 1) & self.mask
+            at[pending] = at_pending
+            held = self.held[at_pending]
+            found[pending] = held
+            pending = pending[self._goes_on(held, at_pending, keys[pending])]
+        found -= 1
+        return found, at
+
+    def _goes_on(self, held: Int64s, at: Int64s, keys: Int64s) -> np.ndarray:
+        on = (held != _FREE) & (self.keys[at] != keys)
+        return on | (held == _GONE) if self.gone else on
+
+    def put(self, keys: Int64s, slots: Int64s) -> None:
+        """Add keys that are distinct and not here."""
+        self.taken += keys.size
+        at = self._home(keys)
+        mine = slots + 1
+        left = np.arange(keys.size)
+        while left.size:
+            spot = at[left]
+            free = self.held[spot] == _FREE
+            # several keys may want one place: all write, one is read back, the others go on
+            self.held[spot[free]] = mine[left[free]]
+            won = np.zeros(left.size, np.bool_)
+            won[free] = self.held[spot[free]] == mine[left[free]]
+            self.keys[spot[won]] = keys[left[won]]
+            left = left[~won]
+            at[left] = (at[left] + 1) & self.mask
+
+    def remove(self, keys: Int64s) -> Int64s:
+        """Forget keys, each distinct; returns the places of those that were here."""
+        found, at = self.find(keys)
+        spots = at[found != EMPTY]
+        self.held[spots] = _GONE
+        self.gone += spots.size
+        return spots
 
 
 class HashTable:
-    """Keys to slots. The load is kept under one half."""
+    """Keys to slots. The load is kept under one half.
+
+    When it grows, what it holds is moved to the new places some at a time, as further keys come, so that none of them waits long.
+    """
 
     def __init__(self, bits: int = 10) -> None:
         self._reset(bits)
 
     def _reset(self, bits: int) -> None:
-        self._bits = bits
-        self._mask = (1 << bits) - 1
-        self._keys = np.zeros(1 << bits, np.int64)
-        self._slots = np.full(1 << bits, EMPTY, np.int64)
+        self._places = _Places(bits)
+        self._old: _Places | None = None  # places being moved, up to `_moved`
+        self._moved = 0
         self._count = 0
 
     def __len__(self) -> int:
@@ -32,43 +99,46 @@ class HashTable:
     @property
     def bytes(self) -> int:
         """Bytes held."""
-        return self._keys.nbytes + self._slots.nbytes
-
-    def _home(self, keys: Int64s) -> Int64s:
-        return ((keys.view(np.uint64) * _MULTIPLIER) >> np.uint64(64 - self._bits)).view(np.int64)
+        return sum(p.keys.nbytes + p.held.nbytes for p in (self._places, self._old) if p is not None)
 
     def lookup(self, keys: Int64s) -> Int64s:
         """Slots of the keys, -1 for those not in the table."""
-        at = self._home(keys)
-        found = self._slots[at]
-        pending = np.flatnonzero((found != EMPTY) & (self._keys[at] != keys))
-        while pending.size:
-            at_pending = (at[pending] + 1) & self._mask
-            at[pending] = at_pending
-            slots = self._slots[at_pending]
-            found[pending] = slots
-            pending = pending[(slots != EMPTY) & (self._keys[at_pending] != keys[pending])]
+        found, _ = self._places.find(keys)
+        if self._old is not None:
+            missing = np.flatnonzero(found == EMPTY)
+            if missing.size:
+                found[missing], _ = self._old.find(keys[missing])
         return found
 
     def insert(self, keys: Int64s, slots: Int64s) -> None:
         """Add keys that are distinct and not in the table."""
-        if 2 * (self._count + keys.size) > self._mask:
-            old_keys, old_slots = self.items()
-            self._reset(max(10, int(4 * (self._count + keys.size)).bit_length()))
-            self.insert(old_keys, old_slots)
+        self._move(_MOVED * keys.size + _MOVED_AT_LEAST)
+        if 2 * (self._places.taken + keys.size) > self._places.mask:
+            self._move(None)
+            self._old, self._moved = self._places, 0
+            self._places = _Places(max(10, int(3 * (self._count + keys.size)).bit_length()))
+            self._move(_MOVED_AT_LEAST)
         self._count += keys.size
-        at = self._home(keys)
-        left = np.arange(keys.size)
-        while left.size:
-            spot = at[left]
-            free = self._slots[spot] == EMPTY
-            # several keys may want one place: all write, one is read back, the others go on
-            self._slots[spot[free]] = slots[left[free]]
-            won = np.zeros(left.size, np.bool_)
-            won[free] = self._slots[spot[free]] == slots[left[free]]
-            self._keys[spot[won]] = keys[left[won]]
-            left = left[~won]
-            at[left] = (at[left] + 1) & self._mask
+        self._places.put(keys, slots)
+
+    def _move(self, most: int | None) -> None:
+        """Move what is in the next so many old places; None: in all of them."""
+        old = self._old
+        if old is None:
+            return
+        stop = old.held.size if most is None else min(old.held.size, self._moved + most)
+        used = self._moved + np.flatnonzero(old.held[self._moved : stop] > _FREE)
+        self._places.put(old.keys[used], old.held[used] - 1)
+        self._moved = stop
+        if stop == old.held.size:
+            self._old = None
+
+    def remove(self, keys: Int64s) -> None:
+        """Forget keys, distinct ones; some may not be in the table."""
+        self._count -= self._places.remove(keys).size
+        if self._old is not None:
+            # what has been moved has left a copy behind, which must not be found either
+            self._count -= int(np.count_nonzero(self._old.remove(keys) >= self._moved))
 
     def first_seen(self, keys: Int64s) -> Int64s:
         """Positions at which a key comes for the first time among `keys`, ascending. Without sorting: 20 ns a key."""
@@ -90,14 +160,15 @@ class HashTable:
 
     def items(self) -> tuple[Int64s, Int64s]:
         """All keys with their slots, in no order."""
-        used = self._slots != EMPTY
-        return self._keys[used], self._slots[used]
+        self._move(None)
+        used = np.flatnonzero(self._places.held > _FREE)
+        return self._places.keys[used], self._places.held[used] - 1
 
     def keep(self, live: np.ndarray) -> None:
         """Forget keys whose slot is not live (`live` is a mask over slots). Shrinks the table."""
         keys, slots = self.items()
         stay = live[slots]
-        self._reset(max(10, int(4 * int(stay.sum())).bit_length()))
+        self._reset(max(10, int(3 * int(stay.sum())).bit_length()))
         self.insert(keys[stay], slots[stay])
 
     def check(self) -> None:
@@ -170,6 +241,12 @@ class DirectTable:
         """Add keys within the range covered that are distinct and not in the table."""
         self._slots[keys - self._base] = slots
         self._count += keys.size
+
+    def remove(self, keys: Int64s) -> None:
+        """Forget keys of the range covered."""
+        at = keys - self._base
+        self._count -= int(np.count_nonzero(self._slots[at] != EMPTY))
+        self._slots[at] = EMPTY
 
     def items(self) -> tuple[Int64s, Int64s]:
         """All keys with their slots."""

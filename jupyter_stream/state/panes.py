@@ -91,14 +91,16 @@ class Panes:
         self._shared: set[int] = set()
         self._low: dict[int, int] = {}
         self._free = list(range(room - 1, -1, -1))
+        self._touched = 0  # rows from here on have never been opened: their memory is the system's still
         self._cells = np.empty(0, np.int64)
         self.slots = 1
-        self.arrays: list[Array] = [_filled((room, 1), p) for p in self.partials]
+        # a row is filled when it is opened, so that neither growth nor letting go costs more than the rows in use
+        self.arrays: list[Array] = [np.empty((room, 1), _dtype(p)) for p in self.partials]
 
     @property
     def bytes(self) -> int:
         """Bytes held."""
-        return sum(self.arrays[i].nbytes for i in self.active())
+        return sum(self.arrays[i].itemsize for i in self.active()) * self.slots * self._touched
 
     def active(self) -> list[int]:
         """Partials that have an array of their own."""
@@ -134,9 +136,12 @@ class Panes:
         self.arrays.append(array & _LIMB)
         self.arrays[index] = array >> 32
 
-    def occupied(self) -> NDArray[np.bool_]:
-        """Slots with rows in any open pane."""
-        return np.asarray(self.arrays[0][list(self.rows.values())].any(axis=0), np.bool_)
+    def occupied(self, slots: slice) -> NDArray[np.bool_]:
+        """Which of some slots have rows in any open pane."""
+        found = np.zeros(len(range(self.slots)[slots]), np.bool_)
+        for row in self.rows.values():
+            found |= self.arrays[0][row, slots] != 0
+        return found
 
     @property
     def sparse(self) -> bool:
@@ -162,8 +167,10 @@ class Panes:
         """Renumber: new slot i is what was `slots[i]`; the others hold nothing and are given up."""
         size = max(1, slots.size)
         for i in self.active():
-            taken = _filled((self.arrays[i].shape[0], size), self.partials[i])
-            taken[:, : slots.size] = self.arrays[i][:, slots]
+            taken = np.empty((self.arrays[i].shape[0], size), self.arrays[i].dtype)
+            for row in self.rows.values():
+                taken[row, : slots.size] = self.arrays[i][row, slots]
+                taken[row, slots.size :] = self.partials[i].identity
             self.arrays[i] = taken
         self._follow()
         self.slots = size
@@ -181,7 +188,12 @@ class Panes:
 
     def _resize(self, shape: tuple[int, int]) -> None:
         for i in self.active():
-            self.arrays[i] = _grow(self.arrays[i], shape, self.partials[i])
+            old = self.arrays[i]
+            self.arrays[i] = np.empty(shape, old.dtype)
+            for row in self.rows.values():
+                self.arrays[i][row, : old.shape[1]] = old[row]
+                self.arrays[i][row, old.shape[1] :] = self.partials[i].identity
+        self._touched = max(self.rows.values(), default=-1) + 1
         self._follow()
 
     def open(self, pane: int) -> int:
@@ -193,16 +205,15 @@ class Panes:
                 self._resize((2 * have, self.slots))
                 self._free.extend(range(2 * have - 1, have - 1, -1))
             row = self._free.pop()
+            for i in self.active():
+                self.arrays[i][row] = self.partials[i].identity
             self.rows[pane] = row
+            self._touched = max(self._touched, row + 1)
         return int(row)
 
     def free(self, panes: Sequence[int]) -> None:
         """Forget panes."""
-        rows = [self.rows.pop(p) for p in panes]
-        if rows:
-            for i in self.active():
-                self.arrays[i][rows] = self.partials[i].identity
-            self._free.extend(rows)
+        self._free.extend(self.rows.pop(p) for p in panes)
 
     def cells(
         self, ts: Int64s, slots: Int64s | None, window: PaneMap, bounds: tuple[int, int] | None = None
@@ -311,13 +322,11 @@ class Panes:
         return view
 
     def check(self) -> None:
-        """Raise AssertionError unless free rows hold nothing and rows are given out once."""
+        """Raise AssertionError unless each row is free or given out, once."""
         used = list(self.rows.values())
         assert len(set(used)) == len(used)
         assert not set(used) & set(self._free)
         assert len(used) + len(self._free) == self.arrays[0].shape[0]
-        for array, partial in zip(self.arrays, self.partials, strict=True):
-            assert np.array_equal(array[self._free], np.full_like(array[self._free], partial.identity), equal_nan=True)
 
 
 def _beyond(partial: Partial, values: Array, met: Any) -> NDArray[np.bool_]:
@@ -327,12 +336,5 @@ def _beyond(partial: Partial, values: Array, met: Any) -> NDArray[np.bool_]:
     return np.asarray(values > met if partial.op == "max" else values < met)
 
 
-def _filled(shape: tuple[int, int], partial: Partial) -> Array:
-    dtype = np.float64 if partial.kind == "float" and partial.op != "count" else np.int64
-    return np.full(shape, partial.identity, dtype)
-
-
-def _grow(array: Array, shape: tuple[int, int], partial: Partial) -> Array:
-    grown = _filled(shape, partial)
-    grown[: array.shape[0], : array.shape[1]] = array
-    return grown
+def _dtype(partial: Partial) -> type[np.float64] | type[np.int64]:
+    return np.float64 if partial.kind == "float" and partial.op != "count" else np.int64

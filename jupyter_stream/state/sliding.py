@@ -86,9 +86,11 @@ class SlidingFold:
             taken[: slots.size] = self._back[i][slots]
             self._back[i] = taken
 
-    def occupied(self) -> NDArray[np.bool_]:
-        """Slots with rows in the running fold."""
-        return np.zeros(self._panes.slots, np.bool_) if self._one_pane else np.asarray(self._back[0] != 0)
+    def occupied(self, slots: slice) -> NDArray[np.bool_]:
+        """Which of some slots have rows in the running fold."""
+        if self._one_pane:
+            return np.zeros(len(range(self._panes.slots)[slots]), np.bool_)
+        return np.asarray(self._back[0][slots] != 0)
 
     def count(self) -> int:
         """Rows in the running fold."""

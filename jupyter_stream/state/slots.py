@@ -39,7 +39,8 @@ class KeySlots:
         self._at = np.empty(0, np.int64)  # slot -> row of _values
         self._live = np.empty(0, np.bool_)
         self._free = np.empty(0, np.int64)
-        self._numbers: Int64s | None = None  # the one integral column of _values as an array, while it has no NULL
+        self._numbers: Int64s | None = None  # the one integral column of _values as an array, as far as `_numbered`
+        self._numbered = 0
         self.capacity = 0
 
     @property
@@ -61,6 +62,7 @@ class KeySlots:
             + self._at.nbytes
             + self._live.nbytes
             + self._free.nbytes
+            + (0 if self._numbers is None else self._numbers.nbytes)
         )
 
     def encode(self, columns: Sequence[pl.Series]) -> Int64s:
@@ -78,15 +80,26 @@ class KeySlots:
         if self._integral and self._null == EMPTY:
             # 2 ns a slot; Polars' gather takes 80 µs a call and 10 ns
             name = self._names[0]
-            column = self._values.get_column(name)
-            if self._numbers is None and not column.null_count():
-                self._numbers = ints(column)
-            if self._numbers is not None:
-                return [_from_ints(self._numbers[self._at[slots]], column.dtype).alias(name)]
+            return [_from_ints(self._integers()[self._at[slots]], self._values.schema[name]).alias(name)]
         if self._values.n_chunks() > 8:
             self._values = self._values.rechunk()
         rows = pl.Series(self._at[slots])
         return [self._values.get_column(name).gather(rows) for name in self._names]
+
+    def _integers(self) -> Int64s:
+        """The one integral column of `_values` as numbers, 0 where it is NULL."""
+        height = self._values.height
+        if self._numbers is None or self._numbered < height:
+            new = self._values.get_column(self._names[0])[0 if self._numbers is None else self._numbered :]
+            found = np.zeros(new.len(), np.int64)
+            found[new.is_not_null().to_numpy()] = ints(new.drop_nulls())
+            if self._numbers is None or self._numbers.size < height:
+                grown = np.empty(max(1024, height + height // 2), np.int64)
+                grown[: height - found.size] = 0 if self._numbers is None else self._numbers[: height - found.size]
+                self._numbers = grown
+            self._numbers[height - found.size : height] = found
+            self._numbered = height
+        return self._numbers
 
     def release(self, live: np.ndarray) -> None:
         """Free all slots that are not live (`live` is a mask over `capacity` slots)."""
@@ -101,6 +114,32 @@ class KeySlots:
         if self._null != EMPTY and dead[self._null]:
             self._null = EMPTY
         self._table.keep(self._live)
+        self._give_back(slots)
+
+    def release_some(self, first: int, live: np.ndarray) -> None:
+        """Free those slots from `first` on that are not live (`live` is a mask over as many). Time goes by them alone."""
+        if isinstance(self._table, DirectTable):
+            whole = self._live[: self.capacity].copy()
+            whole[first : first + live.size] &= live[: self.capacity - first]
+            self.release(whole)
+            return
+        slots = first + np.flatnonzero(self._live[first : first + live.size] & ~live)
+        if not slots.size:
+            return
+        if self._null != EMPTY and np.isin(self._null, slots):
+            self._live[self._null] = False
+            self._give_back(np.array([self._null]))
+            slots = slots[slots != self._null]
+            self._null = EMPTY
+        if self._integral:
+            numbers = self._integers()
+            self._table.remove(numbers[self._at[slots]])
+        else:
+            self._table.remove(_hash(self._rows(slots), self._seed))
+        self._live[slots] = False
+        self._give_back(slots)
+
+    def _give_back(self, slots: Int64s) -> None:
         self._free = np.concatenate([self._free, slots])
         if self._values.height > 2 * self.live + _COMPACT_ABOVE:
             kept = np.flatnonzero(self._live[: self.capacity])
@@ -162,9 +201,9 @@ class KeySlots:
             # in the order they come: hot keys come early, and their slots then share cache lines, which makes updates
             # under a Zipf law 1.3 to 1.5 times faster
             new = missing[self._table.first_seen(missing)]
-            frame = pl.DataFrame({self._names[0]: _from_ints(new, dtype)})
-            self._table.insert(new, self._allocate(frame))
-            found[unknown] = self._table.lookup(missing)
+            slots = self._allocate(pl.DataFrame({self._names[0]: _from_ints(new, dtype)}))
+            self._table.insert(new, slots)
+            found[unknown] = slots if new.size == missing.size else self._table.lookup(missing)
         return found
 
     def _find_rows(self, rows: pl.DataFrame) -> Int64s:
@@ -208,7 +247,6 @@ class KeySlots:
         self._at[slots] = np.arange(self._values.height, self._values.height + count)
         self._live[slots] = True
         self._values = self._values.vstack(rows)
-        self._numbers = None
         return slots
 
     def check(self) -> None:

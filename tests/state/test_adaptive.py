@@ -43,6 +43,7 @@ def close(state: AdaptiveGroups | WindowGroups, k: int) -> dict[int, int | None]
     (keys,) = state.slots.gather(slots)
     found = dict(zip(keys.to_list(), answers.to_list(), strict=True))
     state.expire(k + 1)
+    list(state.release())
     state.check()
     return found
 

@@ -67,3 +67,40 @@ def test_a_key_is_first_seen_where_it_comes_first(asked: list[int], direct: bool
     first = table.first_seen(np.array(asked, np.int64))
     assert first.tolist() == sorted({asked.index(k) for k in asked})
     assert (table.lookup(np.arange(-40, 41)) == EMPTY).all()
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 60), st.integers(1, 40)), max_size=40), st.integers(1, 50))
+def test_keys_may_go_and_come_again_while_the_table_grows(steps: list[tuple[bool, int, int]], factor: int) -> None:
+    table, model, slot = HashTable(), {}, 0
+    for come, first, count in steps:
+        keys = np.arange(first, first + count) * factor * 1_000_003
+        for _ in range(3):
+            if come:
+                new = np.array([k for k in keys.tolist() if k not in model], np.int64)
+                table.insert(new, np.arange(slot, slot + new.size))
+                model.update(zip(new.tolist(), range(slot, slot + new.size), strict=True))
+                slot += new.size
+            else:
+                table.remove(keys)
+                for k in keys.tolist():
+                    model.pop(k, None)
+            keys = keys + 7
+        assert len(table) == len(model)
+        asked = np.arange(120) * factor * 1_000_003
+        for shift in (0, 7, 14):
+            assert table.lookup(asked + shift).tolist() == [model.get(k + shift, EMPTY) for k in asked.tolist()]
+    assert dict(zip(*(a.tolist() for a in table.items()), strict=True)) == model
+
+
+def test_a_table_that_grows_a_little_at_a_time_forgets_nothing() -> None:
+    table = HashTable()
+    rng = np.random.default_rng(3)
+    keys = rng.permutation(np.arange(60_000)) * 977
+    for start in range(0, keys.size, 500):
+        table.insert(keys[start : start + 500], np.arange(start, start + 500))
+        gone = keys[start : start + 500 : 3]
+        table.remove(gone)
+        seen = np.arange(max(0, start - 20_000), start + 500)
+        expected = np.where((seen % 500) % 3 == 0, EMPTY, seen)
+        assert np.array_equal(table.lookup(keys[seen]), expected)
+    table.check()
