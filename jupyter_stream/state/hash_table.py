@@ -6,6 +6,7 @@ Not a set of Python objects: a look-up of n keys is a few gathers over n (about 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jupyter_stream.core.messages import Int64s
 
@@ -48,8 +49,8 @@ class _Places:
         found -= 1
         return found, at
 
-    def _goes_on(self, held: Int64s, at: Int64s, keys: Int64s) -> np.ndarray:
-        on = (held != _FREE) & (self.keys[at] != keys)
+    def _goes_on(self, held: Int64s, at: Int64s, keys: Int64s) -> NDArray[np.bool_]:
+        on: NDArray[np.bool_] = (held != _FREE) & (self.keys[at] != keys)
         return on | (held == _GONE) if self.gone else on
 
     def put(self, keys: Int64s, slots: Int64s) -> None:
@@ -72,7 +73,7 @@ class _Places:
     def remove(self, keys: Int64s) -> Int64s:
         """Forget keys, each distinct; returns the places of those that were here."""
         found, at = self.find(keys)
-        spots = at[found != EMPTY]
+        spots: Int64s = at[found != EMPTY]
         self.held[spots] = _GONE
         self.gone += spots.size
         return spots
