@@ -204,8 +204,9 @@ class Session:
         return Message(f"Stream {entry.name} {verb}: {len(entry.schema)} columns.")
 
     def _declare_view(self, statement: language.CreateView, query: Query) -> None:
-        name, schema = statement.name.text, query._pipeline.query.plan.schema
-        rows = ViewRows(schema, query.to_polars)
+        name, plan = statement.name.text, query._pipeline.query.plan
+        schema = plan.schema
+        rows = ViewRows(schema, query.to_polars, plan)
         self.catalog.add(StreamDef(name, schema, LATENT, "", TableSource(rows), text=statement.text, table=rows))
 
     def _create_aggregate(self, statement: language.CreateAggregate) -> Message:

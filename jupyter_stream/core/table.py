@@ -43,10 +43,12 @@ class ViewRows(TableRows):
     Args:
         schema: its columns.
         read: gives what it holds now.
+        plan: the bound plan that defines it, which streams are joined with.
     """
 
-    def __init__(self, schema: Schema, read: Callable[[], pl.DataFrame]) -> None:
+    def __init__(self, schema: Schema, read: Callable[[], pl.DataFrame], plan: object) -> None:
         super().__init__(schema, schema.empty())
+        self.plan = plan
         self._read = read
 
     @property

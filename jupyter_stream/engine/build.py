@@ -39,6 +39,7 @@ from jupyter_stream.plan.logical import (
     Filter,
     Join,
     Lookup,
+    Newest,
     Over,
     Plan,
     Project,
@@ -312,10 +313,10 @@ class _Builder:
                 )
             case Aggregate():
                 self._aggregate(plan, at_base(target, plan) if at_base else target)
-            case Alive() | Distinct():
+            case Alive() | Newest() | Distinct():
                 self._emit = Emit()  # what enters a relation is final
                 how = self._maintenance
-                operator = planned.alive(plan, how) if isinstance(plan, Alive) else planned.distinct(plan, how)
+                operator = planned.distinct(plan, how) if isinstance(plan, Distinct) else planned.alive(plan, how)
                 here, below = _above_or_through(at_base)
                 above = here(target, plan) if here else target
                 self.visit(plan.input, self._step(operator, above, self._edge, (plan, how)), everything_is_final, below)

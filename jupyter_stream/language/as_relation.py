@@ -6,9 +6,21 @@ from dataclasses import replace
 
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.language.source_text import SourceText, Span
-from jupyter_stream.plan.logical import Alive, Filter, Join, Plan, Project, RelationJoin, walk
+from jupyter_stream.plan.logical import (
+    Alive,
+    Derived,
+    Filter,
+    Join,
+    Newest,
+    Plan,
+    Project,
+    RelationJoin,
+    Sample,
+    Scan,
+    walk,
+)
 from jupyter_stream.plan.relations import by_arrival, holds_join, is_relation
-from jupyter_stream.windows import LifetimeWindow, Window
+from jupyter_stream.windows import LifetimeWindow, RowWindow, Window
 
 UNBOUNDED = LifetimeWindow(None, written=False)
 
@@ -30,6 +42,23 @@ def relation_of(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText,
     if lifetime is not None and lifetime.on is not None:
         raise source.error("ON in a window without SLIDE isn't available in this version", span, None, UnsupportedError)
     return Alive(plan, lifetime or UNBOUNDED, plan.schema)
+
+
+def newest_of(plan: Plan, window: RowWindow, source: SourceText, span: Span) -> Plan:
+    """The newest rows of a stream as a relation: at every instant those that arrived last of the rows whose time has come."""
+    below = plan
+    while isinstance(below, Filter | Project | Derived | Sample):
+        below = below.input
+    if not isinstance(below, Scan):
+        raise source.error(
+            f"rows of this input have no order of arrival, so {window} of a join doesn't know the newest",
+            span,
+            "Put the window on a stream with a SOURCE, or give this input [RANGE 5 MINUTES].",
+            UnsupportedError,
+        )
+    if window.where is not None:
+        plan = Filter(plan, window.where, plan.schema)
+    return Newest(plan, replace(window, where=None), plan.schema)
 
 
 def _at_every_instant(plan: Plan) -> Plan | None:

@@ -14,7 +14,7 @@ from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Call, Column, Expr, Literal
 from jupyter_stream.functions.expression import columns, substitute
 from jupyter_stream.functions.types import BIGINT
-from jupyter_stream.language.as_relation import relation_of
+from jupyter_stream.language.as_relation import newest_of, relation_of
 from jupyter_stream.language.bind_aggregate import InputNames, check_qualifier, lookup
 from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.scope import JoinedColumn, Scope, time_of
@@ -22,8 +22,8 @@ from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.language.syntax import FromItem, JoinRef
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Filter, Join, Lookup, Plan, Project, RelationJoin, Scan, TableRelation
-from jupyter_stream.plan.relations import is_relation
-from jupyter_stream.windows import LifetimeWindow, TimeWindow, Window
+from jupyter_stream.plan.relations import holds_join, is_relation
+from jupyter_stream.windows import LifetimeWindow, RowWindow, TimeWindow, Window
 
 _UNBOUNDED = LifetimeWindow(None, written=False)
 _COMPARISONS = {"<": (None, -1), "<=": (None, 0), ">": (1, None), ">=": (0, None), "=": (0, 0)}
@@ -37,19 +37,14 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
         QueryError: a wrong condition, windows that don't go together.
     """
     left, right = (bind(part) for part in item.parts)
+    if table_of(left) is None or table_of(right) is None:  # tables and views only are answered once, as they are
+        left, right = _living(left), _living(right)
     if table_of(left) is not None and table_of(right) is None and item.kind == "inner":
         left, right = right, left  # SELECT * shows the stream's columns first
         item = replace(item, parts=(item.parts[1], item.parts[0]))
     if relational(left, right):
         return _join_relations(item, left, right, source)
     table = table_of(right)
-    if table is not None and isinstance(table.table, ViewRows) and table_of(left) is None:
-        raise source.error(
-            f"{table.name} is a view, and a join of a stream with a view isn't available in this version",
-            item.parts[1].span,
-            "Join with its SELECT's streams, or keep what you look up in a table.",
-            UnsupportedError,
-        )
     if table_of(left) is not None and table is None:
         raise source.error(
             f"a {item.kind} join of a table with a stream would wait for ever to say which of its rows never matched",
@@ -93,12 +88,30 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
     return replace(scope, window=left.window) if isinstance(left.window, TimeWindow) else scope
 
 
+def _living(scope: Scope) -> Scope:
+    """A view as the relation that its SELECT defines, which changes while the query runs; anything else as it is."""
+    table = table_of(scope)
+    if table is None or not isinstance(table.table, ViewRows):
+        return scope
+    plan = table.table.plan
+    assert isinstance(plan, Plan)
+    return Scope(plan, scope.qualifiers, None)
+
+
 def relational(left: Scope, right: Scope) -> bool:
     """Whether a join is one of relations: of an aggregate, say, or with a retroactive table."""
     tables = [table_of(left), table_of(right)]
     if all(tables):
         return False  # answered once, as they are now
-    return any(is_relation(s.plan) for s in (left, right)) or any(t is not None and t.retroactive for t in tables)
+    return any(
+        is_relation(s.plan) or _newest(s.window) or (t is not None and t.retroactive)
+        for s, t in zip((left, right), tables, strict=True)
+    )
+
+
+def _newest(window: Window | None) -> bool:
+    """Whether a window is `[ROWS n]` or `[PARTITION BY k ROWS n]`."""
+    return isinstance(window, RowWindow) and window.slide is None
 
 
 def _join_relations(item: JoinRef, left: Scope, right: Scope, source: SourceText) -> Scope:
@@ -141,6 +154,17 @@ def relations_joined(made: Join, left: Scope, right: Scope, item: JoinRef, sourc
             sides.append(TableRelation(table, table.schema))
             continue
         window = scope.window
+        if isinstance(window, RowWindow) and window.slide is None:
+            sides.append(newest_of(scope.plan, window, source, item.parts[len(sides)].span))
+            continue
+        other = right if scope is left else left
+        lives = window is not None or is_relation(scope.plan) or holds_join(scope.plan)
+        if not lives and table_of(other) is None:
+            raise source.error(
+                "nothing says how long rows of this input wait for partners",
+                item.parts[len(sides)].span,
+                "Give it a window: [NOW] looks once, at the time of each row, [RANGE 5 MINUTES] for so long; or [RANGE UNBOUNDED].",
+            )
         if window is not None and not isinstance(window, LifetimeWindow):
             raise source.error(
                 f"a join of relations under {window} isn't available in this version",
@@ -247,7 +271,7 @@ def check_input(scope: Scope, part: FromItem, source: SourceText) -> None:
     raise source.error(
         f"a join under {window} isn't available in this version",
         part.span,
-        "Joins take [RANGE 5 MINUTES], [RANGE 5 MINUTES TUMBLING] or [RANGE UNBOUNDED].",
+        "Joins take [RANGE 5 MINUTES], [RANGE 5 MINUTES TUMBLING], [ROWS 5] or [RANGE UNBOUNDED].",
         UnsupportedError,
     )
 

@@ -15,6 +15,7 @@ from jupyter_stream.plan.logical import (
     Filter,
     Join,
     Lookup,
+    Newest,
     Over,
     Plan,
     Project,
@@ -61,7 +62,7 @@ def _time_column(plan: Plan) -> str | None:
 
 
 def _key_columns(plan: Plan) -> tuple[str, ...]:
-    if isinstance(plan, Filter | Derived | Sample | Alive | Distinct | ToStream | Top):
+    if isinstance(plan, Filter | Derived | Sample | Alive | Newest | Distinct | ToStream | Top):
         return _key_columns(plan.input)
     if isinstance(plan, Bags):
         return _key_columns(plan.parts[0])

@@ -20,6 +20,7 @@ from jupyter_stream.plan.logical import (
     Filter,
     Join,
     Lookup,
+    Newest,
     Over,
     Plan,
     Project,
@@ -91,7 +92,7 @@ def time_of(plan: Plan) -> Time:
         return Time(None, time_of(other).dtype, None)
     if isinstance(plan, Join | Distinct | Bags | ToStream):
         return Time(None, time_of(plan.inputs[0]).dtype, None)  # the later of two, or the instant of a change
-    if isinstance(plan, Alive | Top | ExtentRows | ExtentChanges):
+    if isinstance(plan, Alive | Newest | Top | ExtentRows | ExtentChanges):
         return time_of(plan.input)
     return Time(None, window_dtype(plan), WINDOW_TIME)
 

@@ -22,6 +22,7 @@ from jupyter_stream.operators.extent_rows import ExtentRows as ExtentRowsOperato
 from jupyter_stream.operators.keyed_session import KeyedSessionAggregate
 from jupyter_stream.operators.keyed_window import KeyedWindowAggregate, KeyedWindowConfig
 from jupyter_stream.operators.net import Net
+from jupyter_stream.operators.newest_rows import NewestRows
 from jupyter_stream.operators.over_window import Over as OverOperator
 from jupyter_stream.operators.over_window import OverConfig
 from jupyter_stream.operators.protocol import Operator
@@ -48,6 +49,7 @@ from jupyter_stream.plan.logical import (
     Filter,
     Join,
     Lookup,
+    Newest,
     Over,
     Plan,
     Project,
@@ -222,8 +224,10 @@ def top(plan: Top) -> Operator:
     return TopOfExtents(plan) if plan.order or plan.partition else Limit(plan)
 
 
-def alive(plan: Alive, maintenance: Maintenance) -> AliveOperator:
+def alive(plan: Alive | Newest, maintenance: Maintenance) -> AliveOperator | NewestRows:
     """Rows while they live, kept by how they end."""
+    if isinstance(plan, Newest):
+        return NewestRows(plan.window, plan.schema.names)
     living: Expiring = Fifo()
     if plan.ends:
         longest = longest_life(plan.input) or _UNKNOWN

@@ -19,7 +19,7 @@ from jupyter_stream.functions.expression import Expr
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.strategy import Strategy
 from jupyter_stream.plan.upkeep import Maintenance
-from jupyter_stream.windows import LifetimeWindow, OverWindow, TimeWindow, Window
+from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, TimeWindow, Window
 
 
 @dataclass(frozen=True)
@@ -333,6 +333,25 @@ class Alive:
 
 
 @dataclass(frozen=True)
+class Newest:
+    """The newest rows of a stream, of each partition, as a relation: at every instant those that arrived last of the rows whose
+    time has come.
+
+    Attributes:
+        window: how many rows, of which partitions; its WHERE is applied below.
+    """
+
+    input: Plan
+    window: RowWindow
+    schema: Schema
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plan below."""
+        return (self.input,)
+
+
+@dataclass(frozen=True)
 class Distinct:
     """Each value once while any row with it is alive: the union of the rows' lifetimes. Of a stream's rows or of a relation.
 
@@ -473,6 +492,7 @@ Plan: TypeAlias = (
     | Join
     | Lookup
     | Alive
+    | Newest
     | Distinct
     | Bags
     | ToStream

@@ -22,6 +22,7 @@ from jupyter_stream.plan.logical import (
     Filter,
     Join,
     Lookup,
+    Newest,
     Over,
     Plan,
     Project,
@@ -116,7 +117,7 @@ def _visit(plan: Plan, wanted: set[str], found: _Found) -> None:
             _visit(plan.input, wanted if numbered else set(plan.schema.names), found)
         case Derived() | ToStream() | ExtentRows():
             _visit(plan.input, wanted, found)
-        case Alive() | Distinct() | Top() | ExtentChanges():
+        case Alive() | Newest() | Distinct() | Top() | ExtentChanges():
             _visit(plan.input, set(plan.input.schema.names), found)  # rows are told apart by all columns
         case RelationJoin():
             for part in plan.inputs:
@@ -151,7 +152,7 @@ def reads_row_numbers(plan: Plan) -> bool:
                 return [*(one for one, _ in pairs), *([] if residual is None else [residual])]
             case Join(keys=pairs, residual=residual):
                 return [*(e for pair in pairs for e in pair), *([] if residual is None else [residual])]
-            case Sample(numbered=True):
+            case Sample(numbered=True) | Newest():
                 return [Column(ROW, pl.Int64())]
             case Over(window=over, aggregates=aggregates):
                 return [Column(ROW, pl.Int64()), *over.partition, *call_inputs(aggregates)]

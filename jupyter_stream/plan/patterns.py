@@ -20,6 +20,7 @@ from jupyter_stream.plan.logical import (
     Bags,
     Distinct,
     Join,
+    Newest,
     Over,
     Plan,
     RelationJoin,
@@ -78,6 +79,8 @@ def _bounded(plan: Plan, port: int, above: bool) -> bool:
             return _lets_go(plan.windows[port])
         case Aggregate():
             return _lets_go(plan.window)
+        case Newest():
+            return True
         case Over() | ToStream():
             return False
     return above
@@ -112,6 +115,8 @@ def _pattern(plan: Plan, inputs: tuple[Pattern, ...], bounded: bool) -> Pattern:
             return weak  # rule 3; a retroactive table is STR itself (rule 5)
         case RelationJoin():
             return "STR"  # rule 5: rows without a partner are a negation
+        case Newest():
+            return "STR"  # when a row leaves, rows to come decide
         case Bags(kind="net"):
             return most
         case Bags(kind="intersect" | "intersect all"):

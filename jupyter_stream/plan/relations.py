@@ -10,6 +10,7 @@ from jupyter_stream.plan.logical import (
     Filter,
     Join,
     Lookup,
+    Newest,
     Plan,
     Project,
     RelationJoin,
@@ -31,7 +32,7 @@ def is_relation(plan: Plan) -> bool:
     match plan:
         case Aggregate():
             return not slides(plan.window)
-        case Alive() | Bags() | RelationJoin() | TableRelation():
+        case Alive() | Newest() | Bags() | RelationJoin() | TableRelation():
             return True
         case Distinct():
             return not plan.lives

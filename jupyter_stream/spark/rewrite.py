@@ -17,6 +17,7 @@ from jupyter_stream.plan.logical import (
     Filter,
     Join,
     Lookup,
+    Newest,
     Over,
     Plan,
     Project,
@@ -45,7 +46,7 @@ def normal(plan: Plan) -> Plan:
             return _guarded(replace(plan, input=normal(plan.input)))
         case Filter() | Project() | Derived() | Sample() | Aggregate() | Over():
             return replace(plan, input=normal(plan.input))
-        case Alive() | Distinct() | ToStream() | Top() | ExtentChanges():
+        case Alive() | Newest() | Distinct() | ToStream() | Top() | ExtentChanges():
             return replace(plan, input=normal(plan.input))
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from jupyter_stream import QueryError, Session
@@ -171,3 +172,97 @@ def test_a_table_takes_part_in_joins_of_relations_and_its_rows_are_not_kept_alon
             session.execute(f"SELECT name, c FROM {counted} RIGHT JOIN names ON q.k = names.k")
         with pytest.raises(QueryError, match="a join of relations under"):
             session.execute(f"SELECT c FROM s [RANGE 1 SECOND TUMBLING] t JOIN {counted} ON q.k = t.k")
+
+
+@dataclass(frozen=True)
+class Side:
+    """A stream under `[RANGE d]`, or its newest rows, of each key where it is partitioned."""
+
+    stream: str
+    range: int | None
+    rows: int
+    partitioned: bool
+
+    def sql(self) -> str:
+        if self.range is not None:
+            return f"{self.stream} [RANGE {self.range} MICROSECONDS]"
+        return f"{self.stream} [{'PARTITION BY k ' if self.partitioned else ''}ROWS {self.rows}]"
+
+    def at(self, instant: int, rows: dict[str, Rows]) -> Counter:
+        there = [r for r in rows[self.stream] if r[2] <= instant]
+        if self.range is not None:
+            return Counter((k, n) for k, n, ts in there if instant < ts + self.range)
+        alive, count = [], Counter()
+        for k, n, _ in reversed(there):
+            partition = k if self.partitioned else ""
+            count[partition] += 1
+            if count[partition] <= self.rows:
+                alive.append((k, n))
+        return Counter(alive)
+
+    def instants(self, rows: dict[str, Rows]) -> set[int]:
+        times = {ts for _, _, ts in rows[self.stream]}
+        return times | ({ts + self.range for ts in times} if self.range is not None else set())
+
+
+def sides(stream: str) -> st.SearchStrategy[Side]:
+    ranges = st.none() | st.none() | st.integers(1, 12)
+    return st.builds(Side, st.just(stream), ranges, st.integers(1, 4), st.booleans())
+
+
+@searching
+@given(
+    sides("s"),
+    sides("t"),
+    arrivals(),
+    arrivals(),
+    st.lists(st.integers(1, 5), max_size=8),
+    st.sampled_from(KINDS),
+    st.booleans(),
+)
+def test_a_join_of_the_newest_rows_is_right_at_every_instant(
+    one: Side, two: Side, s: Rows, t: Rows, pieces: list[int], kind: str, residual: bool
+) -> None:
+    assume(one.range is None or two.range is None)
+    rows = {"s": s, "t": t}
+    columns = "a.k, a.n" if "SEMI" in kind or "ANTI" in kind else "a.k, a.n, b.k AS l, b.n AS m"
+    on = "a.k = b.k" + (" AND a.n <= b.n" if residual else "")
+    query = f"SELECT {columns} FROM {one.sql()} a {kind} {two.sql()} b ON {on}"
+    with session_over(rows, pieces) as session:
+        view, stream = session.execute(f"CREATE VIEW v AS {query}; {query}")
+        assert view.wait(30) and stream.wait(30), query
+        got, entered = Counter(view.changes().rows()), Counter(stream.to_polars().rows())
+        for handle in (view, stream):
+            assert not handle.late.height
+    expected: Counter = Counter()
+    before: Counter = Counter()
+    for instant in sorted(one.instants(rows) | two.instants(rows)):
+        now = joined(kind, one.at(instant, rows), two.at(instant, rows), residual)
+        for row, count in (now - before).items():
+            expected[*row, 1, instant] += count
+        for row, count in (before - now).items():
+            expected[*row, -1, instant] += count
+        before = now
+    assert got == expected, query
+    come: Counter = Counter()
+    for (*row, sign, _), count in expected.items():
+        come[tuple(row)] += count if sign > 0 else 0
+    assert entered == +come, query
+
+
+@pytest.mark.parametrize(
+    ("source", "message", "hint"),
+    [
+        ("t [ROWS 2] b JOIN s a ON a.k = b.k", "nothing says how long rows of this input wait", "[NOW]"),
+        (
+            "s [NOW] a JOIN (SELECT k, count(*) AS n FROM t [RANGE 5 MICROSECONDS TUMBLING] GROUP BY k) [ROWS 2] b ON a.k = b.k",
+            "rows of this input have no order of arrival",
+            "[RANGE 5 MINUTES]",
+        ),
+        ("s [ROWS 4 SLIDE 2] a JOIN t [ROWS 2] b ON a.k = b.k", "under [ROWS 4 SLIDE 2]", "a window without SLIDE"),
+    ],
+)
+def test_a_join_of_newest_rows_that_cannot_be_says_why(source: str, message: str, hint: str) -> None:
+    with session_over({"s": [], "t": []}, []) as session, pytest.raises(QueryError) as wrong:
+        session.execute(f"SELECT a.k FROM {source}")
+    assert message in wrong.value.message and hint in (wrong.value.hint or "")
