@@ -17,8 +17,8 @@ from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.expression import columns, substitute, walk
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping
 from jupyter_stream.language.bind_expression import ExpressionBinder
-from jupyter_stream.language.bind_join import absorb
 from jupyter_stream.language.bind_over import OverNames
+from jupyter_stream.language.join_conditions import absorb
 from jupyter_stream.language.nodes import Node, Star
 from jupyter_stream.language.scope import Scope, window_dtype
 from jupyter_stream.language.select_list import Items, schema_of

@@ -17,7 +17,6 @@ from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, Inp
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_extents import AUTOMATIC, distinct_of_extents, extent_rows, of_extents
 from jupyter_stream.language.bind_from import bind_from
-from jupyter_stream.language.bind_join import absorb, check_bounds
 from jupyter_stream.language.bind_order import ordered
 from jupyter_stream.language.bind_over import OverNames
 from jupyter_stream.language.bind_row_number import HIDDEN, limited, numbered, numbers
@@ -27,6 +26,8 @@ from jupyter_stream.language.bind_sets import (
     stream_of,
 )
 from jupyter_stream.language.bind_user_call import running, running_plan
+from jupyter_stream.language.join_conditions import absorb
+from jupyter_stream.language.join_windows import check_bounds
 from jupyter_stream.language.nodes import ColumnRef, Constant, FunctionCall, Node, Star
 from jupyter_stream.language.nodes import walk as parts_of
 from jupyter_stream.language.scope import Scope

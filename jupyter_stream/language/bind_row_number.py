@@ -15,7 +15,7 @@ from jupyter_stream.functions import Call, Column, Expr, Literal
 from jupyter_stream.language.as_relation import relation_of
 from jupyter_stream.language.bind_aggregate import InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder
-from jupyter_stream.language.bind_join import conjuncts
+from jupyter_stream.language.join_conditions import conjuncts
 from jupyter_stream.language.nodes import Constant, Node, Operation, RowNumber, walk
 from jupyter_stream.language.scope import Scope, is_windowed
 from jupyter_stream.language.select_list import schema_of

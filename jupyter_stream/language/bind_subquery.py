@@ -11,17 +11,9 @@ from jupyter_stream.functions.expression import substitute
 from jupyter_stream.functions.types import BIGINT
 from jupyter_stream.language.bind_aggregate import InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
-from jupyter_stream.language.bind_join import (
-    bounds_of,
-    check_input,
-    joined,
-    matched,
-    matching,
-    relational,
-    relations_joined,
-    table_of,
-    take,
-)
+from jupyter_stream.language.bind_join import joined, relational, relations_joined, table_of
+from jupyter_stream.language.join_conditions import matched, matching, take
+from jupyter_stream.language.join_windows import bounds_of, check_input
 from jupyter_stream.language.nodes import FunctionCall, Node, Operation, Star, Subselect, walk
 from jupyter_stream.language.scope import Scope
 from jupyter_stream.language.source_text import Name, SourceText

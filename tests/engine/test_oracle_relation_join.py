@@ -250,6 +250,38 @@ def test_a_join_of_the_newest_rows_is_right_at_every_instant(
     assert entered == +come, query
 
 
+@searching
+@given(
+    sides("s"),
+    trees,
+    arrivals(),
+    arrivals(),
+    st.lists(st.integers(1, 5), max_size=8),
+    st.sampled_from([k for k in KINDS if "RIGHT" not in k]),
+)
+def test_a_join_of_a_stream_with_a_view_follows_the_view(
+    one: Side, two: Leaf | Both, s: Rows, t: Rows, pieces: list[int], kind: str
+) -> None:
+    rows = {"s": s, "t": t}
+    columns = "a.k, a.n" if "SEMI" in kind or "ANTI" in kind else "a.k, a.n, b.k AS l, b.n AS m"
+    query = f"SELECT {columns} FROM {one.sql()} a {kind} v b ON a.k = b.k"
+    with session_over(rows, pieces) as session:
+        session.execute(f"CREATE VIEW v AS {two.sql()}")
+        (view,) = session.execute(f"CREATE VIEW w AS {query}")
+        assert view.wait(30), query
+        got = Counter(view.changes().rows())
+    expected: Counter = Counter()
+    before: Counter = Counter()
+    for instant in sorted({*one.instants(rows), *instants_of(two, rows)}):
+        now = joined(kind, one.at(instant, rows), two.at(instant, rows), False)
+        for row, count in (now - before).items():
+            expected[*row, 1, instant] += count
+        for row, count in (before - now).items():
+            expected[*row, -1, instant] += count
+        before = now
+    assert got == expected, f"{query} {two.sql()}"
+
+
 @pytest.mark.parametrize(
     ("source", "message", "hint"),
     [

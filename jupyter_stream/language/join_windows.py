@@ -1,0 +1,125 @@
+"""Windows of joins: how far apart in time two rows may be that meet, and whether that has a bound."""
+
+from __future__ import annotations
+
+from jupyter_stream import functions
+from jupyter_stream.core.messages import TS
+from jupyter_stream.errors import UnsupportedError
+from jupyter_stream.functions import Column, Expr, Literal
+from jupyter_stream.functions.types import BIGINT
+from jupyter_stream.language.as_relation import UNBOUNDED
+from jupyter_stream.language.scope import Scope
+from jupyter_stream.language.source_text import SourceText, Span
+from jupyter_stream.language.syntax import FromItem, JoinRef
+from jupyter_stream.plan.logical import Join, Plan
+from jupyter_stream.plan.relations import holds_join, is_relation
+from jupyter_stream.windows import LifetimeWindow, TimeWindow, Window
+
+
+def check_input(scope: Scope, part: FromItem, source: SourceText) -> None:
+    """Raise for what can't be joined."""
+    if is_relation(scope.plan):
+        raise source.error(
+            "a join with a relation isn't available in this version",
+            part.span,
+            "Give the inner aggregate a window with SLIDE.",
+            UnsupportedError,
+        )
+    window = scope.window
+    if window is None or isinstance(window, LifetimeWindow):
+        if window is None or window.on is None:
+            return
+        raise source.error(
+            "ON in a window of a join isn't available in this version", part.span, None, UnsupportedError
+        )
+    if isinstance(window, TimeWindow) and window.range == window.slide and window.on is None:
+        return
+    raise source.error(
+        f"a join under {window} isn't available in this version",
+        part.span,
+        "Joins take [RANGE 5 MINUTES], [RANGE 5 MINUTES TUMBLING], [ROWS 5] or [RANGE UNBOUNDED].",
+        UnsupportedError,
+    )
+
+
+def bounds_of(
+    left: Scope, right: Scope, item: JoinRef, source: SourceText
+) -> tuple[int | None, int | None, tuple[Expr, Expr] | None]:
+    """Least and greatest difference of times; and for tumbling windows the extents that have to be the same."""
+    one, other = left.window or UNBOUNDED, right.window or UNBOUNDED
+    if isinstance(one, TimeWindow) or isinstance(other, TimeWindow):
+        if one != other:
+            raise source.error(
+                f"one input of the join has {one}, the other {other}",
+                item.span,
+                "In a tumbling join both have the same window: write it once, behind the last stream.",
+            )
+        assert isinstance(one, TimeWindow)
+        return 1 - one.slide, one.slide - 1, (_extent(left, one), _extent(right, one))
+    assert isinstance(one, LifetimeWindow) and isinstance(other, LifetimeWindow)
+    high = None if _longest(left, one) is None else (_longest(left, one) or 0) - 1
+    low = None if _longest(right, other) is None else 1 - (_longest(right, other) or 0)
+    return low, high, None
+
+
+def _longest(scope: Scope, window: LifetimeWindow) -> int | None:
+    """How long rows live at most. Rows of a join live as long as all their parts."""
+    if holds_join(scope.plan) and scope.window is None:
+        spans = [w.range for w in _leaves(scope.plan)]
+        return None if any(s is None for s in spans) else max(s for s in spans if s is not None)
+    return window.range
+
+
+def _leaves(plan: Plan) -> list[LifetimeWindow | TimeWindow]:
+    """The windows of the streams that a join's rows are made of."""
+    if not isinstance(plan, Join):
+        return _leaves(plan.inputs[0])
+    found: list[LifetimeWindow | TimeWindow] = []
+    for child, window in zip(plan.inputs, plan.windows, strict=True):
+        if holds_join(child):
+            found += _leaves(child)
+        else:
+            assert isinstance(window, LifetimeWindow | TimeWindow)
+            found.append(window)
+    return found
+
+
+def _extent(scope: Scope, window: TimeWindow) -> Expr:
+    """The number of the extent a row is in."""
+    time = Column(TS, BIGINT)
+    shifted = functions.resolve("-", [time, Literal(window.phase, BIGINT)]) if window.phase else time
+    rest = functions.resolve("pmod", [shifted, Literal(window.slide, BIGINT)])
+    return functions.resolve("-", [shifted, rest])
+
+
+def _written(window: Window) -> bool:
+    return isinstance(window, LifetimeWindow) and window.written
+
+
+def _meant(window: Window) -> bool:
+    """Whether it says how long rows live, be it for ever."""
+    return isinstance(window, LifetimeWindow) and (window.written or window.range is not None)
+
+
+def check_bounds(plan: Plan, source: SourceText, span: Span) -> None:
+    """Raise if a join would have to keep rows for ever without being told to."""
+    for child in plan.inputs:
+        check_bounds(child, source, span)
+    if not isinstance(plan, Join):
+        return
+    for bound, window, child, which in zip(
+        (plan.high, plan.low), plan.windows, plan.inputs, ("left", "right"), strict=True
+    ):
+        windows: list[Window] = [window]
+        if holds_join(child) and not _written(window):
+            windows = list(_leaves(child))
+        if bound is None and not all(_meant(w) for w in windows):
+            raise source.error(
+                f"nothing says how long rows of the {which} input wait for partners",
+                span,
+                "Give both windows, FROM a [RANGE 5 MINUTES] JOIN b [RANGE 5 MINUTES] ON ..., bound the times, "
+                "a.ts BETWEEN b.ts - INTERVAL 5 MINUTES AND b.ts, or write [RANGE UNBOUNDED].",
+            )
+
+
+__all__ = ["bounds_of", "check_bounds", "check_input"]
