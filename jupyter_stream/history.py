@@ -15,7 +15,7 @@ from jupyter_stream.plan.catalog import OpenSource, StreamDef, Unpromised
 from jupyter_stream.plan.logical import Aggregate, Plan, Query, Scan, streams, walk
 from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
 from jupyter_stream.sources.paths import matching
-from jupyter_stream.spark.inside import is_inside
+from jupyter_stream.spark.preflight import runs_inside
 
 Open = Callable[[str, Schema | None, Mapping[str, str]], OpenSource]
 _OWN = ("follow", "rate", "idle_timeout", "slack", "punctuation", "punctuation_key")
@@ -58,10 +58,10 @@ def over(query: Query, uri: str, open_: Open) -> Query:
 def native(uri: str, query: Query) -> str | None:
     """The path of files that Spark can read as our connector would: Parquet, of the declared types, whose order is no matter."""
     (stream,) = streams(query.plan)
-    if not uri.startswith("file://") or reads_row_numbers(query.plan) or stream.options:
+    if not uri.startswith("file://") or reads_row_numbers(query.plan) or stream.options or runs_inside(query):
         return None
     for node in walk(query.plan):
-        if is_inside(node) or (isinstance(node, Aggregate) and any(c.function in _ORDERED for c in node.aggregates)):
+        if isinstance(node, Aggregate) and any(c.function in _ORDERED for c in node.aggregates):
             return None
     text = uri.removeprefix("file://")
     files = matching(text)

@@ -16,6 +16,7 @@ from jupyter_stream.engine.refused import ERRORS_SCHEMA
 from jupyter_stream.errors import QueryError
 from jupyter_stream.plan.catalog import Watermark
 from jupyter_stream.plan.logical import Aggregate, Project, streams, walk
+from jupyter_stream.spark.frame import streaming_frame
 from jupyter_stream.spark.run import SparkRun
 
 if TYPE_CHECKING:
@@ -62,6 +63,14 @@ class Query:
     def to_arrow(self) -> pa.Table:
         """The same as an Arrow table."""
         return self.to_polars().to_arrow()
+
+    def to_spark(self) -> Any:
+        """The query as a streaming `pyspark.sql.DataFrame` over its files, for programs on Spark; this one goes on.
+
+        Raises:
+            UnsupportedError: it can't be written in Spark's own operators, or its rows aren't in Parquet files.
+        """
+        return streaming_frame(self._pipeline.query, self._session.namespace)
 
     @property
     def latest(self) -> pl.DataFrame:

@@ -16,15 +16,17 @@ from jupyter_stream import functions, history, language, user_aggregates
 from jupyter_stream.aggregates.user import Declared, calling, declared
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.core.table import ViewRows
-from jupyter_stream.engine.build import build
 from jupyter_stream.engine.engine import Engine
 from jupyter_stream.engine.explain import Text, explain, progress
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.refused import ERRORS_SCHEMA
+from jupyter_stream.engine.relation import Relation
 from jupyter_stream.engine.results import Results
 from jupyter_stream.engine.side import SideStream
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.language.bind_table import LATENT
+from jupyter_stream.operators import planned
+from jupyter_stream.operators.graph import build
 from jupyter_stream.plan.catalog import (
     Catalog,
     DerivedStream,
@@ -242,7 +244,10 @@ class Session:
         missed, failed = self.engine.missed, self.engine.failed
         pipeline: Running
         if engine == "spark":
-            results = Results(bound.plan.schema, keep, provisional=False)
+            schema = bound.plan.schema
+            integer = planned.integer_time(bound.plan)
+            relation = Relation(schema, keep, integer, bound.order) if bound.relation else None
+            results = relation or Results(schema, keep, provisional=False)
             submit, names = self.engine.submit, self.namespace
             pipeline = SparkRun(name, bound, results, sides, missed, failed, submit, names, how, keep, once)
         else:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from jupyter_stream.engine import build as building
 from jupyter_stream.engine import pipeline
+from jupyter_stream.operators import graph as building
 from jupyter_stream.plan.logical import Query
 from tests.promises import Watch, watch
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from jupyter_stream.core.messages import BROKEN, TS, Batch, KeyPunctuation, Message, Punctuation
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.engine.build import Graph, Step
+from jupyter_stream.operators.graph import Graph, Step
 from jupyter_stream.operators.meld import Meld
 from jupyter_stream.operators.protocol import Stateless
 

@@ -14,8 +14,8 @@ import polars as pl
 from jupyter_stream import Session, language
 from jupyter_stream.core.messages import TS, Batch, Message, Missed, Punctuation, Tick
 from jupyter_stream.core.time import MIN_TIME
-from jupyter_stream.engine.build import Step, Target, build
 from jupyter_stream.engine.progress import Ingest
+from jupyter_stream.operators.graph import Step, Target, build
 from jupyter_stream.plan.strategy import Strategy
 
 

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from jupyter_stream.core.messages import Batch, Failed, KeyPunctuation, Message, Missed, Punctuation, Rest, Tick
-from jupyter_stream.engine.build import Step, Target
 from jupyter_stream.engine.feed import Feed
+from jupyter_stream.operators.graph import Step, Target
 from jupyter_stream.operators.protocol import ByKey
 
 

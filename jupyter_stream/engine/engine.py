@@ -271,9 +271,10 @@ class Engine:
 
     # -- what didn't go through --------------------------------------------------------------------------------------
 
-    def missed(self, feed: Feed, pipeline: Runner, message: Missed) -> None:
-        """Late rows of the batch under way missed answers: keep them under the names of their streams."""
-        if self._stash is None:
+    def missed(self, feed: Feed, pipeline: Runner, message: Missed, late: pl.DataFrame | None = None) -> None:
+        """Late rows of the batch under way, or those given, missed answers: keep them under the names of their streams."""
+        stash = self._stash if late is None else late
+        if stash is None:
             return
         ids = pl.DataFrame(
             {
@@ -283,7 +284,7 @@ class Engine:
                 else pl.Series([None] * message.late_ids.size, dtype=pl.Int64),
             }
         )
-        for name, rows in [(feed.stream.name, self._full(feed, message)), *pipeline.named_late()]:
+        for name, rows in [(feed.stream.name, _full(feed, message, stash)), *pipeline.named_late()]:
             found = ids.join(rows, on=LATE_ID, how="inner", maintain_order="left")
             side = pipeline.sides[name]
             found = found.with_columns(pl.col("$broken").cast(side.schema.polars()["punctuation"]).alias("punctuation"))
@@ -291,17 +292,6 @@ class Engine:
             side.add(found)
             if name == feed.stream.name:
                 pipeline.late_frames.append(found)
-
-    def _full(self, feed: Feed, message: Missed) -> pl.DataFrame:
-        """The late rows with all columns of their stream, fetched again where the reader left some out."""
-        assert self._stash is not None
-        if feed.columns is None:
-            return self._stash
-        stash = self._stash.filter(pl.col(LATE_ID).is_in(pl.Series(message.late_ids).implode()))
-        source = feed.stream.source
-        assert isinstance(source, Prunable)
-        rows = source.pick(stash.get_column(LATE_ID).to_numpy() - 1)
-        return rows.with_columns(stash.get_column(LATE_ID), stash.get_column("$broken"), stash.get_column(TS))
 
     def failed(self, stream: str, pipeline: Runner, message: Failed) -> None:
         """Rows an expression of that query failed on."""
@@ -311,6 +301,17 @@ class Engine:
         self._side("errors", stream).add(errors)
         for reader in readers:
             reader.error_frames.append(errors)
+
+
+def _full(feed: Feed, message: Missed, stash: pl.DataFrame) -> pl.DataFrame:
+    """The late rows with all columns of their stream, fetched again where the reader left some out."""
+    if feed.columns is None:
+        return stash
+    stash = stash.filter(pl.col(LATE_ID).is_in(pl.Series(message.late_ids).implode()))
+    source = feed.stream.source
+    assert isinstance(source, Prunable)
+    rows = source.pick(stash.get_column(LATE_ID).to_numpy() - 1)
+    return rows.with_columns(stash.get_column(LATE_ID), stash.get_column("$broken"), stash.get_column(TS))
 
 
 def _columns(stream: StreamDef, pipelines: list[Runner]) -> tuple[str, ...] | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.time import MIN_TIME, show, show_duration
-from jupyter_stream.engine.build import Entry, Graph, Step
+from jupyter_stream.operators.graph import Entry, Graph, Step
 from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, Unpromised, Watermark
 
 

@@ -29,7 +29,6 @@ from jupyter_stream.core.messages import (
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.engine.build import Entry, Graph, build
 from jupyter_stream.engine.circuit import Circuit
 from jupyter_stream.engine.explain import explain
 from jupyter_stream.engine.feed import Feed
@@ -38,6 +37,7 @@ from jupyter_stream.engine.relation import Relation
 from jupyter_stream.engine.results import Results
 from jupyter_stream.engine.shared import Sharer, Tap
 from jupyter_stream.engine.side import SideStream
+from jupyter_stream.operators.graph import Entry, Graph, build
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.planned import integer_time
 from jupyter_stream.operators.relation_join import RelationJoin

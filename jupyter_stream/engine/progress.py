@@ -6,7 +6,7 @@ The only place where a stream's declaration of progress meets its rows (stream-m
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final, cast
 
 import numpy as np
@@ -28,6 +28,7 @@ from jupyter_stream.core.messages import (
 )
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.engine.key_progress import KeyFrontier
+from jupyter_stream.operators.graph import Boundary
 from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, Watermark
 
 _CHUNK = 16_384
@@ -35,9 +36,6 @@ _CHUNK = 16_384
 
 FAR: Final = 2**62
 """Times beyond this are no times: with them, the ends of windows would be beyond 64 bits."""
-
-Boundary = Callable[[int], int]
-"""Given a punctuation, the time from which on rows miss no final answer of one reader."""
 
 
 class Frontier:

@@ -14,9 +14,9 @@ from typing import Protocol
 from jupyter_stream.core.messages import Message, Punctuation, Tick
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.engine.build import Entry, Step, Target
 from jupyter_stream.engine.circuit import Circuit
 from jupyter_stream.engine.feed import Feed
+from jupyter_stream.operators.graph import Entry, Step, Target
 
 log = logging.getLogger(__name__)
 

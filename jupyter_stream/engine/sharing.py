@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from jupyter_stream.engine.build import Entry, Step
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.shared import SharedPart
 from jupyter_stream.operators.filter import Filter
 from jupyter_stream.operators.for_all import ForAll
+from jupyter_stream.operators.graph import Entry, Step
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.project import Project
 from jupyter_stream.operators.retime import Retime

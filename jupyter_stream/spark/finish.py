@@ -17,7 +17,6 @@ from jupyter_stream.operators.project import Project as ProjectOperator
 from jupyter_stream.operators.table_lookup import TableLookup
 from jupyter_stream.plan.logical import Aggregate, Filter, Lookup, Plan, Project
 from jupyter_stream.spark.expressions import SHIFT
-from jupyter_stream.spark.inside import ROWS, is_inside, messages
 from jupyter_stream.spark.preflight import Stage, above, finished_here, outermost
 from jupyter_stream.spark.translate import OVERFLOWED, integer_time
 from jupyter_stream.spark.types import from_spark
@@ -66,13 +65,6 @@ class Finish:
         Args:
             table: a micro-batch as a `pyarrow.Table`.
         """
-        if is_inside(self._stage):
-            for message in messages(table.column(ROWS).to_pylist()):
-                if isinstance(message, Failed):
-                    yield message
-                else:
-                    yield from self._onward(message.frame)
-            return
         if self._stage is None:
             frame = from_spark(table, self._schema)
             if frame.height:
@@ -94,10 +86,7 @@ class Finish:
                 yield Failed(bad, pl.Series(["a sum is beyond BIGINT"] * bad.height))
                 frame = frame.filter(~beyond)
             frame = frame.drop(OVERFLOWED)
-        yield from self._onward(frame.with_columns(pl.col(TS).cast(pl.Int64) - SHIFT))
-
-    def _onward(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame | Failed]:
-        """Through what is above the outermost window or join."""
+        frame = frame.with_columns(pl.col(TS).cast(pl.Int64) - SHIFT)
         for operator in self._operators:
             onward = None
             for message in operator.on_batch(0, Batch(frame)):

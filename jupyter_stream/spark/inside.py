@@ -1,30 +1,44 @@
-"""Our operators inside Spark, for what it has none for: windows of rows, slide-by-tuple, landmark, OVER, some aggregates.
+"""Our operators inside Spark: a query it has no operators for runs there as the kernel's, all of its graph at one place.
 
 Rows are put together in blocks (an Arrow stream each) by the bucket their partition belongs to, so that types and NULLs stay as
 they are and nothing is done row by row; Spark brings the blocks of a bucket to one place, where `transformWithState` keeps the
-bucket's operator as its state and hands it blocks and the watermark. What the operators say goes on in such blocks as well, and
-is read where the answers arrive.
+bucket's operators as its state and hands them blocks and the watermark. What the operators say, answers, late rows that missed
+some and rows an expression failed on, goes on in such blocks as well, and is read where the answers arrive.
 """
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterable, Iterator
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import GeneratorType
 from typing import Any, Final, TypeAlias
 
 import polars as pl
 
-from jupyter_stream.core.messages import BROKEN, LATE_ID, ROW, TS, Batch, Failed, Message, Punctuation
+from jupyter_stream.core.messages import (
+    BROKEN,
+    LATE_ID,
+    ROW,
+    SIGN,
+    TS,
+    Batch,
+    Failed,
+    Message,
+    Missed,
+    Punctuation,
+    ints,
+)
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MAX_TIME
-from jupyter_stream.functions import Expr
-from jupyter_stream.operators import planned
-from jupyter_stream.operators.protocol import Operator
-from jupyter_stream.plan.logical import Aggregate, Over
-from jupyter_stream.spark.aggregates import AGGREGATES
-from jupyter_stream.spark.expressions import SHIFT, sql
+from jupyter_stream.functions.expression import Expr, substitute
+from jupyter_stream.operators.graph import Entry, Target, build
+from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Over, Plan, Project, Query, Scan, streams
+from jupyter_stream.plan.patterns import Edge
+from jupyter_stream.spark.expressions import SHIFT, quoted, sql
+from jupyter_stream.spark.spool import SAID
 from jupyter_stream.spark.types import from_spark
-from jupyter_stream.windows import RowWindow, TimeWindow, TupleWindow
+from jupyter_stream.windows import RowWindow, TimeWindow
 
 Frame: TypeAlias = Any
 """A `pyspark.sql.DataFrame`."""
@@ -32,105 +46,161 @@ Frame: TypeAlias = Any
 ROWS: Final = "rows"
 """The column of blocks. The names here are what Avro takes: in it Spark describes a state."""
 _BUCKET: Final = "bucket"
+_STREAM: Final = "stream"
 _REASON: Final = "$reason"
 """In a block: why an answer could not be computed."""
+_MISSED: Final = "$missed"
+_OF: Final = "$of"
+"""In a block: the number of the stream it speaks of."""
 _ENDED: Final = 2**61 // 1000
 """Watermarks at or after this come from the row that says the input has ended; milliseconds."""
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
-def is_inside(plan: object) -> bool:
-    """Whether a node runs as our operator inside Spark."""
-    if isinstance(plan, Over):
-        return not plan.user
-    if not isinstance(plan, Aggregate) or plan.user or plan.beside:
-        return False
-    window = plan.window
-    if isinstance(window, RowWindow):
-        return window.slide is not None
-    if isinstance(window, TimeWindow):
-        return window.range is None or any(_only_ours(c.function, c.distinct) for c in plan.aggregates)
-    return isinstance(window, TupleWindow)
-
-
-def partition(plan: Over | Aggregate) -> tuple[Expr, ...]:
-    """The expressions rows may be spread by; none if one operator has to see them all."""
-    if isinstance(plan, Over):
-        return plan.window.partition
-    if isinstance(plan.window, RowWindow):
-        return tuple(e for _, e in plan.window.partition)
-    # a landmark's last extent is that of the last row of all
-    spread = isinstance(plan.window, TimeWindow) and plan.window.range is not None
-    return tuple(e for _, e in plan.keys) if spread else ()
-
-
-def run_inside(plan: Over | Aggregate, below: Frame, buckets: int) -> Frame:
-    """What the operator of a node says, as blocks (see `messages`).
+class Network:
+    """The operators of one query, by stream: as a pipeline of the kernel runs them, but for the clock.
 
     Args:
-        plan: the node.
-        below: the rows of its input.
-        buckets: how many operators share the work; a checkpoint goes with one number.
+        query: what they compute.
     """
-    by = partition(plan)
-    bucket = f"pmod(hash({', '.join(sql(e) for e in by)}), {buckets})" if by else "0"
-    rows = below.selectExpr("*", f"CAST({bucket} AS INT) AS `{_BUCKET}`")
-    blocks = rows.mapInArrow(_packed, f"`{_BUCKET}` INT, `{ROWS}` BINARY")
-    if not below.isStreaming:
-        return blocks.groupBy(f"`{_BUCKET}`").applyInArrow(
-            _all_at_once(operator_of(plan), plan.input.schema), f"`{ROWS}` BINARY"
-        )
-    return blocks.groupBy(f"`{_BUCKET}`").transformWithStateInPandas(
-        _processor(operator_of(plan), plan.input.schema), f"`{ROWS}` BINARY", "append", "eventTime"
-    )
+
+    def __init__(self, query: Query) -> None:
+        graph = build(query)
+        self._targets = [[e.target for e in graph.entries if e.stream is s] for s in streams(query.plan)]
+
+    def rows(self, stream: int, frame: pl.DataFrame) -> Iterator[tuple[int, Message]]:
+        """What they say of rows of a stream, and of which stream that is."""
+        for target in self._targets[stream]:
+            for said in self._deliver(target, Batch(frame)):
+                yield stream, said
+
+    def punctuation(self, value: int) -> Iterator[tuple[int, Message]]:
+        """What they say once no row before `value` will come, of any stream."""
+        for stream, targets in enumerate(self._targets):
+            for target in targets:
+                for said in self._deliver(target, Punctuation(value)):
+                    yield stream, said
+
+    def _deliver(self, target: Target | None, message: Message) -> Iterator[Message]:
+        if isinstance(message, Failed) and SIGN in message.frame.columns:
+            entering = message.frame.get_column(SIGN) > 0  # what can't enter a relation, can't leave it either
+            message = Failed(message.frame.filter(entering).drop(SIGN), message.reasons.filter(entering))
+        if target is None or isinstance(message, Missed | Failed):
+            yield message
+            return
+        operator = target.step.operator
+        made: Iterable[Message] = ()
+        if isinstance(message, Batch):
+            made = operator.on_batch(target.port, message)
+        elif isinstance(message, Punctuation):
+            made = operator.on_punctuation(target.port, message)
+        for said in made:
+            yield from self._deliver(target.step.target, said)
 
 
-def operator_of(plan: Over | Aggregate) -> Operator:
-    """The kernel's operator of a node."""
+def partition(plan: Plan) -> tuple[Expr, ...]:
+    """The expressions of the stream's columns that rows may be spread by; none if one place has to see them all."""
+    while isinstance(plan, Filter | Project | Derived):
+        plan = plan.input
     if isinstance(plan, Over):
-        return planned.over(plan)
-    match plan.window:
-        case RowWindow() as rows:
-            return planned.row_window_aggregate(plan, rows, False)
-        case TupleWindow() as tuples:
-            return planned.slide_by_tuple(plan, tuples, False)
-        case TimeWindow() as time:
-            return planned.window_aggregate(plan, time, False)
-    raise AssertionError(f"{plan.window} is not one of ours")
+        by = plan.window.partition
+    elif not isinstance(plan, Aggregate) or plan.window.on is not None:
+        return ()
+    elif isinstance(plan.window, RowWindow) and plan.window.slide is not None:
+        by = tuple(e for _, e in plan.window.partition)
+    elif (
+        isinstance(plan.window, TimeWindow) and plan.window.range is not None
+    ):  # landmarks end with the last row of all
+        by = tuple(e for _, e in plan.keys)
+    else:
+        return ()
+    below = plan.input
+    while isinstance(below, Filter | Project | Derived):
+        if isinstance(below, Project):
+            by = tuple(substitute(e, dict(below.items)) for e in by)
+        below = below.input
+    return by if isinstance(below, Scan) else ()
 
 
-def messages(blocks: Iterable[bytes]) -> Iterator[Batch | Failed]:
-    """What operators said, of their blocks."""
+def run_inside(query: Query, below: Sequence[Frame], needed: Sequence[frozenset[str]], buckets: int) -> Frame:
+    """What the operators of a query say, as blocks (see `told`).
+
+    Args:
+        query: the query.
+        below: the rows of each of its streams.
+        needed: the columns of each that it reads.
+        buckets: how many copies of the operators share the work; a checkpoint goes with one number.
+    """
+    by = partition(query.plan)
+    bucket = f"pmod(hash({', '.join(sql(e) for e in by)}), {buckets})" if by else "0"
+    read = streams(query.plan)
+    blocks = None
+    for number, (stream, frame, wanted) in enumerate(zip(read, below, needed, strict=True)):
+        unread = {n for n in stream.schema.names if n not in wanted} | {SAID}
+        columns = [quoted(c) for c in frame.columns if c not in unread]
+        rows = frame.selectExpr(*columns, f"CAST({bucket} AS INT) AS `{_BUCKET}`")
+        packed = rows.mapInArrow(_packing(number), f"`{_BUCKET}` INT, `{_STREAM}` INT, `{ROWS}` BINARY")
+        blocks = packed if blocks is None else blocks.union(packed)
+    assert blocks is not None
+    network, schemas = pickled(Network(query)), [s.schema for s in read]
+    grouped = blocks.groupBy(f"`{_BUCKET}`")
+    if not below[0].isStreaming:
+        return grouped.applyInArrow(_all_at_once(network, schemas), f"`{ROWS}` BINARY")
+    return grouped.transformWithStateInPandas(_processor(network, schemas), f"`{ROWS}` BINARY", "append", "eventTime")
+
+
+def told(blocks: Iterable[bytes]) -> Iterator[tuple[int, Batch | Failed | Missed]]:
+    """What operators said, of their blocks, and of which stream."""
     for block in blocks:
         frame = pl.read_ipc_stream(block)
+        of = int(frame.get_column(_OF)[0])
+        frame = frame.drop(_OF)
         if _REASON in frame.columns:
-            yield Failed(frame.drop(_REASON), frame.get_column(_REASON))
+            yield of, Failed(frame.drop(_REASON), frame.get_column(_REASON))
+        elif _MISSED in frame.columns:
+            missed = frame.get_column(_MISSED)
+            yield of, Missed(ints(frame.get_column(LATE_ID)), None if missed.null_count() else ints(missed))
         else:
-            yield Batch(frame)
+            yield of, Batch(frame)
 
 
-def _only_ours(function: str, distinct: bool) -> bool:
-    known = AGGREGATES.get(function)
-    return known is None or (distinct and known.distinct is None)
+def pickled(what: object) -> bytes:
+    """Operators with their state. What they know of the plan stays here: sources can't travel, and nothing asks for them."""
+    from pyspark import cloudpickle  # functions of a notebook travel with their code
+
+    class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]  # pyspark is not typed here
+        def reducer_override(self, found: object) -> Any:
+            if isinstance(found, Entry | Edge | StreamDef):
+                return type(None), ()
+            if isinstance(found, GeneratorType) and found.gi_frame is None:  # what was being said has been said
+                return iter, ((),)
+            return super().reducer_override(found)
+
+    into = io.BytesIO()
+    Pickler(into, protocol=5).dump(what)
+    return into.getvalue()
 
 
 # -- in Spark's Python processes ---------------------------------------------------------------------------------------
 
 
-def _packed(batches: Iterable[Any]) -> Iterator[Any]:
-    """Blocks of rows by bucket, of Arrow batches of rows."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def _packing(stream: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    def packed(batches: Iterable[Any]) -> Iterator[Any]:
+        """Blocks of rows by bucket, of Arrow batches of rows."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
 
-    for batch in batches:
-        numbers = batch.column(_BUCKET)
-        rest = batch.drop_columns([_BUCKET])
-        found = pc.unique(numbers).to_pylist()
-        parts = [rest] if len(found) == 1 else [rest.filter(pc.equal(numbers, n)) for n in found]
-        if batch.num_rows:
-            yield pa.RecordBatch.from_arrays(
-                [pa.array(found, pa.int32()), pa.array([_block(p) for p in parts], pa.binary())], [_BUCKET, ROWS]
-            )
+        for batch in batches:
+            numbers = batch.column(_BUCKET)
+            rest = batch.drop_columns([_BUCKET])
+            found = pc.unique(numbers).to_pylist()
+            parts = [rest] if len(found) == 1 else [rest.filter(pc.equal(numbers, n)) for n in found]
+            if batch.num_rows:
+                blocks = pa.array([_block(p) for p in parts], pa.binary())
+                of = pa.array([stream] * len(found), pa.int32())
+                yield pa.RecordBatch.from_arrays([pa.array(found, pa.int32()), of, blocks], [_BUCKET, _STREAM, ROWS])
+
+    return packed
 
 
 def _block(batch: Any) -> bytes:
@@ -151,47 +221,61 @@ def _rows(blocks: Iterable[bytes], schema: Schema) -> pl.DataFrame:
         with pa.ipc.open_stream(block) as reader:
             frames.append(from_spark(reader.read_all(), schema))
     frame = pl.concat(frames)
-    times = [c for c in (TS, BROKEN) if c in frame.columns]
-    frame = frame.with_columns(pl.col(c).cast(pl.Int64) - SHIFT for c in times)
-    if BROKEN in times:
-        late = pl.when(pl.col(BROKEN).is_not_null()).then(ROW).alias(LATE_ID)
-        frame = frame.with_columns(late) if frame.get_column(BROKEN).count() else frame.drop(BROKEN)
-    return frame.sort(ROW) if ROW in frame.columns else frame  # Spark gives them in any order
+    frame = frame.with_columns(pl.col(c).cast(pl.Int64) - SHIFT for c in (TS, BROKEN))
+    if not frame.get_column(BROKEN).count():
+        frame = frame.drop(BROKEN, LATE_ID)
+    return frame.sort(ROW)  # Spark gives them in any order
 
 
-def _said(made: Iterable[Message]) -> Iterator[bytes]:
-    for message in made:
-        frame = None
-        if isinstance(message, Batch):
-            frame = message.frame
-        elif isinstance(message, Failed):
-            frame = message.frame.with_columns(message.reasons.alias(_REASON))
-        if frame is not None and frame.height:  # punctuations are Spark's; late rows have been told before
-            sink = frame.write_ipc_stream(None, compression="uncompressed")
-            yield sink.getvalue()
+def _said(made: Iterable[tuple[int, Message]]) -> Iterator[bytes]:
+    for of, message in made:
+        match message:
+            case Batch(frame=frame):
+                pass
+            case Failed(frame=frame, reasons=reasons):
+                frame = frame.with_columns(reasons.alias(_REASON))
+            case Missed(late_ids=ids, missed=missed):
+                missing = pl.Series(_MISSED, [None] * ids.size if missed is None else missed, pl.Int64)
+                frame = pl.DataFrame({LATE_ID: ids, _MISSED: missing})
+            case _:
+                continue  # punctuations are Spark's
+        if frame.height:
+            yield (
+                frame.with_columns(pl.lit(of).alias(_OF)).write_ipc_stream(None, compression="uncompressed").getvalue()
+            )
 
 
-def _all_at_once(operator: Operator, schema: Schema) -> Callable[[Any], Any]:
+def _taken(network: Network, schemas: Sequence[Schema], given: Iterable[tuple[int, bytes]]) -> Iterator[bytes]:
+    """What operators say of blocks of rows, by the stream each is of."""
+    by_stream: dict[int, list[bytes]] = {}
+    for stream, block in given:
+        by_stream.setdefault(stream, []).append(block)
+    for stream in sorted(by_stream):
+        yield from _said(network.rows(stream, _rows(by_stream[stream], schemas[stream])))
+
+
+def _all_at_once(fresh: bytes, schemas: Sequence[Schema]) -> Callable[[Any], Any]:
     """The same for rows that are all there: blocks of answers, of the blocks of a bucket."""
-    fresh = pickle.dumps(operator, protocol=5)
 
     def answer(table: Any) -> Any:
+        import pickle
+
         import pyarrow as pa
 
-        operator: Operator = pickle.loads(fresh)
-        made = list(_said(operator.on_batch(0, Batch(_rows(table.column(ROWS).to_pylist(), schema)))))
-        made += _said(operator.on_punctuation(0, Punctuation(MAX_TIME)))
+        network: Network = pickle.loads(fresh)
+        given = zip(table.column(_STREAM).to_pylist(), table.column(ROWS).to_pylist(), strict=True)
+        made = [*_taken(network, schemas, given), *_said(network.punctuation(MAX_TIME))]
         return pa.table({ROWS: pa.array(made, pa.binary())})
 
     return answer
 
 
-def _processor(operator: Operator, schema: Schema) -> Any:
-    """A `StatefulProcessor` whose state is the bucket's operator."""
+def _processor(fresh: bytes, schemas: Sequence[Schema]) -> Any:
+    """A `StatefulProcessor` whose state is the bucket's operators."""
+    import pickle
+
     import pandas as pd
     from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-
-    fresh = pickle.dumps(operator, protocol=5)
 
     class Ours(StatefulProcessor):  # type: ignore[misc]  # pyspark is not typed here
         def init(self, handle: StatefulProcessorHandle) -> None:
@@ -199,40 +283,38 @@ def _processor(operator: Operator, schema: Schema) -> Any:
             self._state = handle.getValueState("operator", "pickled BINARY")
 
         def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
-            blocks = [block for frame in rows for block in frame[ROWS]]
+            given = [pair for frame in rows for pair in zip(frame[_STREAM], frame[ROWS], strict=True)]
             watermark = timerValues.getCurrentWatermarkInMs()
             new = not self._state.exists()
-            operator = self._operator(new)
-            yield from self._run(operator, lambda: operator.on_batch(0, Batch(_rows(blocks, schema))))
-            yield from self._run(operator, lambda: operator.on_punctuation(0, _punctuation(watermark)))
-            self._keep(operator)
+            network = self._network(new)
+            yield from map(_one, _taken(network, schemas, given))
+            yield from map(_one, _said(network.punctuation(_value(watermark))))
+            self._keep(network)
             if new:
                 self._handle.registerTimer(watermark + 1)
 
         def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N802, N803
             watermark = timerValues.getCurrentWatermarkInMs()
-            operator = self._operator(False)
-            yield from self._run(operator, lambda: operator.on_punctuation(0, _punctuation(watermark)))
-            self._keep(operator)
+            network = self._network(False)
+            yield from map(_one, _said(network.punctuation(_value(watermark))))
+            self._keep(network)
             self._handle.registerTimer(watermark + 1)
 
         def close(self) -> None:
             pass
 
-        def _operator(self, new: bool) -> Operator:
-            found: Operator = pickle.loads(fresh if new else self._state.get()[0])
+        def _network(self, new: bool) -> Network:
+            found: Network = pickle.loads(fresh if new else self._state.get()[0])
             return found
 
-        def _keep(self, operator: Operator) -> None:
-            self._state.update((pickle.dumps(operator, protocol=5),))
+        def _keep(self, network: Network) -> None:
+            self._state.update((pickled(network),))
 
-        @staticmethod
-        def _run(operator: Operator, step: Callable[[], Iterable[Message]]) -> Iterator[Any]:
-            for block in _said(step()):
-                yield pd.DataFrame({ROWS: [block]})
+    def _one(block: bytes) -> Any:
+        return pd.DataFrame({ROWS: [block]})
 
     return Ours()
 
 
-def _punctuation(watermark: int) -> Punctuation:
-    return Punctuation(MAX_TIME if watermark >= _ENDED else watermark * 1000 - SHIFT)
+def _value(watermark: int) -> int:
+    return MAX_TIME if watermark >= _ENDED else watermark * 1000 - SHIFT

@@ -21,14 +21,12 @@ from jupyter_stream.operators.filter import Filter as FilterOperator
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.project import Project as ProjectOperator
 from jupyter_stream.operators.retime import Retime
-from jupyter_stream.operators.slide_by_tuple import in_time_order
 from jupyter_stream.operators.table_lookup import TableLookup
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Over, Plan, Project, Scan, Union
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Plan, Project, Scan, Union
 from jupyter_stream.spark.expressions import SHIFT
 from jupyter_stream.spark.preflight import Stage, expressions, looked_up_here, on_column, stage_inputs
 from jupyter_stream.spark.rewrite import can_fail
-from jupyter_stream.state.tuple_extents import TupleExtents
-from jupyter_stream.windows import RowWindow, SessionWindow, TimeWindow, TupleWindow
+from jupyter_stream.windows import SessionWindow, TimeWindow
 
 _NUMBER = "$number"
 
@@ -57,11 +55,6 @@ class Way:
         return [] if self.stage is None else stage_inputs(self.stage, self.port)
 
     @property
-    def by_number(self) -> bool:
-        """Whether the stage goes by row numbers, for which no row is late."""
-        return isinstance(self.stage, Aggregate) and isinstance(self.stage.window, RowWindow)
-
-    @property
     def on(self) -> str | None:
         """The column the stage's window is on, where it isn't the stream's own time."""
         return self.stage.window.on if isinstance(self.stage, Aggregate) else None
@@ -76,7 +69,7 @@ class Way:
 
     def boundary(self, punctuation: int) -> int:
         """Rows at or after this time miss no answer that is final at the punctuation."""
-        if self.stage is None or self.on is not None or self.by_number:
+        if self.stage is None or self.on is not None:
             return MIN_TIME
         if isinstance(self.stage, Aggregate):
             window = self.stage.window
@@ -94,7 +87,7 @@ def _paths(plan: Plan, above: tuple[Plan, ...], stage: Stage | None, port: int =
     match plan:
         case Scan():
             yield Way(plan, above, stage, port)
-        case Aggregate() | Over():
+        case Aggregate():
             yield from _paths(plan.input, (), plan)
         case Join(left=left, right=right):
             yield from _paths(left, (), plan, 0)
@@ -113,14 +106,6 @@ def _paths(plan: Plan, above: tuple[Plan, ...], stage: Stage | None, port: int =
         case _:
             for child in plan.inputs:
                 yield from _paths(child, (plan, *above), stage, port)
-
-
-def extents_of(plan: Aggregate) -> TupleExtents | None:
-    """What knows which rows end extents, for a window that slides by rows."""
-    window = plan.window
-    if not isinstance(window, TupleWindow):
-        return None
-    return TupleExtents(window.range, window.every, window.by_rank or in_time_order(plan.input))
 
 
 def _column(plan: Plan, name: str) -> Column:
@@ -154,13 +139,11 @@ class Judge:
                 self._operators.append(Retime(way.on))
         self._can_fail = way.on is not None or any(can_fail(e) for e in used)
         self._whole = way.base is not way.scan
-        # where rows end extents, what a late one missed is known only from all the others
-        self._extents = extents_of(way.stage) if isinstance(way.stage, Aggregate) else None
 
     @property
     def needed(self) -> bool:
         """Whether there is anything to judge but late rows."""
-        return self._can_fail or self._whole or self._extents is not None
+        return self._can_fail or self._whole
 
     @property
     def lookups(self) -> list[TableLookup]:
@@ -176,11 +159,11 @@ class Judge:
         early: list[Missed | Failed] = []
         if self._way.stage is not None:
             frame, early = self._in_reach(frame)
-        late = BROKEN in frame.columns and self._way.boundary(0) != MIN_TIME
-        if not (late or self.needed):
+        late = BROKEN in frame.columns and self._way.stage is not None and self._way.on is None
+        if not (late or self._can_fail or self._whole):
             return frame, early
         frame = frame.with_columns(pl.int_range(frame.height, dtype=pl.Int64).alias(_NUMBER))
-        passing = frame if self.needed else frame.filter(pl.col(BROKEN).is_not_null())
+        passing = frame if self._can_fail or self._whole else frame.filter(pl.col(BROKEN).is_not_null())
         said = early
         out: list[pl.Series] = []
         for operator in self._operators:
@@ -192,13 +175,11 @@ class Judge:
                 elif isinstance(message, Batch):
                     onward = message.frame
             passing = onward if onward is not None else passing.clear()
-        if self._extents is not None:
-            passing = self._numbered(passing, self._extents, said, out)
-        elif late and passing.height:
+        if late and passing.height:
             passing, missed, unusable = self._late(passing)
             said += missed
             out.append(unusable)
-        if self._last is not None and self._can_fail and self._extents is None and passing.height:
+        if self._last is not None and self._can_fail and passing.height:
             _, _, failed = self._last.evaluate(passing)
             if failed is not None:
                 said.append(failed)
@@ -225,35 +206,6 @@ class Judge:
             Failed(bad, pl.Series(["windows on Spark begin 36,533 years before 1970"] * bad.height))
         ]
 
-    def punctuate(self, value: int) -> None:
-        """No row before `value` will come."""
-        if self._extents is not None:
-            self._extents.complete(value, self._extents.before(value))
-
-    def _numbered(
-        self, passing: pl.DataFrame, extents: TupleExtents, said: list[Missed | Failed], out: list[pl.Series]
-    ) -> pl.DataFrame:
-        """Rows that end extents, or might: late ones are told, with what they missed, and none is used."""
-        late = passing.clear()
-        if BROKEN in passing.columns:
-            late, passing = passing.filter(pl.col(BROKEN).is_not_null()), passing.filter(pl.col(BROKEN).is_null())
-        assert self._last is not None
-        if passing.height:
-            passing, _, failed = self._last.evaluate(passing)
-            if failed is not None:
-                said.append(failed)
-                out.append(failed.frame.get_column(_NUMBER))
-            extents.add(ints(passing.get_column(TS)))
-        if late.height:
-            out.append(late.get_column(_NUMBER))
-            missed, known = extents.missed(ints(late.get_column(TS)), ints(late.get_column(BROKEN)))
-            ids = ints(late.get_column(LATE_ID))
-            if known.any():
-                said.append(Missed(ids[known], missed[known]))
-            if not known.all():
-                said.append(Missed(ids[~known], None))
-        return passing
-
     def named_late(self) -> list[tuple[str, pl.DataFrame]]:
         """Late rows of the batch under way, under the names of the derived streams they went through."""
         return [(o.stream, o.late) for o in self._operators if isinstance(o, Named) and o.late is not None]
@@ -266,7 +218,7 @@ class Judge:
         ids = ints(late.get_column(LATE_ID))
         ts, broken = ints(late.get_column(TS)), ints(late.get_column(BROKEN))
         missed: Int64s | None
-        if window is None:  # joins and OVER use no late row
+        if window is None:  # joins use no late row
             missed = None
             usable = np.zeros(ids.size, np.bool_)
             some = np.arange(ids.size)
@@ -278,13 +230,7 @@ class Judge:
             assert isinstance(window, TimeWindow)
             panes = window.pane(ts)
             first = panes // window.panes_per_slide + 1
-            last = (
-                np.full(panes.size, 2**62)
-                if window.range is None
-                else panes + window.slides
-                if window.panes_per_slide == 1
-                else (panes - 1) // 2 + window.slides
-            )
+            last = panes + window.slides if window.panes_per_slide == 1 else (panes - 1) // 2 + window.slides
             final = (broken - window.phase) // window.slide
             missed = np.minimum(final, last) - first + 1
             usable = final < last

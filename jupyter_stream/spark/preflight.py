@@ -16,8 +16,10 @@ from jupyter_stream.plan import logical
 from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, Unpromised, Watermark
 from jupyter_stream.plan.logical import (
     Aggregate,
-    AggregateCall,
+    Alive,
+    Bags,
     Derived,
+    Distinct,
     Filter,
     Join,
     Lookup,
@@ -25,12 +27,17 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     Query,
+    RelationJoin,
+    Sample,
     Scan,
+    TableRelation,
+    Top,
+    ToStream,
     Union,
 )
 from jupyter_stream.plan.needs import call_inputs
 from jupyter_stream.spark.aggregates import AGGREGATES, may_overflow, support_of
-from jupyter_stream.spark.inside import is_inside, partition
+from jupyter_stream.spark.inside import partition
 from jupyter_stream.spark.rewrite import can_fail, condition_can_fail, normal
 from jupyter_stream.spark.support import RUNS, Support, find
 from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
@@ -51,17 +58,27 @@ class Verdict:
     support: Support
 
 
-Stage: TypeAlias = Aggregate | Join | Over
+Stage: TypeAlias = Aggregate | Join
 """A node that keeps rows."""
 
 
 def check(query: Query) -> tuple[Verdict, ...]:
     """A verdict for every part of a query, outermost first."""
-    verdicts = [Verdict(0, f"EMIT {query.emit.mode}", find("clause", "EMIT EVERY, EMIT CHANGES"))]
-    if query.emit.mode == "final" or query.relation:  # a relation says itself why it can't run
-        verdicts.clear()
-    verdicts += _visit(normal(query.plan), 0, outermost=True)
+    verdicts = list(_visit(normal(query.plan), 0, outermost=True))
+    if any(v.support.whole for v in verdicts):
+        spread = "the query, by partition" if partition(query.plan) else "the query, on one partition"
+        verdicts = [
+            Verdict(0, "the query as a whole", find("clause", spread)),
+            *(_ours(v) for v in _inside(query.plan, 1)),
+        ]
+    if query.emit.mode != "final" and not query.relation:
+        verdicts.insert(0, Verdict(0, f"EMIT {query.emit.mode}", find("clause", "EMIT EVERY, EMIT CHANGES")))
     return tuple(verdicts)
+
+
+def runs_inside(query: Query) -> bool:
+    """Whether it runs as the kernel's operators inside Spark, since Spark has nothing for a part of it."""
+    return any(v.support.whole for v in _visit(normal(query.plan), 0, outermost=True))
 
 
 def refuse(query: Query) -> None:
@@ -93,14 +110,12 @@ def outermost(plan: Plan) -> Stage | None:
 def finished_here(plan: Plan) -> bool:
     """Whether what stands above the outermost window or join is done as its answers arrive, not on Spark.
 
-    So it is where that can fail on an answer, which would end a Spark query, for ungrouped ones, whose empty extents are
-    filled in first, and above operators of ours, which say more than rows.
+    So it is where that can fail on an answer, which would end a Spark query, and for ungrouped ones, whose empty extents are
+    filled in first.
     """
     stage = outermost(plan)
     if stage is None:
         return False
-    if is_inside(stage):
-        return True
     if isinstance(stage, Aggregate):
         if not stage.keys and isinstance(stage.window, TimeWindow):
             return True
@@ -146,10 +161,7 @@ def expressions(node: Plan) -> list[Expr]:
         case Project(items=items):
             return [e for _, e in items]
         case Aggregate(keys=keys, aggregates=aggregates):
-            where = [] if node.where is None else [node.where]
-            return [*(e for _, e in keys), *call_inputs(aggregates), *where]
-        case Over(window=over, aggregates=aggregates):
-            return [*over.partition, *call_inputs(aggregates)]
+            return [*(e for _, e in keys), *call_inputs(aggregates)]
         case Lookup(keys=pairs, residual=residual):
             return [*(own for own, _ in pairs), *([] if residual is None else [residual])]
         case Join(keys=pairs, residual=residual):
@@ -206,11 +218,11 @@ def _visit(plan: Plan, depth: int, *, outermost: bool) -> Iterator[Verdict]:
             yield from _join(plan, depth)
         case Over():
             yield Verdict(depth, str(plan.window), find("window", "OVER (...)"))
-            if plan.user:
-                yield Verdict(depth, plan.user[0].program.name, find("aggregate", "user-defined aggregates"))
-            yield from _inside(plan, depth, outermost)
+            yield from _visit(plan.input, depth + 1, outermost=False)
         case _:
-            yield Verdict(depth, type(plan).__name__.lower(), find("clause", "anything else"))
+            yield Verdict(depth, *_own(plan))
+            for part in plan.inputs:
+                yield from _visit(part, depth + 1, outermost=False)
 
 
 def _join(plan: Join, depth: int) -> Iterator[Verdict]:
@@ -234,34 +246,58 @@ def _join(plan: Join, depth: int) -> Iterator[Verdict]:
         yield from _visit(part, depth + 1, outermost=False)
 
 
-def _inside(plan: Over | Aggregate, depth: int, is_outermost: bool) -> Iterator[Verdict]:
-    """A node that runs as our operator inside Spark."""
-    spread = "an operator per bucket" if partition(plan) else "an operator for all"
-    yield Verdict(depth, "ours", find("clause", spread))
-    if not is_outermost:
-        yield Verdict(depth, "what is above it", find("clause", "above operators of ours"))
-    below = plan.input
-    while isinstance(below, Filter | Project | Derived | Lookup):
-        below = below.input
-    if not isinstance(below, Scan):
-        yield Verdict(depth, "what is below it", find("clause", "below operators of ours"))
-    if isinstance(plan, Aggregate) and plan.window.on is not None:
-        yield Verdict(depth, f"ON {plan.window.on}", find("window", "[... ON col] of ours"))
-    if isinstance(plan, Aggregate) and plan.where is not None and any(can_fail(e) for e in expressions(plan)):
-        yield Verdict(depth, "WHERE of the window", find("clause", "WHERE of a window of rows that can fail"))
-    yield from _expressions(plan, depth)
-    yield from _visit(plan.input, depth + 1, outermost=False)
+def _own(plan: Plan) -> tuple[str, Support]:
+    """A node that is the kernel's alone."""
+    match plan:
+        case Distinct() | Bags():
+            return type(plan).__name__.lower(), find("clause", "DISTINCT, EXCEPT, INTERSECT")
+        case ToStream(kind=kind):
+            return kind.upper(), find("clause", "ISTREAM, DSTREAM, RSTREAM")
+        case Sample(percent=percent):
+            return f"SAMPLE({percent})", find("clause", "SAMPLE")
+        case Top():
+            return "first rows", find("clause", "ORDER BY, LIMIT")
+        case Alive() | RelationJoin():
+            return "relation", find("window", "no SLIDE")
+        case TableRelation(table=table):
+            return f"table {table.name}", find("clause", "tables inside operators of ours")
+    return type(plan).__name__.lower(), find("clause", "anything else")
+
+
+def _ours(verdict: Verdict) -> Verdict:
+    """What would be Spark's own elsewhere is the kernel's, in a query that runs as a whole."""
+    given = verdict.support.part in ("source", "progress") or verdict.support.kind != "native"
+    return verdict if given else Verdict(verdict.depth, verdict.what, find("clause", "anything else"))
+
+
+def _inside(plan: Plan, depth: int) -> Iterator[Verdict]:
+    """The parts of a query that runs as the kernel's operators."""
+    match plan:
+        case Scan(stream=stream):
+            yield Verdict(depth, f"stream {stream.name}", find("source", "any stream"))
+            yield Verdict(depth, f"progress of {stream.name}", find("progress", _progress(stream)))
+        case Filter() | Project() | Derived():
+            yield Verdict(depth, _named(plan), find("clause", _CLAUSES[type(plan)]))
+        case Lookup():
+            yield Verdict(depth, _named(plan), find("clause", "tables inside operators of ours"))
+        case Aggregate():
+            yield Verdict(depth, f"window {plan.window}", find("window", _window(plan)))
+        case Over():
+            yield Verdict(depth, str(plan.window), find("window", "OVER (...)"))
+        case Union():
+            yield Verdict(depth, "union", find("clause", "UNION of streams"))
+        case Join():
+            yield Verdict(depth, f"{plan.kind} join", find("clause", "joins"))
+        case _:
+            yield Verdict(depth, *_own(plan))
+    for part in plan.inputs:
+        yield from _inside(part, depth + 1)
 
 
 def _aggregate(plan: Aggregate, depth: int, is_outermost: bool) -> Iterator[Verdict]:
     yield Verdict(depth, f"window {plan.window}", find("window", _window(plan)))
     for window, _ in plan.beside:
-        yield Verdict(depth, f"window {window} beside it", find("clause", "anything else"))
-    if is_inside(plan):
-        for call in plan.aggregates:
-            yield Verdict(depth, _call(call), find("aggregate", "any, in an operator of ours"))
-        yield from _inside(plan, depth, is_outermost)
-        return
+        yield Verdict(depth, f"window {window} beside it", find("clause", "several windows"))
     over_windows = any(isinstance(n, Aggregate) for n in logical.walk(plan.input))
     if over_windows:
         yield Verdict(depth, "window over windows", find("clause", "window over windows"))
@@ -281,10 +317,6 @@ def _aggregate(plan: Aggregate, depth: int, is_outermost: bool) -> Iterator[Verd
         yield Verdict(depth, "order of arrival", find("aggregate", "first, last and lists of windows"))
     yield from _expressions(plan, depth)
     yield from _visit(plan.input, depth + 1, outermost=False)
-
-
-def _call(call: AggregateCall) -> str:
-    return f"{call.function}({'DISTINCT ' if call.distinct else ''}{', '.join(show(a) for a in call.args)})"
 
 
 def _expressions(plan: Plan, depth: int) -> Iterator[Verdict]:
@@ -323,8 +355,10 @@ def _progress(stream: StreamDef) -> str:
             return "WATERMARK FOR"
         case Slack():
             return "slack"
-        case PunctuationColumn():
+        case PunctuationColumn(key=None):
             return "punctuation"
+        case PunctuationColumn():
+            return "punctuation by key"
         case Unpromised():
             return "nothing promised"
 

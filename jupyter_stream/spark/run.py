@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -19,18 +19,20 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import Batch, Failed, Message, Missed, Punctuation
+from jupyter_stream.core.messages import LATE_ID, TS, Batch, Failed, Message, Missed, Punctuation, ints
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.errors import QueryError, StreamError
+from jupyter_stream.operators.graph import Boundary, Entry, build
 from jupyter_stream.plan.catalog import StreamDef, Watermark
-from jupyter_stream.plan.logical import Lookup, Plan, Query, walk
+from jupyter_stream.plan.logical import Lookup, Plan, Query, Scan, streams, walk
 from jupyter_stream.plan.needs import needed_columns
 from jupyter_stream.spark import preflight
 from jupyter_stream.spark.finish import Finish
 from jupyter_stream.spark.folders import Folder, kept, temporary
-from jupyter_stream.spark.inside import ROCKSDB, is_inside
+from jupyter_stream.spark.inside import ROCKSDB, ROWS, run_inside
+from jupyter_stream.spark.inside import told as told_in
 from jupyter_stream.spark.judge import Judge, Way, paths
 from jupyter_stream.spark.record import Record, check_same
 from jupyter_stream.spark.rewrite import normal
@@ -63,6 +65,22 @@ class Answers(Protocol):
         """There will be no more."""
 
 
+class Changes(Protocol):
+    """Where the changes of a relation go: the engine's `Relation`."""
+
+    rows_out: int
+    version: int
+
+    def change(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Take rows that enter or leave."""
+
+    def end(self, at: int) -> None:
+        """The input ends, and that was its last time."""
+
+    def close(self) -> None:
+        """There will be no more."""
+
+
 class Inlet:
     """Where a stream enters the query.
 
@@ -70,15 +88,21 @@ class Inlet:
         way: its path up to the first window.
         judge: judges its rows.
         spool: its rows on their way to Spark.
+        boundaries: from which times on its rows miss no final answer, given a punctuation.
+        needed: the columns Spark sees.
+        late: its late rows, where operators inside Spark say which of them missed answers.
     """
 
-    def __init__(self, way: Way, folder: Path, columns: frozenset[str]) -> None:
+    def __init__(self, way: Way, folder: Path, columns: frozenset[str], inside: Sequence[Entry] = ()) -> None:
         self.way = way
         self.judge = Judge(way)
-        needed = columns if way.base is way.scan else frozenset(way.base.schema.names)
+        self.boundaries: list[Boundary] = [e.boundary for e in inside] if inside else [way.boundary]
+        self.needed = columns if way.base is way.scan else frozenset(way.base.schema.names)
         again = way.scan.stream.source.replayable
-        self.spool = Spool(folder, way.base.schema, needed, way.time_column, again=again)
+        schema = way.base.schema
+        self.spool = Spool(folder, schema, self.needed, way.time_column, again=again, promises=bool(inside))
         self.ticked = 0.0
+        self.late: deque[pl.DataFrame] = deque(maxlen=10_000)
 
     @property
     def stream(self) -> StreamDef:
@@ -110,9 +134,9 @@ class SparkRun:
         self,
         name: str,
         query: Query,
-        results: Answers,
+        results: Answers | Changes,
         sides: Mapping[str, Any],
-        on_missed: Callable[[Any, Any, Missed], None],
+        on_missed: Callable[..., None],
         on_failed: Callable[[str, Any, Failed], None],
         submit: Callable[[Callable[[], None]], object],
         namespace: Mapping[str, object],
@@ -147,12 +171,30 @@ class SparkRun:
         self._folder = self._claim.path
         self._record = None if self._claim.temporary else Record(self._folder, keep)
         self._plan = normal(query.plan)
+        self._inside = preflight.runs_inside(query)
+        self.relation: Any = results if query.relation else None
+        self._newest = MIN_TIME  # for a relation: the last time of its input
+        self._untold: list[tuple[Inlet, Missed]] = []
+        self._told: set[tuple[int, int]] = set()
         needed = needed_columns(self._plan)
-        self._inlets = [
-            Inlet(way, self._folder / f"rows{i}", needed[way.scan.stream.name])
-            for i, way in enumerate(paths(self._plan))
-        ]
-        self._finish = Finish(self._plan)
+        if self._inside:
+            scans = {n.stream: n for n in reversed(list(walk(query.plan))) if isinstance(n, Scan)}
+            entries = build(query).entries
+            self._inlets = [
+                Inlet(
+                    Way(scans[s], (), None, 0),
+                    self._folder / f"rows{i}",
+                    needed[s.name],
+                    [e for e in entries if e.stream is s],
+                )
+                for i, s in enumerate(streams(query.plan))
+            ]
+        else:
+            self._inlets = [
+                Inlet(way, self._folder / f"rows{i}", needed[way.scan.stream.name])
+                for i, way in enumerate(paths(self._plan))
+            ]
+        self._finish = None if self._inside else Finish(self._plan)
         self._tables = {
             n.table.table: Versions(n.table, self._folder) for n in walk(self._plan) if isinstance(n, Lookup)
         }
@@ -181,7 +223,7 @@ class SparkRun:
         inlets = [i for i in self._inlets if i.stream is feed.stream]
         self.feeds[feed] = inlets
         feed.readers.append(self)
-        feed.ingest.boundaries.extend(i.way.boundary for i in inlets)
+        feed.ingest.boundaries.extend(b for i in inlets for b in i.boundaries)
         if self._thread is None:
             self._start(self._answer_once if self._once else self._watch)
 
@@ -198,8 +240,8 @@ class SparkRun:
         for feed, inlets in self.feeds.items():
             if self in feed.readers:
                 feed.readers.remove(self)
-                for inlet in inlets:
-                    feed.ingest.boundaries.remove(inlet.way.boundary)
+                for boundary in (b for i in inlets for b in i.boundaries):
+                    feed.ingest.boundaries.remove(boundary)
 
     @property
     def running(self) -> bool:
@@ -260,17 +302,44 @@ class SparkRun:
                     self._note_missed(feed, what)
                 else:
                     self._failed(inlet.stream.name, what)
+            if self._inside:
+                self._note(inlet, frame)
             inlet.spool.put(frame)
         elif isinstance(message, Punctuation):
+            inlet.spool.said(message.value)
             self._reached[inlet] = max(self._reached[inlet], message.value)
-            inlet.judge.punctuate(message.value)
             if message.value == MAX_TIME:
+                if self.relation is not None and all(v == MAX_TIME for v in self._reached.values()):
+                    self.relation.end(self._newest)  # what follows are expirations
                 inlet.spool.end()
                 if all(v == MAX_TIME for v in self._reached.values()):
                     self._input_ended.set()
             elif inlet.stream.time.kind != "external" and time.monotonic() - inlet.ticked > _TICK:
                 inlet.ticked = time.monotonic()
                 inlet.spool.tick(message.value)
+
+    def _note(self, inlet: Inlet, frame: pl.DataFrame) -> None:
+        """Rows on their way to operators inside Spark: the late ones are kept until those say what they missed."""
+        if self.relation is not None and frame.height:
+            self._newest = max(self._newest, int(ints(frame.get_column(TS)).max()))
+        if LATE_ID in frame.columns:
+            inlet.late.append(frame.filter(pl.col(LATE_ID).is_not_null()))
+            self._tell()
+
+    def _tell(self) -> None:
+        """On the engine's thread: late rows that missed answers, as operators inside Spark said."""
+        untold, self._untold = self._untold, []
+        for inlet, missed in untold:
+            rows = pl.concat(inlet.late, how="diagonal") if inlet.late else None
+            known = np.isin(missed.late_ids, [] if rows is None else ints(rows.get_column(LATE_ID)))
+            feed = next((f for f, inlets in self.feeds.items() if inlet in inlets), None)
+            if feed is not None and rows is not None and known.any():
+                found = Missed(missed.late_ids[known], None if missed.missed is None else missed.missed[known])
+                self.late += found.late_ids.size
+                self._on_missed(feed, self, found, rows)
+            if not known.all():  # started again from a checkpoint, answers come before the rows
+                rest = None if missed.missed is None else missed.missed[~known]
+                self._untold.append((inlet, Missed(missed.late_ids[~known], rest)))
 
     def _note_missed(self, feed: Any, missed: Missed) -> None:
         """A late row is listed once, however many inputs of this query it came to."""
@@ -284,7 +353,8 @@ class SparkRun:
 
     def table_changed(self, table: TableRows, at: int) -> None:
         """What the table holds now goes for rows at or after `at`, microseconds."""
-        for operator in (*self._finish.lookups, *(o for i in self._inlets for o in i.judge.lookups)):
+        of_answers = [] if self._finish is None else self._finish.lookups
+        for operator in (*of_answers, *(o for i in self._inlets for o in i.judge.lookups)):
             if operator.table is table:
                 operator.changed(at)
         if table in self._tables:
@@ -368,8 +438,7 @@ class SparkRun:
                 return inlet.spool.rows_of(spark, path, inlet.stream.time.column or "")
 
             buckets = int(spark.conf.get("spark.sql.shuffle.partitions"))
-            made = translate(self._plan, given, lambda table: self._tables[table.table].frame(spark), buckets)
-            self._give(made.toArrow())
+            self._give(self._made(spark, given, buckets).toArrow())
         except Exception as error:
             text = told(error)
             self._submit(lambda: self.finish("failed", text))
@@ -382,7 +451,7 @@ class SparkRun:
     def _begin(self) -> Any:
         self._table_changed.clear()
         spark = session(self._namespace, self._settings)
-        windowed = any(i.way.stage is not None for i in self._inlets)
+        windowed = self._inside or any(i.way.stage is not None for i in self._inlets)
         waiting = list(self._inlets)
 
         def given(node: Plan) -> Any:
@@ -390,13 +459,14 @@ class SparkRun:
             if inlet is None:
                 return None
             waiting.remove(inlet)
-            return inlet.spool.frame(spark, _delay(inlet), watermark=windowed)
+            delay = 0 if self._inside else _delay(inlet)
+            return inlet.spool.frame(spark, delay, watermark=windowed)
 
-        if is_inside(preflight.outermost(self._plan)):
+        if self._inside:
             spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
-        made = translate(self._plan, given, lambda table: self._tables[table.table].frame(spark), self._buckets(spark))
         writer = (
-            made.writeStream.foreachBatch(self._batch)
+            self._made(spark, given, self._buckets(spark))
+            .writeStream.foreachBatch(self._batch)
             .outputMode("append")
             .option("checkpointLocation", str(self._folder / "checkpoint"))
             .queryName(self.name)
@@ -405,6 +475,13 @@ class SparkRun:
             writer = writer.trigger(processingTime=f"{self._settings.trigger} microseconds")
         self._streaming = writer.start()
         return self._streaming
+
+    def _made(self, spark: Any, given: Callable[[Plan], Any], buckets: int) -> Any:
+        """The DataFrame of its answers."""
+        if self._inside:
+            rows = [given(i.way.base) for i in self._inlets]
+            return run_inside(self.query, rows, [i.needed for i in self._inlets], buckets)
+        return translate(self._plan, given, lambda table: self._tables[table.table].frame(spark))
 
     def _buckets(self, spark: Any) -> int:
         """How many operators of ours share the work: the same number whenever a query goes on from its checkpoint."""
@@ -478,17 +555,36 @@ class SparkRun:
         self._give(table)
         self._answered = number
 
+    def _said(self, table: Any) -> Iterator[pl.DataFrame | Failed]:
+        """What a micro-batch gave: answers, and what could not be computed."""
+        if self._finish is not None:
+            yield from self._finish.answers(table)
+            return
+        for of, message in told_in(table.column(ROWS).to_pylist()):
+            match message:
+                case Batch(frame=frame):
+                    yield frame
+                case Failed():
+                    yield message
+                case Missed(late_ids=ids, missed=missed):
+                    # a late row is listed once, however many inputs it came to
+                    new = np.array([(of, i) not in self._told for i in ids.tolist()], bool)
+                    self._told.update((of, i) for i in ids.tolist())
+                    self._untold.append((self._inlets[of], Missed(ids[new], None if missed is None else missed[new])))
+
     def _give(self, table: Any) -> None:
-        for made in self._finish.answers(table):
+        for made in self._said(table):
             if isinstance(made, Failed):
                 self._failed(self._inlets[0].stream.name, made)
                 continue
-            added = self.results.add(made, None)
+            added = self.results.add(made, None) if self.relation is None else self.relation.change(made)
             self.sink.rows_out += added.height
             if self.state == "waiting":
                 self.state = "running"
             for listener in self.listeners:
                 listener(added)
+        if self._untold:
+            self._submit(self._tell)
 
     def _measure(self, query: Any) -> None:
         progress = query.lastProgress
@@ -532,7 +628,7 @@ class SparkRun:
     @property
     def judged(self) -> bool:
         """Whether rows have to be looked at one by one before Spark sees them."""
-        return any(i.judge.needed for i in self._inlets)
+        return self._inside or any(i.judge.needed for i in self._inlets)
 
     def explain(self, measured: bool) -> str:
         """What each part of the query is on Spark."""

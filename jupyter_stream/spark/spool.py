@@ -9,19 +9,22 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
-from jupyter_stream.core.messages import BROKEN, ROW, TS
-from jupyter_stream.core.schema import TIMESTAMP, Schema
+from jupyter_stream.core.messages import BROKEN, LATE_ID, ROW, TS
+from jupyter_stream.core.schema import TIMESTAMP, Field, Schema
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.spark.expressions import SHIFT, quoted
 from jupyter_stream.spark.types import spark_ddl, to_spark
 
 END: Final = 2**62 + 1
 """The time of the row that says the input has ended: later than any row's (times reach 2^62), in Spark's range."""
+SAID: Final = "$said"
+"""For operators of ours: what their stream had promised when the row came, which Spark takes as its watermark."""
 _FOR_EVER: Final = 2**61 // 1000
 """A delay in milliseconds that holds the watermark of times people have at 1970 until the row of the end comes."""
 _FILE_ROWS: Final = 262_144
@@ -38,6 +41,7 @@ class Spool:
         needed: those that Spark is to see; the others are NULL there.
         time_column: the column that is the time, where it isn't `$ts`.
         again: whether the rows of an earlier run come again, if there was one: those that are here aren't written twice.
+        promises: whether Spark is to hear what the stream promises, rather than to make out for itself what is final.
 
     Attributes:
         folder: the folder.
@@ -53,6 +57,7 @@ class Spool:
         time_column: str | None = None,
         *,
         again: bool = False,
+        promises: bool = False,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
@@ -60,6 +65,8 @@ class Spool:
         self._schema = schema
         self._needed = needed
         self._time_column = time_column
+        self._promises = promises
+        self._said = MIN_TIME
         self._files, self._here, self._ended = self._found()
         self.rows = 0 if again else self._here
         self._waiting: list[pl.DataFrame] = []
@@ -80,6 +87,10 @@ class Spool:
         if BROKEN in frame.columns and self._time_column is None:
             broken = pl.col(BROKEN)
             system.append(pl.when(broken > MIN_TIME).then(broken + SHIFT).cast(TIMESTAMP).alias(BROKEN))
+        if self._promises:
+            system.append(_promise(self._said))
+            if LATE_ID in frame.columns:
+                system.append(pl.col(LATE_ID))
         columns = [n for n in self._schema.names if n in self._needed and n in frame.columns]
         self.rows += frame.height
         if self.rows <= self._here or self._ended:
@@ -95,6 +106,11 @@ class Spool:
             if self._waiting_rows >= _FILE_ROWS:
                 self._write()
 
+    def said(self, value: int) -> None:
+        """The stream has promised that no row before `value` will come."""
+        with self._lock:
+            self._said = max(self._said, value)
+
     def flush(self) -> None:
         """Hand over what has waited long enough."""
         with self._lock:
@@ -107,7 +123,7 @@ class Spool:
             self._write()
             if not self._ended:
                 self._ended = at == END
-                self._file(to_spark(pl.DataFrame({TS: [at + SHIFT], ROW: [0]}).cast({TS: TIMESTAMP, ROW: pl.Int64})))
+                self._file(to_spark(self._mark(at)))
 
     def end(self) -> None:
         """The input has ended."""
@@ -115,8 +131,16 @@ class Spool:
 
     def _write(self) -> None:
         if self._waiting:
+            if self._promises:
+                self._waiting.append(to_spark(self._mark(self._said)))
             self._file(pl.concat(self._waiting, how="diagonal"))
             self._waiting, self._waiting_rows = [], 0
+
+    def _mark(self, at: int) -> pl.DataFrame:
+        """A row for the watermark alone."""
+        row = pl.DataFrame({ROW: [0]}, schema={ROW: pl.Int64})
+        marked = _promise(at)
+        return row.select(marked.alias(TS), ROW, *([marked] if self._promises else []))
 
     def _file(self, frame: pl.DataFrame) -> None:
         self._files += 1
@@ -151,22 +175,15 @@ class Spool:
             path: a file, folder or pattern.
             time_column: the stream's time.
         """
-        fields = [f for f in self._schema if f.name in self._needed or f.name == time_column]
-        time = quoted(self._time_column or time_column)
-        integer = any(f.name == (self._time_column or time_column) and f.dtype.is_integer() for f in fields)
-        shifted = f"timestamp_micros({time if integer else f'unix_micros({time})'} + {SHIFT}L)"
-        found = spark.read.schema(", ".join(f"{quoted(f.name)} {spark_ddl(f.dtype)}" for f in fields)).parquet(path)
-        return found.where(f"{time} IS NOT NULL").selectExpr(
-            "*",
-            f"{shifted} AS {quoted(TS)}",
-            f"CAST(NULL AS TIMESTAMP) AS {quoted(BROKEN)}",
-            f"monotonically_increasing_id() + 1 AS {quoted(ROW)}",
-        )
+        fields = [f for f in self._schema if f.name in self._needed]
+        return rows_of_files(spark.read, path, fields, self._time_column or time_column)
 
     @property
     def _ddl(self) -> str:
         columns = [(f.name, spark_ddl(f.dtype)) for f in self._schema]
         columns += [(TS, "TIMESTAMP"), (BROKEN, "TIMESTAMP"), (ROW, "BIGINT")]
+        if self._promises:
+            columns += [(SAID, "TIMESTAMP"), (LATE_ID, "BIGINT")]
         return ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
 
     def frame(self, spark: Any, delay: int | None, *, watermark: bool, clean: bool = True) -> Any:
@@ -185,7 +202,35 @@ class Spool:
         if watermark:
             # Spark counts milliseconds; rounded so that its watermark never passes our punctuation
             millis = _FOR_EVER if delay is None else -(-delay // 1000)
-            found = found.withWatermark(f"`{TS}`", f"{millis} milliseconds")
+            column = SAID if self._promises else TS
+            found = found.withWatermark(f"`{column}`", f"{millis} milliseconds")
         # Spark moves conditions on rows below the watermark, which would then miss the rows that are for it alone; it moves none
         # past one that is not deterministic
         return found.where(f"CASE WHEN spark_partition_id() >= 0 THEN `{ROW}` > 0 END")
+
+
+def _promise(value: int) -> pl.Expr:
+    """A promise as Spark is told it: its watermark begins at 1970."""
+    return pl.lit(max(0, min(value, END) + SHIFT), pl.Int64).cast(TIMESTAMP).alias(SAID)
+
+
+def rows_of_files(reader: Any, path: str, fields: Iterable[Field], time_column: str) -> Any:
+    """Rows of Parquet files with `$ts`, `$broken` (none is late) and `$row`.
+
+    Args:
+        reader: Spark's, for all at once or as a stream.
+        path: a file, folder or pattern.
+        fields: the columns wanted, the time among them.
+        time_column: which is the time; rows without one are left out.
+    """
+    fields = list(fields)
+    time = quoted(time_column)
+    integer = any(f.name == time_column and f.dtype.is_integer() for f in fields)
+    shifted = f"timestamp_micros({time if integer else f'unix_micros({time})'} + {SHIFT}L)"
+    found = reader.schema(", ".join(f"{quoted(f.name)} {spark_ddl(f.dtype)}" for f in fields)).parquet(path)
+    return found.where(f"{time} IS NOT NULL").selectExpr(
+        "*",
+        f"{shifted} AS {quoted(TS)}",
+        f"CAST(NULL AS TIMESTAMP) AS {quoted(BROKEN)}",
+        f"monotonically_increasing_id() + 1 AS {quoted(ROW)}",
+    )

@@ -21,12 +21,18 @@ class Support:
         name: the clause, aggregate or declaration.
         kind: how it runs, or why it doesn't.
         how: what it becomes, or what to write instead.
+        whole: whether Spark has nothing for it, so that a query with it runs as the kernel's operators, all of it.
     """
 
     part: str
     name: str
     kind: Kind
     how: str
+    whole: bool = False
+
+
+def _whole(part: str, name: str, why: str) -> Support:
+    return Support(part, name, "ours in Spark", why, whole=True)
 
 
 TABLE: Final[tuple[Support, ...]] = (
@@ -37,85 +43,60 @@ TABLE: Final[tuple[Support, ...]] = (
     Support("progress", "WATERMARK FOR", "native", "withWatermark with the declared delay"),
     Support("progress", "on arrival", "native", "withWatermark on the time of arrival"),
     Support("progress", "nothing promised", "native", "all extents close when the input ends"),
-    Support(
-        "progress",
-        "slack",
-        "not in Spark",
-        "Spark knows delays in time only: declare WATERMARK FOR ts AS ts - INTERVAL d.",
-    ),
-    Support(
-        "progress",
-        "punctuation",
-        "not in Spark",
-        "Spark's watermark follows the newest row: declare WATERMARK FOR ts AS ts - INTERVAL d.",
-    ),
+    _whole("progress", "slack", "what the stream promises is made out by our reader and told to operators of ours"),
+    _whole("progress", "punctuation", "the same"),
     Support("clause", "WHERE, HAVING", "native", "where"),
     Support("clause", "select list", "native", "select"),
     Support(
         "clause", "answers that can fail", "ours in Spark", "finished by our kernel, row by row, as each answer arrives"
     ),
     Support("clause", "UNION of streams", "native", "unionByName; a row is late by its own stream's promise alone"),
-    Support("clause", "UNION of windows", "not yet by us", "Run one query for each part."),
+    _whole("clause", "UNION of windows", "Spark would mix up their watermarks"),
     Support("clause", "derived stream", "native", "its plan in its place"),
     Support("clause", "window over windows", "native", "two stateful operators in append mode, by window_time"),
     Support("clause", "empty extents", "ours in Spark", "filled in between extents that hold rows, as answers arrive"),
-    Support(
-        "clause",
-        "empty extents below a window",
-        "not yet by us",
-        "Group the inner query by a column: then empty extents give no rows.",
-    ),
+    _whole("clause", "empty extents below a window", "Spark has no rows for them"),
     Support("clause", "row_num", "native", "the arrival number, counted by our reader"),
-    Support("clause", "row_num of a derived stream", "not yet by us", "Number the rows in the kernel."),
+    _whole("clause", "row_num of a derived stream", "counted by our operators"),
     Support("clause", "EMIT EVERY, EMIT CHANGES", "not yet by us", "Leave EMIT out: answers come when they are final."),
     Support(
         "clause", "look-ups in tables", "native", "join with the table as it is; a change of the table is followed"
     ),
     Support("clause", "joins", "native", "stream-stream join on equal keys and bounds of the times' difference"),
     Support("clause", "outer, semi and anti joins", "native", "the same; anti joins as outer ones without a partner"),
+    _whole("clause", "outer joins without bounds", "Spark must know when a row finds no partner any more"),
+    _whole("clause", "above joins without bounds", "Spark never knows when what is above an unbounded join is final"),
+    _whole("clause", "joins of windows", "the kernel's join, above the kernel's windows"),
+    _whole("clause", "conditions of outer joins that can fail", "the failing pair is told, the query goes on"),
+    _whole("clause", "DISTINCT, EXCEPT, INTERSECT", "of relations: the kernel's, by counters"),
+    _whole("clause", "ISTREAM, DSTREAM, RSTREAM", "the kernel's, from the changes of a relation"),
+    _whole("clause", "SAMPLE", "the same rows as in the kernel"),
+    _whole("clause", "ORDER BY, LIMIT", "the first rows of each extent, or of a relation's state"),
+    _whole("clause", "several windows", "aggregates of the kernel beside one another"),
+    _whole("clause", "anything else", "the kernel's operator"),
     Support(
         "clause",
-        "outer joins without bounds",
-        "not in Spark",
-        "Give both streams a window, such as [RANGE 5 MINUTES]: Spark must know when a row finds no partner any more.",
-    ),
-    Support(
-        "clause",
-        "above joins without bounds",
-        "not in Spark",
-        "Give both joined streams a window: Spark never knows when what is above an unbounded join is final.",
-    ),
-    Support("clause", "joins of windows", "not yet by us", "Join in the kernel: leave out --engine spark."),
-    Support(
-        "clause",
-        "conditions of outer joins that can fail",
-        "not yet by us",
-        "Compute what can fail in a subquery below the join, or use try_cast and the like.",
-    ),
-    Support(
-        "clause",
-        "an operator per bucket",
+        "the query, by partition",
         "ours in Spark",
-        "transformWithState, its state the operators of the partitions in a bucket; a bucket per shuffle partition",
-    ),
-    Support("clause", "an operator for all", "ours in Spark", "transformWithState on one partition: it needs all rows"),
-    Support(
-        "clause", "above operators of ours", "not yet by us", "Give what is above a query of its own, in the kernel."
+        "the kernel's operators in transformWithState, a copy for each of as many buckets as there are shuffle partitions",
     ),
     Support(
         "clause",
-        "below operators of ours",
-        "not yet by us",
-        "They take rows of one stream: run this query in the kernel.",
+        "the query, on one partition",
+        "ours in Spark",
+        "the kernel's operators in transformWithState; all rows go to one place, since the query has no partition",
     ),
     Support(
         "clause",
-        "WHERE of a window of rows that can fail",
+        "tables inside operators of ours",
         "not yet by us",
-        "Compute what can fail in a subquery below the window, or use try_cast and the like.",
+        "Their changes don't get there: leave out --engine spark to run the query in the kernel.",
     ),
     Support(
-        "clause", "anything else", "not yet by us", "Leave out ON SPARK and --engine spark to run it in the kernel."
+        "progress",
+        "punctuation by key",
+        "not in Spark",
+        "Spark has one watermark for all: declare WATERMARK FOR ts AS ts - INTERVAL d.",
     ),
     Support(
         "window",
@@ -130,22 +111,16 @@ TABLE: Final[tuple[Support, ...]] = (
         "native",
         "session_window; a late row is kept for late(name), never taken into an open session",
     ),
-    Support(
-        "window", "[SESSION] apart from GROUP BY", "not yet by us", "Leave PARTITION BY out: sessions are per group."
-    ),
+    _whole("window", "[SESSION] apart from GROUP BY", "sessions of the kernel"),
     Support("window", "[... ON col]", "native", "window() on that column; all extents close when the input ends"),
-    Support("window", "[... ON expression]", "not yet by us", "Put the window on a column of the stream itself."),
-    Support("window", "window over sessions", "not yet by us", "Run the outer window in the kernel."),
-    Support("window", "[RANGE ALL SLIDE s]", "ours in Spark", "window aggregate of the kernel, on one partition"),
-    Support("window", "[ROWS n SLIDE m]", "ours in Spark", "row windows of the kernel, by the window's PARTITION BY"),
-    Support("window", "[RANGE d SLIDE 1 ROW]", "ours in Spark", "slide-by-tuple of the kernel, on one partition"),
-    Support("window", "OVER (...)", "ours in Spark", "OVER of the kernel, by PARTITION BY"),
-    Support("window", "[... ON col] of ours", "not yet by us", "Order the stream by that column."),
-    Support(
-        "window",
-        "no SLIDE",
-        "not yet by us",
-        "Spark keeps no relation at every instant: add a SLIDE, such as [RANGE 1 MINUTE TUMBLING].",
+    _whole("window", "[... ON expression]", "windows of the kernel"),
+    _whole("window", "window over sessions", "windows of the kernel over its sessions"),
+    _whole("window", "[RANGE ALL SLIDE s]", "window aggregate of the kernel, on one partition"),
+    _whole("window", "[ROWS n SLIDE m]", "row windows of the kernel, by the window's PARTITION BY"),
+    _whole("window", "[RANGE d SLIDE 1 ROW]", "slide-by-tuple of the kernel, on one partition"),
+    _whole("window", "OVER (...)", "OVER of the kernel, by PARTITION BY"),
+    _whole(
+        "window", "no SLIDE", "a relation, kept by the kernel's operators; the handle shows its state, as in the kernel"
     ),
     Support(
         "aggregate",
@@ -159,25 +134,14 @@ TABLE: Final[tuple[Support, ...]] = (
     ),
     Support("aggregate", "var_samp, var_pop, stddev_samp, stddev_pop", "native", "the same"),
     Support("aggregate", "first, last, arg_min, arg_max", "native", "min_by and max_by with time and arrival number"),
-    Support(
-        "aggregate",
-        "first, last and lists of windows",
-        "not yet by us",
-        "Rows of a window or join have no arrival number on Spark: use min or max.",
-    ),
+    _whole("aggregate", "first, last and lists of windows", "rows of a window or join have no arrival number on Spark"),
     Support("aggregate", "median, quantile", "native", "percentile"),
     Support("aggregate", "mode", "native", "mode, the least of equally frequent values"),
     Support("aggregate", "collect_list, string_agg", "native", "collect_list, sorted by time and arrival number"),
     Support("aggregate", "approx_count_distinct", "native", "Spark's own sketch of the same error: another estimate"),
-    Support(
-        "aggregate",
-        "heavy_hitters, approx_top_k",
-        "ours in Spark",
-        "the whole aggregation is the kernel's, its operator inside Spark, by GROUP BY",
-    ),
-    Support("aggregate", "user-defined aggregates", "not yet by us", "Run the query in the kernel."),
-    Support("aggregate", "other aggregates", "not yet by us", "Run the query in the kernel."),
-    Support("aggregate", "any, in an operator of ours", "ours in Spark", "the kernel's"),
+    _whole("aggregate", "heavy_hitters, approx_top_k", "the kernel's sketches"),
+    _whole("aggregate", "user-defined aggregates", "the kernel's, their bodies and Python classes sent along"),
+    _whole("aggregate", "other aggregates", "the kernel's"),
 )
 """All there is. A query none of whose parts is refused runs."""
 
@@ -199,7 +163,9 @@ def page() -> str:
         "write instead.",
         "`EXPLAIN SELECT ... ON SPARK` shows the same for one query, part by part.",
         "",
-        "`native` is Spark's own operator; in `ours in Spark` a part is done by us. Of what is refused, `not yet by us` may",
+        "`native` is Spark's own operator; in `ours in Spark` a part is done by us. Where it says *whole*, Spark has nothing",
+        "for it: then the query as a whole runs as the kernel's operators inside Spark, spread by the partition of its outermost",
+        "window if it has one, otherwise on one partition; EXPLAIN says which. Of what is refused, `not yet by us` may",
         "come, `not in Spark` has nothing there that could do it, `never sensible` never will.",
         "",
         "Rows are read by our connectors, so late rows and rows that fail are judged one by one, as in the kernel: they are in",
@@ -217,11 +183,11 @@ def page() -> str:
         "They are keyword arguments of `Session.run` as well, `conf` a mapping or a list of `key=value`.",
     ]
     part = None
-    for row in TABLE:
+    for row in sorted(TABLE, key=lambda r: list(_TITLES).index(r.part)):
         if row.part != part:
             part = row.part
             lines += ["", f"## {_TITLES[part]}", "", "| | | |", "|---|---|---|"]
-        lines.append(f"| {row.name} | {row.kind} | {row.how} |".replace("|...|", "..."))
+        lines.append(f"| {row.name} | {row.kind}{', whole' if row.whole else ''} | {row.how} |".replace("|...|", "..."))
     return "\n".join([*lines, ""])
 
 

@@ -14,10 +14,8 @@ from jupyter_stream.functions import Expr
 from jupyter_stream.functions.types import spark_name
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Plan, Project, Scan, Union
-from jupyter_stream.plan.needs import needed_columns
 from jupyter_stream.spark.aggregates import aggregate_sql, may_overflow, overflow_sql
 from jupyter_stream.spark.expressions import SHIFT, TIME, instant, micros, quoted, sql
-from jupyter_stream.spark.inside import is_inside, run_inside
 from jupyter_stream.spark.joins import join, look_up
 from jupyter_stream.spark.preflight import finished_here, outermost
 from jupyter_stream.windows import SessionWindow, TimeWindow
@@ -38,40 +36,32 @@ _SYSTEM: Final = (TS, BROKEN, ROW, UNTIL)
 _ABOVE: Final = (TS, WINDOW_START, WINDOW_END, WINDOW_ID, OVERFLOWED)
 
 
-def translate(plan: Plan, given: Given, table: OpenTable, buckets: int) -> Frame:
+def translate(plan: Plan, given: Given, table: OpenTable) -> Frame:
     """The DataFrame of a query: its result columns, or the outermost window's or join's if the rest is done as answers arrive.
 
     Args:
         plan: the root.
         given: gives the rows of each stream.
         table: gives the rows of each table.
-        buckets: how many operators of ours share the work.
     """
     stage = outermost(plan)
-    if stage is not None and is_inside(stage):
-        assert not isinstance(stage, Join)
-        return run_inside(stage, _read(plan, stage.input, _Translator(given, table).visit(stage.input)), buckets)
     if stage is not None and finished_here(plan):
         return _Translator(given, table).visit(stage, guarded=True)
     return _Translator(given, table).visit(plan).select(*(quoted(n) for n in plan.schema.names))
 
 
-def translate_whole(plan: Plan, given: Given, table: OpenTable) -> Frame:
-    """The DataFrame of a query, all of it on Spark: an expression that fails on an answer ends it, empty extents give no rows.
+def translate_whole(plan: Plan, given: Given) -> Frame:
+    """The DataFrame of a query without tables, all of it Spark's: a failing expression ends it, empty extents give no rows.
 
-    The arguments are those of `translate`.
+    Args:
+        plan: the root.
+        given: gives the rows of each stream.
     """
-    return _Translator(given, table).visit(plan).select(*(quoted(n) for n in plan.schema.names))
 
+    def no_table(table: StreamDef) -> Frame:
+        raise AssertionError(f"{table.name} was not refused")
 
-def _read(plan: Plan, node: Plan, below: Frame) -> Frame:
-    """The rows of a node without the stream's columns that nothing reads: the kernel has none of them either."""
-    while isinstance(node, Filter | Derived | Lookup):
-        node = node.input
-    if not isinstance(node, Scan):
-        return below
-    unread = set(node.schema.names) - needed_columns(plan)[node.stream.name]
-    return below.select(*(quoted(c) for c in below.columns if c not in unread))
+    return _Translator(given, no_table).visit(plan).select(*(quoted(n) for n in plan.schema.names))
 
 
 class _Translator:

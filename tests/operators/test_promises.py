@@ -13,7 +13,7 @@ import jupyter_stream
 from jupyter_stream import operators
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import TS, Batch, Message, Punctuation, Tick
-from jupyter_stream.engine.build import Step
+from jupyter_stream.operators.graph import Step
 from jupyter_stream.operators.protocol import Operator, Stateless
 from tests.promises import BrokenPromise, Watch, unfinished
 

@@ -21,6 +21,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(home),
+        "spark.python.authenticate.socketTimeout": "120s",  # a busy machine starts Python slowly
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # the run is too short for the second compiler
     }
     builder = SparkSession.builder.master("local[2]").appName("tests")

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from jupyter_stream.errors import QueryError
+from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.session import Session
 from tests.oracle.compare import assert_same_bag, plain_rows
 
@@ -65,3 +65,38 @@ def test_what_has_no_history_is_said(sessions: Callable[..., Session], archive: 
         session.over("arrived", f"file://{archive}/*.parquet", engine="spark")
     with pytest.raises(QueryError, match="no query called"):
         session.over("nothing", f"file://{archive}/*.parquet")
+
+
+def test_a_query_is_a_streaming_frame_as_well(sessions: Callable[..., Session], archive: Path) -> None:
+    session = sessions(rows=ROWS)
+    session.run(
+        f"""CREATE STREAM s (k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 30 SECONDS)
+        SOURCE 'file://{archive}'"""
+    )
+    query: Any = session.run("SELECT k, sum(n) AS n, window_end FROM s [RANGE 1 MINUTE TUMBLING] GROUP BY k")[-1]
+    assert query.wait(60)
+    frame = query.to_spark()
+    assert frame.isStreaming and frame.columns == ["k", "n", "window_end"]
+    written = frame.writeStream.format("memory").queryName("answers").trigger(availableNow=True).start()
+    assert written.awaitTermination(120)
+    found = pl.from_arrow(frame.sparkSession.table("answers").toArrow())
+    newest: Any = ROWS["ts"].max()
+    final = query.to_polars().filter(pl.col("window_end") <= newest - dt.timedelta(seconds=31))
+    assert isinstance(found, pl.DataFrame) and final.height > 100
+    found = found.with_columns(pl.col("window_end").dt.replace_time_zone(None))
+    assert_same_bag(plain_rows(found), plain_rows(final), final.columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("SELECT count(*) AS c FROM s [ROWS 10 SLIDE 5]", "as our operators"),
+        ("SELECT k, count(*) AS c FROM s [RANGE 1 MINUTE TUMBLING] GROUP BY k", "this session only"),
+    ],
+)
+def test_what_no_frame_can_hold_is_said(text: str, says: str, sessions: Callable[..., Session]) -> None:
+    session = sessions(rows=ROWS)
+    session.run(DECLARED)
+    query: Any = session.run(text)[-1]
+    with pytest.raises(UnsupportedError, match=says):
+        query.to_spark()

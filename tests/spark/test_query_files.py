@@ -17,33 +17,10 @@ from tests.sql.test_query_files import FOLDER, NAMES, as_frame, rows_of
 NOT_YET = "not yet by us"
 NOT_IN_SPARK = "not in Spark"
 GAPS = {
-    "cql_1": NOT_YET,
-    "cql_2": NOT_YET,
     "cql_3": NOT_YET,
     "emit_changes": NOT_YET,
     "emit_every": NOT_YET,
-    "esl_10": NOT_YET,
-    "esl_11": NOT_YET,
-    "esl_12": NOT_YET,
-    "esl_13": NOT_YET,
-    "esl_15": NOT_YET,
-    "esl_16": NOT_YET,
-    "esl_17": NOT_YET,
-    "esl_18": NOT_YET,
-    "esl_4": NOT_YET,
-    "esl_7": NOT_YET,
-    "esl_9": NOT_YET,
-    "newest_rows": NOT_YET,
-    "over": NOT_YET,
-    "punctuation_column": NOT_IN_SPARK,
     "punctuation_of_keys": NOT_IN_SPARK,
-    "relation": NOT_YET,
-    "several_windows": NOT_YET,
-    "thesis_q2_1": NOT_YET,
-    "thesis_q6_6": NOT_IN_SPARK,
-    "thesis_q6_7": NOT_IN_SPARK,
-    "thesis_q7_1": NOT_YET,
-    "thesis_q7_2": NOT_YET,
 }
 """Queries that Spark can't run, and the kind of gap. One that starts to run fails here, and is to be taken out."""
 

@@ -1,14 +1,13 @@
-"""From a bound logical plan to operators. One visitor; every node that can be run in the kernel has a case."""
+"""From a bound logical plan to operators. One visitor; every node our operators can answer has a case. Both engines run them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.time import MIN_TIME
-from jupyter_stream.engine.progress import Boundary
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.operators import planned
 from jupyter_stream.operators.filter import Filter as FilterOperator
@@ -56,6 +55,9 @@ from jupyter_stream.plan.needs import joined_columns
 from jupyter_stream.plan.optimize import optimized
 from jupyter_stream.plan.patterns import Edge, labelled
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
+
+Boundary: TypeAlias = Callable[[int], int]
+"""From which time on rows miss no final answer, given a punctuation; both in microseconds."""
 
 
 class Part(Protocol):

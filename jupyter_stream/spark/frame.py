@@ -1,0 +1,88 @@
+"""A query as a streaming DataFrame of Spark's, for programs that go on from there: files read by Spark itself, all native."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from jupyter_stream.core.messages import BROKEN, ROW, TS
+from jupyter_stream.errors import UnsupportedError
+from jupyter_stream.plan.catalog import StreamDef, Watermark
+from jupyter_stream.plan.logical import Aggregate, Lookup, Plan, Query, Scan, walk
+from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
+from jupyter_stream.spark import preflight
+from jupyter_stream.spark.rewrite import normal
+from jupyter_stream.spark.settings import Settings
+from jupyter_stream.spark.spool import rows_of_files
+from jupyter_stream.spark.start import check, session
+from jupyter_stream.spark.translate import translate_whole
+
+
+def streaming_frame(query: Query, namespace: Mapping[str, object]) -> Any:
+    """The `pyspark.sql.DataFrame` of a query's answers.
+
+    All of it is Spark's own: late rows are dropped without a word, a failing expression ends the stream, an extent without rows
+    gives none.
+
+    Args:
+        query: reads streams over Parquet files, in order or with a watermark.
+        namespace: the notebook's variables, for `spark`.
+
+    Raises:
+        UnsupportedError: a part of it isn't Spark's own; the message names it.
+    """
+    preflight.refuse(query)
+    _refuse(query)
+    check(namespace, Settings())
+    plan = normal(query.plan)
+    # not on the main thread, where a starting Spark would take over the notebook's interrupts
+    with ThreadPoolExecutor(1) as apart:
+        spark = apart.submit(session, namespace, Settings()).result()
+    needed = needed_columns(plan)
+
+    def given(node: Plan) -> Any:
+        if not isinstance(node, Scan):
+            return None
+        stream = node.stream
+        time, progress = stream.time.column or "", stream.time.progress
+        assert isinstance(progress, Watermark)
+        fields = [f for f in stream.schema if f.name in needed[stream.name] or f.name == time]
+        rows = rows_of_files(spark.readStream, stream.uri.removeprefix("file://"), fields, time)
+        return rows.drop(BROKEN, ROW).withWatermark(f"`{TS}`", f"{-(-progress.delay // 1000)} milliseconds")
+
+    return translate_whole(plan, given)
+
+
+def _refuse(query: Query) -> None:
+    if preflight.runs_inside(query):
+        raise UnsupportedError(
+            "a part of the query runs as our operators, which a DataFrame can't hold",
+            hint="EXPLAIN ... ON SPARK names it. Start the query with --engine spark instead.",
+        )
+    for node in walk(query.plan):
+        if isinstance(node, Lookup):
+            raise UnsupportedError(
+                f"the table {node.table.name} is this session's, which a DataFrame can't follow",
+                hint="Start the query with --engine spark instead.",
+            )
+        if isinstance(node, Scan) and not _readable(node.stream):
+            raise UnsupportedError(
+                f"the rows of {node.stream.name} reach Spark through this session only",
+                hint="A DataFrame reads a folder of Parquet files, in order or with a watermark: SOURCE 'file:///archive'.",
+            )
+    if reads_row_numbers(query.plan) or any(
+        isinstance(n, Aggregate) and preflight.ordered(n) for n in walk(query.plan)
+    ):
+        raise UnsupportedError(
+            "row_num, first, last and lists go by the order of arrival, which a DataFrame doesn't know",
+            hint="Use min or max, or start the query with --engine spark instead.",
+        )
+
+
+def _readable(stream: StreamDef) -> bool:
+    path = stream.uri.removeprefix("file://")
+    folder = Path(path)
+    parquet = path.endswith(".parquet") or (folder.is_dir() and any(folder.glob("*.parquet")))
+    return stream.uri.startswith("file://") and parquet and isinstance(stream.time.progress, Watermark)

@@ -1,0 +1,30 @@
+"""The kernel's operators as they travel to Spark and wait there: whatever they hold can be put away and taken up again."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+from jupyter_stream.plan.logical import Lookup, TableRelation, walk
+from jupyter_stream.session import Session
+from jupyter_stream.spark.inside import pickled
+from tests.sql.test_query_files import FOLDER, NAMES
+
+RUN = [n for n in NAMES if "error" not in json.loads((FOLDER / f"{n}.json").read_text())]
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_operators_can_be_put_away_with_what_they_hold(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FOLDER)
+    with Session() as session:
+        handle: Any = session.run((FOLDER / f"{name}.sql").read_text())[-1]
+        assert handle.wait(60)
+        if any(isinstance(n, Lookup | TableRelation) for n in walk(handle._pipeline.query.plan)):
+            return  # tables stay here, and so do such queries
+        for step in handle._pipeline.graph.steps:
+            again = pickle.loads(pickled(step.operator))
+            assert type(again) is type(step.operator)
+            assert again.control.rows_in == step.control.rows_in
