@@ -48,6 +48,9 @@ _AHEAD_ROWS: Final = 8_000_000
 """Rows that may wait for Spark, on disk, before the source does; few large micro-batches cost less than many small ones."""
 _LOOK: Final = 0.05
 """Seconds between looks at what Spark's query is doing."""
+_SLOW: Final = "failed to connect back"
+"""What Spark says where a Python process hasn't started within 10 seconds, on a busy machine; its checkpoint lets us try again."""
+_PATIENCE: Final = 4
 _TICK: Final = 1.0
 """Seconds between rows for the watermark alone, where a stream goes by the clock."""
 
@@ -391,26 +394,14 @@ class SparkRun:
     def _watch(self) -> None:
         try:
             self._give_again()
-            query = self._begin()
-            while not self._stopping.wait(_LOOK):
-                for inlet in self._inlets:
-                    inlet.spool.flush()
-                self._measure(query)
-                if self._broken is not None:
+            for left in reversed(range(_PATIENCE)):
+                try:
+                    self._follow(self._begin())
                     break
-                if self._table_changed.is_set():
-                    query = self._begin_again(query)
-                if self._input_ended.is_set():
-                    self._drain(query)
-                    break
-                if not query.isActive:
-                    break
-            failure = query.exception()
-            self._measure(query)
-            if failure is not None and not self._stopping.is_set():
-                raise failure
-            if self._broken is not None:
-                raise StreamError(self._broken)
+                except Exception as error:
+                    if not left or self._stopping.is_set() or _SLOW not in told(error):
+                        raise
+                    self._broken = None
         except Exception as error:
             text = self._broken or told(error)
             self._submit(lambda: self.finish("failed", text))
@@ -418,6 +409,28 @@ class SparkRun:
             self._submit(lambda: self.finish("finished"))
         finally:
             self._end()
+
+    def _follow(self, query: Any) -> None:
+        """Until there is nothing more to come of it."""
+        while not self._stopping.wait(_LOOK):
+            for inlet in self._inlets:
+                inlet.spool.flush()
+            self._measure(query)
+            if self._broken is not None:
+                break
+            if self._table_changed.is_set():
+                query = self._begin_again(query)
+            if self._input_ended.is_set():
+                self._drain(query)
+                break
+            if not query.isActive:
+                break
+        failure = query.exception()
+        self._measure(query)
+        if failure is not None and not self._stopping.is_set():
+            raise failure
+        if self._broken is not None:
+            raise StreamError(self._broken)
 
     def _answer_once(self, path: str | None = None) -> None:
         """As a batch job."""
