@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from jupyter_stream.core.messages import BROKEN, ROW, TS
+from jupyter_stream.core.messages import TS
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.plan.catalog import StreamDef, Watermark
 from jupyter_stream.plan.logical import Aggregate, Lookup, Plan, Query, Scan, walk
@@ -50,7 +50,7 @@ def streaming_frame(query: Query, namespace: Mapping[str, object]) -> Any:
         assert isinstance(progress, Watermark)
         fields = [f for f in stream.schema if f.name in needed[stream.name] or f.name == time]
         rows = rows_of_files(spark.readStream, stream.uri.removeprefix("file://"), fields, time)
-        return rows.drop(BROKEN, ROW).withWatermark(f"`{TS}`", f"{-(-progress.delay // 1000)} milliseconds")
+        return rows.withWatermark(f"`{TS}`", f"{-(-progress.delay // 1000)} milliseconds")
 
     return translate_whole(plan, given)
 

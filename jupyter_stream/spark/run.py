@@ -49,7 +49,7 @@ _AHEAD_ROWS: Final = 8_000_000
 _LOOK: Final = 0.05
 """Seconds between looks at what Spark's query is doing."""
 _SLOW: Final = "failed to connect back"
-"""What Spark says where a Python process hasn't started within 10 seconds, on a busy machine; its checkpoint lets us try again."""
+"""What Spark says where a Python process hasn't started within 10 seconds, on a busy machine; we go on from the checkpoint."""
 _PATIENCE: Final = 4
 _TICK: Final = 1.0
 """Seconds between rows for the watermark alone, where a stream goes by the clock."""

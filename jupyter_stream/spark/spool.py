@@ -176,7 +176,8 @@ class Spool:
             time_column: the stream's time.
         """
         fields = [f for f in self._schema if f.name in self._needed]
-        return rows_of_files(spark.read, path, fields, self._time_column or time_column)
+        found = rows_of_files(spark.read, path, fields, self._time_column or time_column)
+        return found.selectExpr("*", f"CAST(NULL AS TIMESTAMP) AS {quoted(BROKEN)}")
 
     @property
     def _ddl(self) -> str:
@@ -215,7 +216,7 @@ def _promise(value: int) -> pl.Expr:
 
 
 def rows_of_files(reader: Any, path: str, fields: Iterable[Field], time_column: str) -> Any:
-    """Rows of Parquet files with `$ts`, `$broken` (none is late) and `$row`.
+    """Rows of Parquet files with `$ts`.
 
     Args:
         reader: Spark's, for all at once or as a stream.
@@ -231,6 +232,4 @@ def rows_of_files(reader: Any, path: str, fields: Iterable[Field], time_column: 
     return found.where(f"{time} IS NOT NULL").selectExpr(
         "*",
         f"{shifted} AS {quoted(TS)}",
-        f"CAST(NULL AS TIMESTAMP) AS {quoted(BROKEN)}",
-        f"monotonically_increasing_id() + 1 AS {quoted(ROW)}",
     )
