@@ -13,8 +13,10 @@ import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Int64s, Message, Punctuation, Tick, ints
+from jupyter_stream.core.rows import columns_of, rows_where, together, with_column
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.operators.late_rows import in_time
+from jupyter_stream.operators.net import in_order
 from jupyter_stream.state.expiry import Expiring, Fifo, Partitions
 from jupyter_stream.windows import LifetimeWindow
 
@@ -51,8 +53,10 @@ class Alive:
             yield missed
         if frame.height:
             kept = [c for c in self._columns if c in frame.columns]
-            ends = frame.get_column(UNTIL) if self._ends_given else pl.Series(UNTIL, self._ends(frame))
-            self._waiting.append(frame.select(*kept, TS).with_columns(ends))
+            if self._ends_given:
+                self._waiting.append(columns_of(frame, [*kept, TS, UNTIL]))
+            else:
+                self._waiting.append(with_column(columns_of(frame, [*kept, TS]), UNTIL, self._ends(frame)))
             self._report()
 
     def _ends(self, frame: pl.DataFrame) -> Int64s:
@@ -69,39 +73,45 @@ class Alive:
         self._reached = self.control.low_watermark = punctuation.value
         changes = self._enter(punctuation.value) + self._leave(punctuation.value)
         if changes:
-            yield Batch(pl.concat(changes).sort(TS, SIGN, maintain_order=True))
+            yield Batch(in_order(together(changes)))
         self._report()
         yield punctuation
 
     def _enter(self, before: int) -> list[pl.DataFrame]:
         if not self._waiting:
             return []
-        frame = pl.concat(self._waiting) if len(self._waiting) > 1 else self._waiting[0]
-        now = frame.get_column(TS) < before
-        self._waiting = [] if now.all() else [frame.filter(~now)]
-        frame = frame if now.all() else frame.filter(now)
+        frame = together(self._waiting)
+        now = ints(frame.get_column(TS)) < before
+        self._waiting = [] if now.all() else [rows_where(frame, ~now)]
+        frame = rows_where(frame, now)
         if not frame.height:
             return []
+        columns = frame.get_columns()
         if self._range is not None or self._ends_given:
-            self._living.insert(frame.drop(TS))
-        return [frame.drop(UNTIL).with_columns(pl.lit(1, pl.Int8).alias(SIGN))]
+            self._living.insert(pl.DataFrame([*columns[:-2], columns[-1]]))
+        return [with_column(pl.DataFrame(columns[:-1]), SIGN, np.ones(frame.height, np.int8))]
 
     def _leave(self, before: int) -> list[pl.DataFrame]:
-        gone = self._living.expire(before)
-        return [f.rename({UNTIL: TS}).with_columns(pl.lit(-1, pl.Int8).alias(SIGN)) for f in gone]
+        return [_leaving(f) for f in self._living.expire(before)]
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""
         yield tick
 
     def _report(self) -> None:
-        self.control.holds(sum(int(f.estimated_size()) for f in self._waiting) + self._living.bytes)
+        waiting = sum(int(f.estimated_size()) for f in self._waiting)
+        self.control.holds(waiting + self._living.bytes)
         self.control.extra["waiting_rows"] = sum(f.height for f in self._waiting)
         self.control.extra["live_rows"] = self._living.rows
 
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""
         self._living.check()
+
+
+def _leaving(frame: pl.DataFrame) -> pl.DataFrame:
+    columns = frame.get_columns()
+    return with_column(pl.DataFrame([*columns[:-1], columns[-1].alias(TS)]), SIGN, np.full(frame.height, -1, np.int8))
 
 
 __all__ = ["Alive"]

@@ -15,11 +15,12 @@ import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Int64s, Message, Punctuation, Tick, ints
+from jupyter_stream.core.rows import columns_of, rows_where, together, with_column
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.operators.late_rows import in_time
 from jupyter_stream.plan.upkeep import PARTITIONS
-from jupyter_stream.state.expiry import Partitions
+from jupyter_stream.state.expiry import Calendar
 from jupyter_stream.state.relation_slab import order_by
 from jupyter_stream.state.slots import KeySlots
 
@@ -58,7 +59,7 @@ class Distinct:
         self._names = list(config.schema.names)
         self._slots = KeySlots([(f.name, f.dtype) for f in config.schema])
         self._youngest = np.empty(0, np.int64)  # slot -> end of the youngest row, MIN_TIME where there is none
-        self._output = Partitions(config.longest, config.partitions)
+        self._output = Calendar(config.longest, config.partitions)
         self._waiting: list[pl.DataFrame] = []
         self._reached = MIN_TIME
         self._checked = 0
@@ -69,7 +70,7 @@ class Distinct:
         if missed is not None:
             yield missed
         if frame.height:
-            self._waiting.append(frame.select(*self._names, TS, *([UNTIL] if self._config.ends else [])))
+            self._waiting.append(columns_of(frame, [*self._names, TS, *([UNTIL] if self._config.ends else [])]))
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give what happens at instants that it makes final."""
@@ -106,15 +107,15 @@ class Distinct:
         order = np.argsort(when, kind="stable")  # leaving rows stay before entering ones
         frame = self._rows(given[order], TS, when[order])
         self._forget()
-        return None if frame is None else frame.with_columns(pl.Series(SIGN, sign[order]))
+        return None if frame is None else with_column(frame, SIGN, sign[order])
 
     def _due(self, until: int) -> pl.DataFrame | None:
         if not self._waiting:
             return None
-        waiting = pl.concat(self._waiting)
-        now = waiting.get_column(TS) < until
-        self._waiting = [] if now.all() else [waiting.filter(~now)]
-        return waiting if now.all() else waiting.filter(now)
+        waiting = together(self._waiting)
+        now = ints(waiting.get_column(TS)) < until
+        self._waiting = [] if now.all() else [rows_where(waiting, ~now)]
+        return rows_where(waiting, now)
 
     def _sorted(self, due: pl.DataFrame | None) -> tuple[Int64s, Int64s, Int64s]:
         """Slots, times and ends of rows, by slot and time."""
@@ -145,14 +146,11 @@ class Distinct:
         return before, after
 
     def _enter(self, slots: Int64s) -> None:
-        self._output.insert(pl.DataFrame([pl.Series(_SLOT, slots), pl.Series(UNTIL, self._youngest[slots])]))
+        self._output.insert(slots, self._youngest[slots])
 
     def _leave(self, until: int) -> tuple[Int64s, Int64s]:
         """Values that are in the answer no more, and since when; where there is a younger row it takes over."""
-        due = self._output.expire(until)
-        if not due:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        slots = np.concatenate([ints(f.get_column(_SLOT)) for f in due])
+        slots, _ = self._output.expire(until)
         over = self._youngest[slots] < until
         if not over.all():
             self._enter(slots[~over])
@@ -185,10 +183,8 @@ class Distinct:
         later = inside[~new][at]
         ended = dict(zip(slots[closed].tolist(), before[closed].tolist(), strict=True))
         ended |= dict(zip(slots[later].tolist(), before[later].tolist(), strict=True))
-        due = self._output.expire(until)
-        if due:
-            popped = pl.concat(due)
-            mine, was = ints(popped.get_column(_SLOT)), ints(popped.get_column(UNTIL))
+        mine, was = self._output.expire(until)
+        if mine.size:
             known = self._youngest[mine].copy()
             if ended:
                 keys = np.array(list(ended), np.int64)
@@ -207,7 +203,7 @@ class Distinct:
         which, begin, end = _cut(which, begin, end, self._config.longest)
         frame = self._rows(which, TS, begin)
         self._forget()
-        return None if frame is None else frame.with_columns(pl.Series(UNTIL, end))
+        return None if frame is None else with_column(frame, UNTIL, end)
 
     def _rows(self, slots: Int64s, name: str, when: Int64s) -> pl.DataFrame | None:
         if not slots.size:
@@ -231,13 +227,13 @@ class Distinct:
     def _report(self) -> None:
         waiting = sum(int(f.estimated_size()) for f in self._waiting)
         self.control.holds(self._slots.bytes + self._youngest.nbytes + self._output.bytes + waiting)
-        self.control.extra["live_values"] = self._output.rows
+        self.control.extra["live_values"] = self._output.entries
         self.control.extra["waiting_rows"] = sum(f.height for f in self._waiting)
 
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""
         self._output.check()
-        assert int((self._youngest != MIN_TIME).sum()) == self._output.rows
+        assert int((self._youngest != MIN_TIME).sum()) == self._output.entries
 
 
 def _cut(slots: Int64s, begin: Int64s, end: Int64s, longest: int) -> tuple[Int64s, Int64s, Int64s]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import BROKEN, LATE_ID, TS, Missed, ints
+from jupyter_stream.core.rows import rows_at, rows_where
 
 
 def in_time(frame: pl.DataFrame, reached: int, control: ControlTable) -> tuple[pl.DataFrame, Missed | None]:
@@ -16,12 +18,12 @@ def in_time(frame: pl.DataFrame, reached: int, control: ControlTable) -> tuple[p
         reached: answers before this time are final.
         control: counts them.
     """
-    late = frame.get_column(TS) < reached
+    late = ints(frame.get_column(TS)) < reached
     if BROKEN in frame.columns:
-        late |= (frame.get_column(TS) < frame.get_column(BROKEN)).fill_null(False)
+        late = late | (frame.get_column(TS) < frame.get_column(BROKEN)).fill_null(False).to_numpy()
     if not late.any():
         return frame, None
-    missed = frame.filter(late)
+    missed = rows_where(frame, late)
     control.late_rows += missed.height
     told = Missed(ints(missed.get_column(LATE_ID).drop_nulls()), None) if LATE_ID in missed.columns else None
-    return frame.filter(~late), told
+    return rows_at(frame, np.flatnonzero(~late)), told

@@ -9,6 +9,7 @@ import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, Batch, Message, Punctuation, Tick, ints
+from jupyter_stream.core.rows import columns_of, rows_at, rows_where, together
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MIN_TIME
 
@@ -27,12 +28,13 @@ class Net:
         self._keys = [
             (pl.col(f.name) + 0.0).fill_nan(float("nan")) if f.dtype.is_float() else pl.col(f.name) for f in schema
         ]
+        self._floats = any(f.dtype.is_float() for f in schema)
         self._waiting: list[pl.DataFrame] = []
         self._reached = MIN_TIME
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep changes until their instant is over."""
-        self._waiting.append(batch.frame.select(*self._names, TS, SIGN))
+        self._waiting.append(columns_of(batch.frame, [*self._names, TS, SIGN]))
         return iter(())
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
@@ -41,10 +43,10 @@ class Net:
             return
         self._reached = self.control.low_watermark = punctuation.value
         if self._waiting:
-            frame = pl.concat(self._waiting) if len(self._waiting) > 1 else self._waiting[0]
-            now = frame.get_column(TS) < punctuation.value
-            self._waiting = [] if now.all() else [frame.filter(~now)]
-            frame = self._net(frame if now.all() else frame.filter(now))
+            frame = together(self._waiting)
+            now = ints(frame.get_column(TS)) < punctuation.value
+            self._waiting = [] if now.all() else [rows_where(frame, ~now)]
+            frame = self._net(rows_where(frame, now))
             if frame.height:
                 yield Batch(frame)
         self.control.holds(sum(int(f.estimated_size()) for f in self._waiting))
@@ -53,13 +55,14 @@ class Net:
     def _net(self, frame: pl.DataFrame) -> pl.DataFrame:
         signs = ints(frame.get_column(SIGN))
         if (signs == signs[:1]).all():
-            return _ordered(frame)
-        hashes = frame.select(*self._keys, TS).hash_rows().to_numpy()
+            return in_order(frame)
+        keyed = frame.select(*self._keys, TS) if self._floats else columns_of(frame, [*self._names, TS])
+        hashes = keyed.hash_rows().to_numpy()
         order = np.argsort(hashes)
         same = hashes[order][1:] == hashes[order][:-1]
         opposed = order[1:][same & (signs[order][1:] != signs[order][:-1])]
         if not opposed.size:  # the rule: few values leave and enter in the same microsecond
-            return _ordered(frame)
+            return in_order(frame)
         some = pl.Series(np.isin(hashes, hashes[opposed]))
         total = frame.filter(some).with_columns(
             *(k.alias(n) for k, n in zip(self._keys, self._names, strict=True)), pl.col(SIGN).cast(pl.Int64)
@@ -68,19 +71,20 @@ class Net:
         total = total.filter(pl.col(SIGN) != 0)
         many = np.abs(ints(total.get_column(SIGN)))
         total = total.with_columns(pl.col(SIGN).sign().cast(pl.Int8))[pl.Series(np.repeat(np.arange(many.size), many))]
-        return _ordered(pl.concat([frame.filter(~some), total]))
+        return in_order(pl.concat([frame.filter(~some), total]))
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""
         yield tick
 
 
-def _ordered(frame: pl.DataFrame) -> pl.DataFrame:
+def in_order(frame: pl.DataFrame) -> pl.DataFrame:
+    """Changes by instant, leaving rows before entering ones."""
     times = ints(frame.get_column(TS))
     signs = ints(frame.get_column(SIGN))
     if ((times[1:] > times[:-1]) | ((times[1:] == times[:-1]) & (signs[1:] >= signs[:-1]))).all():
         return frame
-    return frame[pl.Series(np.lexsort((signs, times)))]
+    return rows_at(frame, np.lexsort((signs, times)))
 
 
-__all__ = ["Net"]
+__all__ = ["Net", "in_order"]

@@ -16,8 +16,12 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import UNTIL, Int64s, ints
+from jupyter_stream.core.rows import rows_at
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.plan.upkeep import PARTITIONS
+
+_PIECES = 32
+"""Sorted pieces of the partition whose turn it is, before they are made one."""
 
 
 class Expiring(Protocol):
@@ -44,24 +48,22 @@ class Fifo:
 
     def __init__(self) -> None:
         self._frames: deque[tuple[pl.DataFrame, Int64s]] = deque()
+        self._size = 0.0  # bytes of a row
         self.rows = 0
 
     @property
     def bytes(self) -> int:
         """Bytes held."""
-        return sum(int(f.estimated_size()) for f, _ in self._frames)
+        return int(self._size * self.rows)
 
     def insert(self, frame: pl.DataFrame) -> None:
         """Append rows."""
-        ends = ints(frame.get_column(UNTIL))
-        if ends.size and ends[0] == MAX_TIME and (ends == MAX_TIME).all():
+        frame, ends = _by_end(frame)
+        if not ends.size or ends[0] == MAX_TIME:
             return
-        if ends.size > 1 and (ends[1:] < ends[:-1]).any():
-            frame = frame.sort(UNTIL, maintain_order=True)
-            ends = ints(frame.get_column(UNTIL))
-        if ends.size:
-            self._frames.append((frame, ends))
-            self.rows += ends.size
+        self._size = frame.estimated_size() / ends.size
+        self._frames.append((frame, ends))
+        self.rows += ends.size
 
     def expire(self, before: int) -> list[pl.DataFrame]:
         """Take rows from the beginning."""
@@ -82,6 +84,15 @@ class Fifo:
         assert self.rows == len(ends)
 
 
+def _by_end(frame: pl.DataFrame) -> tuple[pl.DataFrame, Int64s]:
+    """Rows by when they leave, and when that is."""
+    ends = ints(frame.get_column(UNTIL))
+    if (ends[1:] < ends[:-1]).any():
+        order = np.argsort(ends, kind="stable")
+        return rows_at(frame, order), ends[order]
+    return frame, ends
+
+
 class Partitions:
     """Partitions of equal stretches of `$until`.
 
@@ -93,51 +104,39 @@ class Partitions:
     def __init__(self, span: int, count: int = PARTITIONS) -> None:
         self._width = max(1, -(-span // count))
         self._waiting: dict[int, list[pl.DataFrame]] = {}  # by number, in the order they came
-        self._turn: list[tuple[pl.DataFrame, Int64s]] = []  # the partitions whose turn it is, sorted
-        self._turned = -(1 << 62)  # number of the last of these
+        self._turn: list[tuple[pl.DataFrame, Int64s]] = []  # the partition whose turn it is, sorted
+        self._turned = -(1 << 62)  # its number
+        self._size = 0.0  # bytes of a row
         self.rows = 0
 
     @property
     def bytes(self) -> int:
         """Bytes held."""
-        frames = [*(f for fs in self._waiting.values() for f in fs), *(f for f, _ in self._turn)]
-        return sum(int(f.estimated_size()) for f in frames)
+        return int(self._size * self.rows)
 
     def insert(self, frame: pl.DataFrame) -> None:
         """Put rows into the partitions they leave with."""
-        ends = ints(frame.get_column(UNTIL))
-        if ends.size and int(ends.max()) == MAX_TIME:
-            frame = frame.filter(pl.col(UNTIL) < MAX_TIME)
-            ends = ints(frame.get_column(UNTIL))
+        frame, ends = _by_end(frame)
+        if ends.size and ends[-1] == MAX_TIME:
+            many = int(np.searchsorted(ends, MAX_TIME))
+            frame, ends = frame.head(many), ends[:many]
         if not ends.size:
             return
         self.rows += ends.size
-        numbers = ends // self._width
-        first, last = int(numbers.min()), int(numbers.max())
-        if first == last:
-            self._put(first, frame)
-            return
-        order = np.argsort(
-            numbers - first if last - first > 30_000 else (numbers - first).astype(np.int16), kind="stable"
-        )
-        frame, numbers = frame[pl.Series(order)], numbers[order]
-        cuts = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
-        for begin, end in zip(np.append(0, cuts), np.append(cuts, numbers.size), strict=True):
-            self._put(int(numbers[begin]), frame.slice(int(begin), int(end - begin)))
-
-    def _put(self, number: int, frame: pl.DataFrame) -> None:
-        if number <= self._turned:
-            self._sorted(frame)
-        else:
-            self._waiting.setdefault(number, []).append(frame)
-
-    def _sorted(self, frame: pl.DataFrame) -> None:
-        frame = frame.sort(UNTIL, maintain_order=True)
-        self._turn.append((frame, ints(frame.get_column(UNTIL))))
-        if len(self._turn) > 32:
-            together = pl.concat([f for f, _ in self._turn])
-            self._turn = []
-            self._sorted(together)
+        self._size = frame.estimated_size() / ends.size
+        numbers = np.arange(int(ends[0]) // self._width, int(ends[-1]) // self._width + 1)
+        if numbers.size > ends.size:
+            numbers = np.unique(ends // self._width)
+        cuts = np.append(np.searchsorted(ends, numbers * self._width), ends.size)
+        for number, begin, end in zip(numbers.tolist(), cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+            if begin == end:
+                continue
+            if number <= self._turned:
+                self._turn.append((frame.slice(begin, end - begin), ends[begin:end]))
+            else:
+                self._waiting.setdefault(number, []).append(frame.slice(begin, end - begin))
+        if len(self._turn) > _PIECES:
+            self._turn = [_by_end(pl.concat([f for f, _ in self._turn], rechunk=True))]
 
     def expire(self, before: int) -> list[pl.DataFrame]:
         """Take partitions as a whole, and the beginning of the one that time is in."""
@@ -151,7 +150,7 @@ class Partitions:
             self._turned = number
             now = self._waiting.pop(number, None)
             if now:
-                self._sorted(pl.concat(now))
+                self._turn.append(_by_end(pl.concat(now, rechunk=True)))
         stay = []
         for frame, ends in self._turn:
             many = int(np.searchsorted(ends, before))
@@ -173,6 +172,65 @@ class Partitions:
             assert np.array_equal(ints(frame.get_column(UNTIL)), ends) and (np.diff(ends) >= 0).all()
         held = sum(f.height for fs in self._waiting.values() for f in fs) + sum(f.height for f, _ in self._turn)
         assert self.rows == held
+
+
+class Calendar:
+    """Partitions of numbers instead of rows: what is due, each with its time (a calendar queue, reference [8] of the paper).
+
+    Args:
+        span: how long anything waits at most, microseconds.
+        count: partitions in that time.
+    """
+
+    def __init__(self, span: int, count: int = PARTITIONS) -> None:
+        self._width = max(1, -(-span // count))
+        self._days: dict[int, list[tuple[Int64s, Int64s]]] = {}
+        self.entries = 0
+
+    @property
+    def bytes(self) -> int:
+        """Bytes held."""
+        return 16 * self.entries
+
+    def insert(self, numbers: Int64s, ends: Int64s) -> None:
+        """Write down numbers, each at its end. What never ends is left out."""
+        if ends.size and int(ends.max()) == MAX_TIME:
+            some = ends != MAX_TIME
+            numbers, ends = numbers[some], ends[some]
+        if not ends.size:
+            return
+        self.entries += ends.size
+        days = ends // self._width
+        first, last = int(days.min()), int(days.max())
+        if first == last:
+            self._days.setdefault(first, []).append((numbers, ends))
+            return
+        for day in np.unique(days).tolist():
+            mine = days == day
+            self._days.setdefault(day, []).append((numbers[mine], ends[mine]))
+
+    def expire(self, before: int) -> tuple[Int64s, Int64s]:
+        """Take out what ends before a time, and when it does."""
+        today = before // self._width
+        due = [entry for day in sorted(d for d in self._days if d < today) for entry in self._days.pop(day)]
+        now = self._days.pop(today, None)
+        if now is not None:
+            numbers, ends = (np.concatenate(parts) for parts in zip(*now, strict=True))
+            over = ends < before
+            due.append((numbers[over], ends[over]))
+            if not over.all():
+                self._days[today] = [(numbers[~over], ends[~over])]
+        if not due:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        numbers, ends = (np.concatenate(parts) for parts in zip(*due, strict=True))
+        self.entries -= ends.size
+        return numbers, ends
+
+    def check(self) -> None:
+        """Raise AssertionError where an invariant is broken."""
+        assert self.entries == sum(e.size for day in self._days.values() for _, e in day)
+        for day, some in self._days.items():
+            assert all((ends // self._width == day).all() for _, ends in some)
 
 
 class Scanned:
@@ -217,4 +275,4 @@ class Scanned:
         assert self.rows == sum(f.height for f in [*([] if self._held is None else [self._held]), *self._new])
 
 
-__all__ = ["Expiring", "Fifo", "Partitions", "Scanned"]
+__all__ = ["Calendar", "Expiring", "Fifo", "Partitions", "Scanned"]

@@ -1,0 +1,263 @@
+"""The five queries of the update-patterns paper (§6) by its three strategies: time per 1,000 tuples and state, over growing windows.
+
+`python tests/benchmarks/update_patterns.py [--windows 2000 200000] [--queries 1a 2a] [--step 100] [--figures folder]`. Connections
+are synthetic: three links with one tuple per time unit each, protocols and skewed addresses like those of the LBL trace the
+paper took. Tuples come in steps of `--step` per link, after each of which all answers are up to date (the paper's eager
+expiration interval is one tuple). A window is filled first, in large steps; then the steps are timed. All strategies have to
+give the same changes. Figures 9 to 17 are written as HTML.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from jupyter_stream import Session, language
+from jupyter_stream.core.messages import TS, Batch, Message, Punctuation
+from jupyter_stream.engine.build import Graph, Target, build
+from jupyter_stream.plan.upkeep import Maintenance
+
+UNIT = 1_000
+"""Microseconds of a time unit."""
+SOURCES, TARGETS = 2_000, 500
+PROTOCOLS = {"telnet": 0.10, "ftp": 0.032, "nntp": 0.25, "smtp": 0.35, "finger": 0.268}
+WINDOWS = (2_000, 10_000, 50_000, 100_000, 200_000)
+STRATEGIES = {
+    "UPA(10)": Maintenance("upa", 10),
+    "UPA(50)": Maintenance("upa", 50),
+    "DIRECT": Maintenance("direct"),
+    "NT": Maintenance("nt"),
+}
+COLUMNS = "ts BIGINT, duration INT, protocol STRING, size INT, srcIP STRING, destIP STRING, WATERMARK FOR ts AS ts"
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query of the paper.
+
+    Attributes:
+        figure: number and title of the figures it is in: of times, and of space.
+        sql: with `{w}` for the window.
+        strategies: those the paper compares.
+    """
+
+    figure: str
+    sql: str
+    strategies: tuple[str, ...] = ("UPA(10)", "DIRECT", "NT")
+    space: str | None = None
+
+
+def _first(protocol: str) -> str:
+    return (
+        "SELECT l.srcIP, l.size, r.size FROM link1 {w} l, link2 {w} r"
+        f" WHERE l.srcIP = r.srcIP AND l.protocol = '{protocol}' AND r.protocol = '{protocol}'"
+    )
+
+
+QUERIES = {
+    "1a": Query("9: query 1, protocol = ftp", _first("ftp")),
+    "1b": Query("10: query 1, protocol = telnet", _first("telnet"), ("UPA(10)", "UPA(50)", "DIRECT", "NT")),
+    "2a": Query(
+        "11: query 2, source addresses",
+        "SELECT DISTINCT srcIP FROM link1 {w}",
+        space="13: space of query 2, source addresses",
+    ),
+    "2b": Query(
+        "12: query 2, pairs of addresses",
+        "SELECT DISTINCT srcIP, destIP FROM link1 {w}",
+        space="14: space of query 2, pairs",
+    ),
+    "3": Query(
+        "15: query 3",
+        "SELECT srcIP, size FROM link1 {w} EXCEPT ALL ON (srcIP) SELECT srcIP FROM link2 {w}",
+        ("UPA(10)", "NT"),
+    ),
+    "4": Query(
+        "16: query 4",
+        "SELECT l.srcIP FROM (SELECT DISTINCT srcIP FROM link1 {w}) l JOIN (SELECT DISTINCT srcIP FROM link2 {w}) r"
+        " ON l.srcIP = r.srcIP",
+    ),
+    "5": Query(
+        "17: query 5",
+        "SELECT n.srcIP, n.size, f.size FROM (SELECT srcIP, size FROM link1 {w}"
+        " EXCEPT ALL ON (srcIP) SELECT srcIP FROM link2 {w}) n, link3 {w} f WHERE n.srcIP = f.srcIP AND f.protocol = 'ftp'",
+        ("UPA(10)", "NT"),
+    ),
+}
+
+
+def connections(link: int, tuples: int) -> pl.DataFrame:
+    """One link's connections in order: one per time unit, sources after a power law."""
+    rng = np.random.default_rng(link)
+    weight = 1 / np.arange(1, SOURCES + 1) ** 0.8
+    sources = rng.choice(SOURCES, tuples, p=weight / weight.sum())
+    weight = 1 / np.arange(1, TARGETS + 1)
+    targets = rng.choice(TARGETS, tuples, p=weight / weight.sum())
+    names = pl.Series([f"128.3.{i // 250}.{i % 250}" for i in range(SOURCES)])
+    others = pl.Series([f"131.{link}.{i // 250}.{i % 250}" for i in range(TARGETS)])
+    protocols = pl.Series(list(PROTOCOLS))
+    times = np.sort(rng.integers(0, tuples * UNIT, tuples))
+    return pl.DataFrame(
+        {
+            "ts": times,
+            "duration": rng.integers(1, 600, tuples).astype(np.int32),
+            "protocol": protocols[pl.Series(rng.choice(len(PROTOCOLS), tuples, p=list(PROTOCOLS.values())))],
+            "size": rng.integers(40, 100_000, tuples).astype(np.int32),
+            "srcIP": names[pl.Series(sources)],
+            "destIP": others[pl.Series(targets)],
+            TS: times,
+        }
+    )
+
+
+class Run:
+    """A query's operators, driven step by step in this thread."""
+
+    def __init__(self, sql: str, how: Maintenance) -> None:
+        session = Session({f"rows{n}": connections(n, 1) for n in (1, 2, 3)})
+        for n in (1, 2, 3):
+            session.execute(f"CREATE STREAM link{n} ({COLUMNS}) SOURCE 'frame://rows{n}'")
+        (statement,) = language.parse(f"CREATE VIEW v AS {sql}", {}, 1)
+        assert isinstance(statement, language.CreateView)
+        self.graph: Graph = build(replace(language.bind_view(statement, session.catalog), maintenance=how))
+        session.close()
+        self.changes = 0
+        self.digest = 0
+
+    def step(self, links: dict[str, pl.DataFrame], until: int) -> None:
+        """Rows of each link, and that all before `until` have come."""
+        for entry in self.graph.entries:
+            frame = links[entry.stream.name]
+            if frame.height:
+                self._deliver(entry.target, Batch(frame))
+        for entry in self.graph.entries:
+            self._deliver(entry.target, Punctuation(until))
+
+    def _deliver(self, target: Target | None, message: Message) -> None:
+        if target is None:
+            if isinstance(message, Batch):
+                self.changes += message.rows
+                self.last = message.frame
+            return
+        operator = target.step.operator
+        made = (
+            operator.on_batch(target.port, message)
+            if isinstance(message, Batch)
+            else operator.on_punctuation(target.port, message)  # type: ignore[arg-type]
+        )
+        for one in made:
+            self._deliver(target.step.target, one)
+
+    @property
+    def bytes(self) -> int:
+        """State held."""
+        return sum(s.operator.control.bytes for s in self.graph.steps)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Of one query, window and strategy: milliseconds per 1,000 tuples, bytes of state, changes given."""
+
+    milliseconds: float
+    bytes: int
+    changes: int
+
+
+def measure(sql: str, window: int, how: Maintenance, links: dict[str, pl.DataFrame], step: int, steps: int) -> Measured:
+    """Fill the window, then time the steps."""
+    run = Run(sql.format(w=f"[RANGE {window} MILLISECONDS]"), how)
+    at = 0
+    filled = window + window // 10
+    while at < filled:
+        at = _take(run, links, at, max(step, window // 20))
+    before = run.changes
+    began = time.perf_counter()
+    read = 0
+    for _ in range(steps):
+        read += len({e.stream.name for e in run.graph.entries}) * step
+        at = _take(run, links, at, step)
+    took = time.perf_counter() - began
+    return Measured(took * 1e6 / read, run.bytes, run.changes - before)
+
+
+def _take(run: Run, links: dict[str, pl.DataFrame], at: int, units: int) -> int:
+    begin, end = at * UNIT, (at + units) * UNIT
+    some = {}
+    for name, frame in links.items():
+        low, high = (int(i) for i in np.searchsorted(frame.get_column(TS).to_numpy(), [begin, end]))
+        some[name] = frame.slice(low, high - low)
+    run.step(some, end)
+    return at + units
+
+
+def measurements(
+    names: list[str], windows: list[int], step: int, steps: int
+) -> Iterator[tuple[str, int, str, Measured]]:
+    """All that is asked for, as it is found."""
+    longest = max(windows)
+    tuples = longest + longest // 10 + longest // 20 + steps * step + step
+    links = {f"link{n}": connections(n, tuples) for n in (1, 2, 3)}
+    for name in names:
+        for window in windows:
+            found = set()
+            for strategy in QUERIES[name].strategies:
+                measured = measure(QUERIES[name].sql, window, STRATEGIES[strategy], links, step, steps)
+                found.add(measured.changes)
+                yield name, window, strategy, measured
+            assert len(found) == 1, f"query {name} over {window}: strategies gave {found} changes"
+
+
+def main() -> None:
+    """Print a line for each measurement, and draw the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--windows", type=int, nargs="*", default=list(WINDOWS))
+    parser.add_argument("--queries", nargs="*", default=list(QUERIES))
+    parser.add_argument("--step", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--figures", type=Path)
+    asked = parser.parse_args()
+    rows = []
+    for name, window, strategy, m in measurements(asked.queries, asked.windows, asked.step, asked.steps):
+        rows.append((name, window, strategy, m))
+        print(
+            f"query {name:3} window {window:7,} {strategy:8} {m.milliseconds:9.2f} ms per 1,000 tuples"
+            f"  {m.bytes / 1e3:11,.1f} kB  {m.changes:9,} changes",
+            flush=True,
+        )
+    if asked.figures:
+        draw(rows, asked.figures)
+
+
+def draw(rows: list[tuple[str, int, str, Measured]], folder: Path) -> None:
+    """Figures 9 to 17, each a file."""
+    from bokeh.plotting import figure, output_file, save
+
+    folder.mkdir(parents=True, exist_ok=True)
+    colours = {"UPA(10)": "#d62728", "UPA(50)": "#ff9896", "DIRECT": "#1f77b4", "NT": "#2ca02c"}
+    for name, query in QUERIES.items():
+        for title, unit, value in (
+            (query.figure, "ms per 1,000 tuples", lambda m: m.milliseconds),
+            (query.space, "kB", lambda m: m.bytes / 1e3),
+        ):
+            if title is None or not any(r[0] == name for r in rows):
+                continue
+            plot = figure(
+                title=f"Figure {title}", x_axis_label="window, time units", y_axis_label=unit, width=640, height=400
+            )
+            for strategy in query.strategies:
+                mine = [(w, value(m)) for n, w, s, m in rows if (n, s) == (name, strategy)]
+                plot.line(*zip(*mine, strict=True), legend_label=strategy, color=colours[strategy], line_width=2)
+                plot.scatter(*zip(*mine, strict=True), legend_label=strategy, color=colours[strategy], size=6)
+            plot.legend.location = "top_left"
+            output_file(folder / f"figure_{title.split(':')[0]}.html", title=f"Figure {title}", mode="inline")
+            save(plot)
+
+
+if __name__ == "__main__":
+    main()
