@@ -1,6 +1,7 @@
-"""Columns and rows of a frame at once: Polars' own `select`, `filter` and `with_columns` go through its planner, 40 to 110 µs a call.
+"""Columns and rows of a frame at once, past Polars' planner.
 
-That is nothing for a large batch and most of the time for a small one, so operators that run at every punctuation use these.
+Its own `select`, `filter` and `with_columns` take 40 to 110 µs a call: nothing for a large batch and most of the time for a
+small one, so operators that run at every punctuation use these.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The five queries of the update-patterns paper (§6) by its three strategies: time per 1,000 tuples and state, over growing windows.
+"""The five queries of the update-patterns paper (§6) by its three strategies: time per 1,000 tuples, and state.
 
-`python tests/benchmarks/update_patterns.py [--windows 2000 200000] [--queries 1a 2a] [--step 100] [--figures folder]`. Connections
-are synthetic: three links with one tuple per time unit each, protocols and skewed addresses like those of the LBL trace the
-paper took. Tuples come in steps of `--step` per link, after each of which all answers are up to date (the paper's eager
+`python tests/benchmarks/update_patterns.py [--windows 2000 200000] [--queries 1a 2a] [--step 100] [--figures folder]`.
+Connections are synthetic: three links with one tuple per time unit each, protocols and skewed addresses like those of the LBL
+trace the paper took. Tuples come in steps of `--step` per link, after which all answers are up to date (the paper's eager
 expiration interval is one tuple). A window is filled first, in large steps; then the steps are timed. All strategies have to
 give the same changes. Figures 9 to 17 are written as HTML.
 """
