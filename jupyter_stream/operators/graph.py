@@ -25,7 +25,7 @@ from jupyter_stream.operators.to_stream import to_stream
 from jupyter_stream.operators.user_answers import Unfold
 from jupyter_stream.operators.witness import Witness
 from jupyter_stream.plan.catalog import StreamDef
-from jupyter_stream.plan.keyed import key_of, promised
+from jupyter_stream.plan.keyed import key_of, keys_of_join, promised
 from jupyter_stream.plan.logical import (
     Aggregate,
     Alive,
@@ -294,7 +294,8 @@ class _Builder:
                 above = here(target, plan) if here else target
                 wanted = self._joined.get(id(plan))
                 join = self._step(planned.join(plan, wanted), above, self._edge, (plan, wanted))
-                for port, part in enumerate(plan.inputs):
+                for port, (part, key) in enumerate(zip(plan.inputs, keys_of_join(plan), strict=True)):
+                    self._keyed = key is not None
                     self.visit(part, Target(join.step, port), everything_is_final, below)
             case Over():
                 self._once(plan)

@@ -38,6 +38,7 @@ from jupyter_stream.operators.top import Limit, TopOfExtents, TopOfRelation
 from jupyter_stream.operators.user_answers import UserAnswers
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
 from jupyter_stream.operators.window_join import WindowJoin, WindowJoinConfig
+from jupyter_stream.plan.keyed import keys_of_join
 from jupyter_stream.plan.logical import (
     Aggregate,
     AggregateCall,
@@ -268,6 +269,7 @@ def join(plan: Join, wanted: frozenset[str] | None = None) -> WindowJoin:
             plan.high,
             lifetimes,
             wanted,
+            keys_of_join(plan),
         )
     )
 

@@ -21,6 +21,7 @@ from jupyter_stream.core.messages import (
     Batch,
     Failed,
     Int64s,
+    KeyPunctuation,
     Message,
     Missed,
     Punctuation,
@@ -54,6 +55,7 @@ class WindowJoinConfig:
         high: the greatest.
         lifetimes: how long rows of each side live, microseconds, None for ever: joined rows live while both do.
         wanted: the columns of the joined row that somebody reads; None for all.
+        promised: which of the keys group-wise punctuations of each input speak of, if any.
     """
 
     kind: JoinKind
@@ -67,6 +69,7 @@ class WindowJoinConfig:
     high: int | None
     lifetimes: tuple[int | None, int | None]
     wanted: frozenset[str] | None = None
+    promised: tuple[int | None, int | None] = (None, None)
 
 
 @dataclass(eq=False)
@@ -330,6 +333,19 @@ class WindowJoin:
         if said > self._said:
             self._said = self.control.low_watermark = said
             yield Punctuation(said)
+
+    def on_key_punctuation(self, port: int, punctuation: KeyPunctuation) -> Iterator[Message]:
+        """Let go of the other side's rows of those keys that find no partner any more."""
+        key, other = self._config.promised[port], 1 - port
+        wait = self._waits[other]
+        if key is None or wait is None:
+            return
+        values = punctuation.frame.get_column(punctuation.column)
+        before = ints(punctuation.frame.get_column(TS)) - wait
+        for rows, matched in self._sides[other].take_keys(key, values, before):
+            if matched is not None and not matched.all():
+                yield from self._alone(other, rows.filter(pl.Series(~matched)))
+        self._report()
 
     def _promise(self) -> int:
         """Every joined row to come is at least this late; a row without partner comes when the other input has passed it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jupyter_stream.functions.expression import Column
 from jupyter_stream.plan.catalog import PunctuationColumn
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Lookup, Plan, Project, Scan, Union
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Plan, Project, Scan, Union
 from jupyter_stream.windows import SessionWindow, TimeWindow
 
 
@@ -46,4 +46,17 @@ def key_of(plan: Aggregate) -> int | None:
     return at if isinstance(window, TimeWindow) and window.range is not None else None
 
 
-__all__ = ["key_of", "promised"]
+def keys_of_join(plan: Join) -> tuple[int | None, int | None]:
+    """Which of the equal keys group-wise punctuations of each input speak of, so that the other's rows need wait no more."""
+    columns = [promised(part) for part in plan.inputs]
+
+    def at(port: int) -> int | None:
+        found = (
+            i for i, pair in enumerate(plan.keys) if isinstance(e := pair[port], Column) and e.name == columns[port]
+        )
+        return None if columns[port] is None else next(found, None)
+
+    return at(0), at(1)
+
+
+__all__ = ["key_of", "keys_of_join", "promised"]

@@ -45,6 +45,15 @@ class JoinKeys:
         """Bytes held."""
         return sum(c.nbytes if isinstance(c, np.ndarray) else int(c.estimated_size()) for c in self.columns)
 
+    def limits(self, key: int, values: pl.Series, limits: Int64s, without: int) -> Int64s:
+        """For each row the limit of its value in one of the columns; `without` for a value that has none."""
+        column, wanted = self.columns[key], _normal(values)
+        if isinstance(column, np.ndarray):
+            column, wanted = pl.Series(column), pl.Series(ints(wanted))
+        known = pl.DataFrame({"k": wanted, "limit": limits})
+        found = pl.DataFrame({"k": column}).join(known, on="k", how="left", maintain_order="left")
+        return ints(found.get_column("limit").fill_null(without))
+
     def filter(self, kept: Bools) -> JoinKeys:
         """Some of the rows."""
         columns = tuple(c[kept] if isinstance(c, np.ndarray) else c.filter(pl.Series(kept)) for c in self.columns)

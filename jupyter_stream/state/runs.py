@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import Int64s
+from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.state.join_keys import Bools, Hashes, JoinKeys
 
 _ROW_BITS: Final = 22
@@ -293,6 +294,21 @@ class Runs:
             assert run.matched is not None
             if old.any():
                 gone.append((run.frame.filter(pl.Series(old)), run.matched[old]))
+            if (stay := run.only(~old)) is not None:
+                kept.append(stay)
+        self.runs = kept
+        return gone
+
+    def take_keys(self, key: int, values: pl.Series, before: Int64s) -> list[tuple[pl.DataFrame, Bools | None]]:
+        """Take out rows that have one of the values in a key column, and a time before that value's.
+
+        Gives the rows, and whether each has found a partner, where somebody asks.
+        """
+        gone, kept = [], []
+        for run in self.runs:
+            old = run.times < run.keys.limits(key, values, before, MIN_TIME)
+            if old.any():
+                gone.append((run.frame.filter(pl.Series(old)), None if run.matched is None else run.matched[old]))
             if (stay := run.only(~old)) is not None:
                 kept.append(stay)
         self.runs = kept

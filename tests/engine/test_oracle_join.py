@@ -5,18 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from unittest.mock import patch
 
+import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from jupyter_stream import QueryError, Session
+from jupyter_stream.core.messages import TS, Batch, KeyPunctuation
+from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.engine import feed
+from jupyter_stream.functions import Column
+from jupyter_stream.operators.window_join import WindowJoin, WindowJoinConfig
 from tests.engine.test_oracle_edges import SECOND, YEAR, stream
+from tests.engine.test_oracle_keyed import keyed
 from tests.oracle import strategies
 from tests.oracle.compare import assert_same_bag, in_columns, plain_rows
 from tests.oracle.join import WORDS, JoinQuery, join
 from tests.oracle.predicates import Compares
-from tests.oracle.progress import InOrder, PunctuationColumn, Slack, Watermark
+from tests.oracle.progress import InOrder, KeyedPunctuation, PunctuationColumn, Slack, Watermark
 from tests.oracle.query import Stream
 from tests.oracle.running import PATIENCE, batches
 from tests.oracle.search import searching
@@ -30,18 +36,22 @@ def renamed(made: Stream, prefix: str) -> Stream:
     names = {name: f"{prefix}{name}" for name, _ in made.columns}
     rows: tuple[Row, ...] = tuple({names[n]: v for n, v in row.items()} for row in made.rows)
     progress = made.progress
-    if isinstance(progress, PunctuationColumn):
+    if isinstance(progress, KeyedPunctuation):
+        progress = KeyedPunctuation(names[progress.column], names[progress.key])
+    elif isinstance(progress, PunctuationColumn):
         progress = PunctuationColumn(names[progress.column])
     columns = tuple((names[n], kind) for n, kind in made.columns)
     return Stream(columns, names[made.time], progress, rows, f"{prefix}s")
 
 
 @st.composite
-def join_queries(draw: st.DrawFn) -> JoinQuery:
-    """A join of two streams of its own."""
+def join_queries(draw: st.DrawFn, by_key: bool = False) -> JoinQuery:
+    """A join of two streams of its own, which may say group by group how far they have got."""
     shape = draw(strategies.shapes)
-    left = renamed(draw(strategies.streams(shape, max_rows=18)), "l")
-    right = renamed(draw(strategies.streams(shape, max_rows=18)), "r")
+    streams = strategies.streams(shape, max_rows=18)
+    if by_key:
+        streams = st.one_of(streams.flatmap(keyed), streams)
+    left, right = renamed(draw(streams), "l"), renamed(draw(streams), "r")
     assume(dict(left.columns)["lts"] == dict(right.columns)["rts"])
     kinds = [dict(n) for n in ([c for c in s.columns if c[0][1:] not in ("ts", "p", "w")] for s in (left, right))]
     query = JoinQuery(left, right, draw(st.sampled_from(sorted(WORDS))))
@@ -88,6 +98,33 @@ def test_joins_give_what_the_oracle_gives(data: st.DataObject) -> None:
     query = data.draw(join_queries())
     sizes = [data.draw(strategies.splits(len(s.rows))) for s in (query.stream, query.other)]
     check(query, *sizes)
+
+
+@searching
+@given(st.data())
+def test_joins_of_streams_that_promise_key_by_key(data: st.DataObject) -> None:
+    query = data.draw(join_queries(by_key=True))
+    sizes = [data.draw(strategies.splits(len(s.rows))) for s in (query.stream, query.other)]
+    check(query, *sizes)
+
+
+def test_what_is_promised_of_a_key_frees_the_rows_that_wait_for_it() -> None:
+    schema = Schema((Field("k", pl.String()), Field("n", pl.Int64())))
+    names = ("k_2", "n_2")
+    joined = Schema((*schema, *(Field(n, f.dtype) for n, f in zip(names, schema, strict=True))))
+    key = Column("k", pl.String())
+    config = WindowJoinConfig(
+        "left", schema, schema, names, joined, ((key, key),), None, -9, 9, (10, 10), promised=(None, 0)
+    )
+    operator = WindowJoin(config)
+    rows = pl.DataFrame({"k": ["a", "b"] * 50, "n": range(100), TS: range(100)})
+    assert not list(operator.on_batch(0, Batch(rows)))
+    held = operator.control.bytes
+    told = pl.DataFrame({"k": ["a", "c"], TS: [60, 60]})
+    (alone,) = operator.on_key_punctuation(1, KeyPunctuation(told))
+    assert sorted(alone.frame.get_column("n")) == [n for n in range(51) if n % 2 == 0]  # 50 + 9 < 60
+    assert operator.control.extra["kept_rows"] == 74 and operator.control.bytes < held
+    operator.check()
 
 
 WINDOWS = ({"left": 4 * SECOND, "right": 9 * SECOND}, {"tumbling": 7 * SECOND}, {"bounds": (-2 * SECOND, 5 * SECOND)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.oracle.predicates import Predicate
-from tests.oracle.progress import Arrived
+from tests.oracle.progress import Arrived, KeyedPunctuation
 from tests.oracle.query import Answer, Stream, duration
 from tests.oracle.values import Row, same_key
 
@@ -89,12 +89,23 @@ class JoinQuery:
         return self.residual is None or self.residual.truth({**left.row, **right.row}) is True
 
 
+def _judged(rows: list[Arrived], stream: Stream, keys: list[str]) -> tuple[list[Arrived], list[Arrived]]:
+    """Rows that came in time, and late ones. What is promised of one key counts where rows meet by that key."""
+    by_key = not isinstance(stream.progress, KeyedPunctuation) or stream.progress.key in keys
+    limits = [r.before if by_key else r.before_all for r in rows]
+    late = [limit is not None and r.ts < limit for r, limit in zip(rows, limits, strict=True)]
+    return [r for r, is_late in zip(rows, late, strict=True) if not is_late], [
+        r for r, is_late in zip(rows, late, strict=True) if is_late
+    ]
+
+
 def join(query: JoinQuery) -> Answer:
     """What a join gives: late rows are not used."""
     lefts, rights = query.stream.arrived(), query.other.arrived()
     answer = Answer(rows=[])
-    answer.late = [(r.row, r.before, None) for r in (*lefts, *rights) if r.late and r.before is not None]
-    lefts, rights = [r for r in lefts if not r.late], [r for r in rights if not r.late]
+    lefts, late_lefts = _judged(lefts, query.stream, [a for a, _ in query.keys])
+    rights, late_rights = _judged(rights, query.other, [b for _, b in query.keys])
+    answer.late = [(r.row, r.before, None) for r in (*late_lefts, *late_rights)]
     pairs = [(one, two) for one in lefts for two in rights if query.meet(one, two)]
     found: list[Row] = []
     if query.kind in ("inner", "left", "right", "full"):
