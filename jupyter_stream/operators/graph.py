@@ -294,8 +294,8 @@ class _Builder:
                 above = here(target, plan) if here else target
                 wanted = self._joined.get(id(plan))
                 join = self._step(planned.join(plan, wanted), above, self._edge, (plan, wanted))
-                for port, (part, key) in enumerate(zip(plan.inputs, keys_of_join(plan), strict=True)):
-                    self._keyed = key is not None
+                for port, (part, promise) in enumerate(zip(plan.inputs, keys_of_join(plan), strict=True)):
+                    self._keyed = promise is not None
                     self.visit(part, Target(join.step, port), everything_is_final, below)
             case Over():
                 self._once(plan)
