@@ -19,7 +19,7 @@ from jupyter_stream.plan.logical import (
     Scan,
     walk,
 )
-from jupyter_stream.plan.relations import by_arrival, holds_join, is_relation
+from jupyter_stream.plan.relations import by_arrival, holds_join, is_relation, unbounded
 from jupyter_stream.windows import LifetimeWindow, RowWindow, Window
 
 UNBOUNDED = LifetimeWindow(None, written=False)
@@ -62,32 +62,33 @@ def newest_of(plan: Plan, window: RowWindow, source: SourceText, span: Span) -> 
 
 
 def _at_every_instant(plan: Plan) -> Plan | None:
-    """A join of streams, outer, semi and anti ones among them, as a join of relations; None for what is something else."""
+    """A join of streams as a join of relations; None for what is something else, or has lifetimes as it is."""
     if isinstance(plan, Filter | Project):
         below = _at_every_instant(plan.input)
         return None if below is None else replace(plan, input=below)
-    if not isinstance(plan, Join) or _only_inner(plan):
+    if not isinstance(plan, Join) or _has_lifetimes(plan):
         return None
-    sides = [_side(part, window) for part, window in zip(plan.inputs, plan.windows, strict=True)]
-    left, right = sides
+    (left_plan, right_plan), (left_window, right_window) = plan.inputs, plan.windows
+    left, right = _side(left_plan, left_window, plan.high), _side(right_plan, right_window, plan.low)
     if left is None or right is None:
         return None
     return RelationJoin(left, right, plan.kind, plan.keys, plan.residual, plan.right_names, plan.schema)
 
 
-def _side(plan: Plan, window: Window) -> Plan | None:
+def _side(plan: Plan, window: Window, bound: int | None) -> Plan | None:
     """One side of such a join: rows that are joined ones themselves live as long as both their parts."""
     if not isinstance(window, LifetimeWindow):
         return None
     if not holds_join(plan):
-        return Alive(plan, window, plan.schema)
+        return Alive(plan, window, plan.schema) if bound is not None or window.written else None
     if window.written:
         return None
-    return Alive(plan, UNBOUNDED, plan.schema, ends=True) if _only_inner(plan) else _at_every_instant(plan)
+    return Alive(plan, UNBOUNDED, plan.schema, ends=True) if _has_lifetimes(plan) else _at_every_instant(plan)
 
 
-def _only_inner(plan: Plan) -> bool:
-    return all(node.kind == "inner" for node in walk(plan) if isinstance(node, Join))
+def _has_lifetimes(plan: Plan) -> bool:
+    """Whether joined rows live for one stretch, which the join of streams knows."""
+    return not unbounded(plan) and all(node.kind == "inner" for node in walk(plan) if isinstance(node, Join))
 
 
 def check_inner(plan: Plan, source: SourceText, span: Span) -> None:

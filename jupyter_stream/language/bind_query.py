@@ -53,7 +53,7 @@ from jupyter_stream.plan.logical import (
     Project,
     StreamKind,
 )
-from jupyter_stream.plan.relations import holds_join, is_relation, slides
+from jupyter_stream.plan.relations import holds_join, is_relation, slides, unbounded
 from jupyter_stream.windows import LifetimeWindow, RowWindow, Window
 
 
@@ -63,6 +63,16 @@ class Binder:
     def __init__(self, source: SourceText, catalog: Catalog) -> None:
         self.source = source
         self.catalog = catalog
+        self._joined: list[tuple[Plan, Span]] = []  # what FROM held, inner ones first, and where
+
+    def check(self, plan: Plan) -> None:
+        """Raise if the whole, in the end, holds a join that would have to keep rows for ever without being told to.
+
+        As a relation a join may have no such need: there joined rows live as long as what they are joined of.
+        """
+        if unbounded(plan):
+            for part, span in self._joined:
+                check_bounds(part, self.source, span)
 
     def body(self, body: QueryBody) -> tuple[Plan, LifetimeWindow | None]:
         """A SELECT, or several with set operations between them; with the lifetimes its rows keep."""
@@ -129,7 +139,7 @@ class Binder:
             return plan if body.distinct is None else distinct_of_extents(plan), None, scope.window
         if where is not None:
             scope = filtered(scope, where)
-        check_bounds(scope.plan, self.source, body.source.span)
+        self._joined.append((scope.plan, body.source.span))
         lifetime = scope.window if isinstance(scope.window, LifetimeWindow) else None
         plan = self._project(body, scope)
         if body.distinct is not None:
@@ -190,7 +200,7 @@ class Binder:
         if where is not None and not isinstance(grouping.window, RowWindow):
             grouping.scope, where = filtered(grouping.scope, where), None
         self._check_lifetimes(grouping, body)
-        check_bounds(grouping.scope.plan, self.source, body.source.span)
+        self._joined.append((grouping.scope.plan, body.source.span))
         self._keys(body, grouping, group_nodes, grouped)
         grouping.take_partition(own_sessions=bool(body.group_by) or body.group_all)
         items = Items(self.source)

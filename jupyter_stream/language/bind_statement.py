@@ -26,6 +26,7 @@ def bind_query(statement: Select, catalog: Catalog) -> Query:
     """
     binder = Binder(statement.source, catalog)
     plan = answer_of(binder.body(statement.body)[0])
+    binder.check(plan)
     emit = Emit()
     if statement.emit is not None:
         emit = Emit(statement.emit.mode, statement.emit.interval)
@@ -57,6 +58,7 @@ def bind_derived(statement: CreateStreamAs, catalog: Catalog) -> DerivedStream:
     source = statement.source
     binder = Binder(source, catalog)
     plan = answer_of(binder.body(statement.body)[0])
+    binder.check(plan)
     if is_relation(plan):
         raise source.error(
             "an aggregate without SLIDE is a relation, which changes: it can't become a stream",
@@ -77,8 +79,10 @@ def bind_view(statement: CreateView, catalog: Catalog) -> Query:
         UnsupportedError: its SELECT can't be a relation yet.
     """
     source = statement.source
-    plan, lifetime = Binder(source, catalog).body(statement.body)
+    binder = Binder(source, catalog)
+    plan, lifetime = binder.body(statement.body)
     plan = view_of(plan, lifetime, source, statement.body.span)
+    binder.check(plan)
     if statement.columns is not None:
         plan = _renamed(plan, statement.columns, source, statement.name)
     return query_of(plan, Emit(), statement.text)

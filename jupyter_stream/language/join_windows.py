@@ -12,8 +12,8 @@ from jupyter_stream.language.scope import Scope
 from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.language.syntax import FromItem, JoinRef
 from jupyter_stream.plan.logical import Join, Plan
-from jupyter_stream.plan.relations import holds_join, is_relation
-from jupyter_stream.windows import LifetimeWindow, TimeWindow, Window
+from jupyter_stream.plan.relations import holds_join, is_relation, waits_for_ever, windows_below
+from jupyter_stream.windows import LifetimeWindow, TimeWindow
 
 
 def check_input(scope: Scope, part: FromItem, source: SourceText) -> None:
@@ -65,23 +65,9 @@ def bounds_of(
 def _longest(scope: Scope, window: LifetimeWindow) -> int | None:
     """How long rows live at most. Rows of a join live as long as all their parts."""
     if holds_join(scope.plan) and scope.window is None:
-        spans = [w.range for w in _leaves(scope.plan)]
+        spans = [w.range for w in windows_below(scope.plan)]
         return None if any(s is None for s in spans) else max(s for s in spans if s is not None)
     return window.range
-
-
-def _leaves(plan: Plan) -> list[LifetimeWindow | TimeWindow]:
-    """The windows of the streams that a join's rows are made of."""
-    if not isinstance(plan, Join):
-        return _leaves(plan.inputs[0])
-    found: list[LifetimeWindow | TimeWindow] = []
-    for child, window in zip(plan.inputs, plan.windows, strict=True):
-        if holds_join(child):
-            found += _leaves(child)
-        else:
-            assert isinstance(window, LifetimeWindow | TimeWindow)
-            found.append(window)
-    return found
 
 
 def _extent(scope: Scope, window: TimeWindow) -> Expr:
@@ -92,34 +78,18 @@ def _extent(scope: Scope, window: TimeWindow) -> Expr:
     return functions.resolve("-", [shifted, rest])
 
 
-def _written(window: Window) -> bool:
-    return isinstance(window, LifetimeWindow) and window.written
-
-
-def _meant(window: Window) -> bool:
-    """Whether it says how long rows live, be it for ever."""
-    return isinstance(window, LifetimeWindow) and (window.written or window.range is not None)
-
-
 def check_bounds(plan: Plan, source: SourceText, span: Span) -> None:
     """Raise if a join would have to keep rows for ever without being told to."""
     for child in plan.inputs:
         check_bounds(child, source, span)
-    if not isinstance(plan, Join):
-        return
-    for bound, window, child, which in zip(
-        (plan.high, plan.low), plan.windows, plan.inputs, ("left", "right"), strict=True
-    ):
-        windows: list[Window] = [window]
-        if holds_join(child) and not _written(window):
-            windows = list(_leaves(child))
-        if bound is None and not all(_meant(w) for w in windows):
-            raise source.error(
-                f"nothing says how long rows of the {which} input wait for partners",
-                span,
-                "Give both windows, FROM a [RANGE 5 MINUTES] JOIN b [RANGE 5 MINUTES] ON ..., bound the times, "
-                "a.ts BETWEEN b.ts - INTERVAL 5 MINUTES AND b.ts, or write [RANGE UNBOUNDED].",
-            )
+    which = waits_for_ever(plan) if isinstance(plan, Join) else None
+    if which is not None:
+        raise source.error(
+            f"nothing says how long rows of the {which} input wait for partners",
+            span,
+            "Give both windows, FROM a [RANGE 5 MINUTES] JOIN b [RANGE 5 MINUTES] ON ..., bound the times, "
+            "a.ts BETWEEN b.ts - INTERVAL 5 MINUTES AND b.ts, or write [RANGE UNBOUNDED].",
+        )
 
 
 __all__ = ["bounds_of", "check_bounds", "check_input"]

@@ -18,8 +18,9 @@ from jupyter_stream.plan.logical import (
     TableRelation,
     Top,
     ToStream,
+    walk,
 )
-from jupyter_stream.windows import LifetimeWindow, RowWindow, Window
+from jupyter_stream.windows import LifetimeWindow, RowWindow, TimeWindow, Window
 
 
 def slides(window: Window) -> bool:
@@ -61,6 +62,41 @@ def is_view(plan: Plan) -> bool:
 def holds_join(plan: Plan) -> bool:
     """Whether a plan's rows are joined ones, with lifetimes of their own."""
     return isinstance(plan, Join) or (isinstance(plan, Filter | Project | Sample | Lookup) and holds_join(plan.input))
+
+
+def windows_below(plan: Plan) -> list[LifetimeWindow | TimeWindow]:
+    """The windows of the streams that a join's rows are made of."""
+    if not isinstance(plan, Join):
+        return windows_below(plan.inputs[0])
+    found: list[LifetimeWindow | TimeWindow] = []
+    for child, window in zip(plan.inputs, plan.windows, strict=True):
+        if holds_join(child):
+            found += windows_below(child)
+        else:
+            assert isinstance(window, LifetimeWindow | TimeWindow)
+            found.append(window)
+    return found
+
+
+def waits_for_ever(join: Join) -> str | None:
+    """The input of a join of streams whose rows nothing lets go of, without having been told to keep them; None mostly."""
+    bounds, which = (join.high, join.low), ("left", "right")
+    for bound, window, child, name in zip(bounds, join.windows, join.inputs, which, strict=True):
+        own = not holds_join(child) or (isinstance(window, LifetimeWindow) and window.written)
+        windows = [window] if own else windows_below(child)
+        if bound is None and not all(isinstance(w, LifetimeWindow) and _meant(w) for w in windows):
+            return name
+    return None
+
+
+def _meant(window: LifetimeWindow) -> bool:
+    """Whether it says how long rows live, be it for ever."""
+    return window.written or window.range is not None
+
+
+def unbounded(plan: Plan) -> bool:
+    """Whether there is such a join."""
+    return any(isinstance(node, Join) and waits_for_ever(node) is not None for node in walk(plan))
 
 
 def by_arrival(plan: Plan) -> bool:
