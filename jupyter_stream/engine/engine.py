@@ -18,8 +18,7 @@ from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.engine.feed import Feed, Reader
 from jupyter_stream.engine.progress import late_rows
 from jupyter_stream.engine.refused import ERRORS_SCHEMA, as_errors
-from jupyter_stream.engine.shared import SharedPart
-from jupyter_stream.engine.sharing import share
+from jupyter_stream.engine.sharing import Sharing
 from jupyter_stream.engine.side import SideStream
 from jupyter_stream.operators.planned import integer_time
 from jupyter_stream.plan.catalog import StreamDef
@@ -89,7 +88,7 @@ class Engine:
         self._feeds: list[Feed] = []
         self._live: dict[str, Feed] = {}
         self._runners: list[Runner] = []
-        self._parts: list[SharedPart] = []
+        self._sharing = Sharing()
         self._stash: pl.DataFrame | None = None
         self._callbacks: queue.SimpleQueue[tuple[Callable[[pl.DataFrame], None], pl.DataFrame] | None] = (
             queue.SimpleQueue()
@@ -163,7 +162,7 @@ class Engine:
             while self._commands:
                 self._commands.popleft()()
             ready = [f for f in self._feeds if f.ready and not any(r.full for r in f.readers)]
-            workers: list[Worker] = [*self._runners, *self._parts]
+            workers: list[Worker] = [*self._runners, *self._sharing.parts]
             unfinished = [w for w in workers if w.unfinished]
             if ready:
                 self._serve(self._scheduler.choose(ready), unfinished=bool(unfinished))
@@ -207,6 +206,7 @@ class Engine:
                     reader.finish("failed", feed.error)
             else:
                 self._broadcast(feed, feed.ingest.end())
+        self._sharing.go_on(self._runners)
         self._retire()
 
     def _broadcast(self, feed: Feed, messages: Iterable[Message]) -> None:
@@ -252,7 +252,7 @@ class Engine:
                 self._live[stream.name] = feed
             feed.start()
         for pipeline in pipelines:
-            share(pipeline, self._runners, self._parts)
+            self._sharing.begin(pipeline, self._runners)
             self._runners.append(pipeline)
         for feed in self._feeds:
             feed.told()

@@ -2,18 +2,21 @@
 
 Two steps are the same if they do the same with the same inputs, down to the feeds (exactly matching subexpressions,
 `stream-manager` paper §3.2). A query's answers begin when it begins: with queries that started earlier it shares what remembers
-nothing, and what has had nothing to remember yet. Not where the order counts in which the rows of one batch come by several
-ways, so that answers are those the query would give alone, row by row.
+nothing, and what has had nothing to remember yet; windows of time that both have, when what came before it has left them. Not
+where the order counts in which the rows of one batch come by several ways, so that answers are those the query would give
+alone, row by row.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
+from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.pipeline import Pipeline
-from jupyter_stream.engine.shared import SharedPart
+from jupyter_stream.engine.shared import SharedPart, Tap
 from jupyter_stream.operators.filter import Filter
 from jupyter_stream.operators.for_all import ForAll
 from jupyter_stream.operators.graph import Entry, Step
@@ -23,96 +26,195 @@ from jupyter_stream.operators.retime import Retime
 from jupyter_stream.operators.sample import Sample
 from jupyter_stream.operators.table_lookup import TableLookup
 from jupyter_stream.operators.user_answers import UserAnswers
+from jupyter_stream.operators.window_aggregate import WindowAggregate
 
 _FORGETFUL = (Filter, ForAll, Named, Project, Retime, Sample, UserAnswers)
 """Operators whose answers depend on the rows at hand alone."""
 
 
-def share(starting: object, running: Sequence[object], parts: list[SharedPart]) -> None:
-    """Let a query that starts, wired to its feeds, use operators of running ones where that changes no answer.
+class Sharing:
+    """Who shares what."""
+
+    def __init__(self) -> None:
+        self.parts: list[SharedPart] = []
+        """All parts that queries share."""
+        self._joiners: dict[Pipeline, _Joiner] = {}
+
+    def begin(self, starting: object, running: Sequence[object]) -> None:
+        """Let a query that starts, wired to its feeds, use operators of running ones where that changes no answer.
+
+        Args:
+            starting: the query; nothing is done for one that isn't a `Pipeline`.
+            running: those it may share with.
+        """
+        if isinstance(starting, Pipeline) and starting.shares:
+            search = _Search(starting, running, self.parts)
+            search.visit(starting.graph.root, lambda match: search.is_fresh(match) and search.join(match))
+            newest = {feed: feed.ingest.frontier.newest for feed in starting.feeds}
+            if any(value != MIN_TIME for value in newest.values()):
+                self._joiners[starting] = _Joiner(newest, tuple(running))
+
+    def go_on(self, running: Sequence[object]) -> None:
+        """Some input has been taken: see whether queries that started later have come to hold what others hold."""
+        for starting, joiner in list(self._joiners.items()):
+            elders = joiner.elders = tuple(r for r in joiner.elders if r in running)
+            if not starting.running or not elders:
+                del self._joiners[starting]
+                continue
+            if not starting.shares:
+                continue
+            if joiner.looked_at != elders:
+                joiner.look(_Search(starting, elders, self.parts), elders)
+            for match in joiner.pending:
+                search = _Search(starting, [match.other], self.parts)
+                since = joiner.newest[joiner.feed(match, starting)]
+                if match.other.shares and search.holds(match) and _meet(match, since):
+                    search.join(match)
+                    joiner.newest = {feed: feed.ingest.frontier.newest for feed in starting.feeds}
+                    for each in self._joiners.values():
+                        each.looked_at = None
+                    break
+
+
+class _Joiner:
+    """A query that started later than others.
 
     Args:
-        starting: the query; nothing is done for one that isn't a `Pipeline`.
-        running: those it may share with.
-        parts: all shared parts; new ones are added, and take themselves out when nobody reads them.
+        newest: of each of its feeds the time of the newest row that they have had, and it has not.
+        elders: those others; what has started since has had less.
     """
-    if isinstance(starting, Pipeline) and starting.shares:
-        others = [r for r in running if isinstance(r, Pipeline) and r.shares and r.revised == starting.revised]
-        _Search(starting, others, parts).visit(starting.graph.root)
+
+    def __init__(self, newest: dict[Feed, int], elders: tuple[object, ...]) -> None:
+        self.newest = newest
+        self.elders = elders
+        self.pending: list[_Match] = []
+        self.looked_at: tuple[object, ...] | None = None
+
+    def look(self, search: _Search, elders: tuple[object, ...]) -> None:
+        """Find what it may come to share."""
+        self.pending = []
+        self.looked_at = elders
+        search.visit(search.starting.graph.root, self._note)
+
+    def _note(self, match: _Match) -> bool:
+        apart = _apart(match)
+        if len(apart) != 1 or not isinstance(apart[0][0].operator, WindowAggregate):
+            return False
+        self.pending.append(match)
+        return True
+
+    @staticmethod
+    def feed(match: _Match, starting: Pipeline) -> Feed:
+        """The one feed of a match."""
+        (stream,) = {n.stream for n in _below(match.step) if isinstance(n, Entry)}
+        return next(f for f in starting.feeds if f.stream is stream)
 
 
-Pairs: TypeAlias = dict[Step | Entry, Step | Entry]
-"""Steps of the query that starts, and those of another that do the same."""
+@dataclass(frozen=True, eq=False)
+class _Match:
+    """A step of the query that starts, and one of another query that does the same."""
+
+    own: Step
+    step: Step
+    other: Pipeline
+    pairs: dict[Step | Entry, Step | Entry]
 
 
 class _Search:
-    def __init__(self, starting: Pipeline, others: Iterable[Pipeline], parts: list[SharedPart]) -> None:
-        self._starting = starting
-        self._others = [o for o in others if any(f in o.feeds for f in starting.feeds)]
+    def __init__(self, starting: Pipeline, running: Iterable[object], parts: list[SharedPart]) -> None:
+        self.starting = starting
+        others = [r for r in running if isinstance(r, Pipeline) and r is not starting and r.shares]
+        self._others = [
+            o for o in others if o.revised == starting.revised and not o.feeds.keys().isdisjoint(starting.feeds)
+        ]
         self._parts = parts
 
-    def visit(self, node: Step | Entry) -> None:
-        """Share as much of it as can be."""
-        if isinstance(node, Entry):
+    def visit(self, node: Step | Entry, take: Callable[[_Match], bool]) -> None:
+        """Offer matches, outermost steps first; those below one that is taken are not offered."""
+        if isinstance(node, Entry) or any(node in other.graph.steps for other in self._others):
             return
         for other in self._others:
             for step in other.graph.steps:
-                pairs: Pairs = {}
-                if self._same(node, step, other, pairs) and self._may_join(step, other):
-                    self._join(node, step, other, pairs)
+                match = _Match(node, step, other, {})
+                if self.holds(match) and take(match):
                     return
         for below in list(node.inputs):
-            self.visit(below)
+            self.visit(below, take)
 
-    def _same(self, own: Step | Entry, step: Step | Entry, other: Pipeline, pairs: Pairs) -> bool:
-        pairs[own] = step
+    def holds(self, match: _Match) -> bool:
+        """Whether a match is one, now."""
+        match.pairs.clear()
+        both = match.own in self.starting.graph.steps and match.step in match.other.graph.steps
+        both = both and (match.own.part is None or self._tap(match.own) is not None)
+        return both and self._same(match.own, match.step, match) and self._stands_alone(match)
+
+    def _same(self, own: Step | Entry, step: Step | Entry, match: _Match) -> bool:
+        match.pairs[own] = step
         if isinstance(own, Entry) or isinstance(step, Entry):
             if not (isinstance(own, Entry) and isinstance(step, Entry)):
                 return False
-            return any(f.stream is own.stream is step.stream and f in other.feeds for f in self._starting.feeds)
+            return any(f.stream is own.stream is step.stream and f in match.other.feeds for f in self.starting.feeds)
         return (
             type(own.operator) is type(step.operator)
             and own.does is not None
             and own.does == step.does
             and (isinstance(own.operator, _FORGETFUL) or _pattern(own) == _pattern(step))
             and len(own.inputs) == len(step.inputs)
-            and all(self._same(a, b, other, pairs) for a, b in zip(own.inputs, step.inputs, strict=True))
+            and all(self._same(a, b, match) for a, b in zip(own.inputs, step.inputs, strict=True))
         )
 
-    def _may_join(self, root: Step, other: Pipeline) -> bool:
-        nodes = list(_below(root))
+    def _stands_alone(self, match: _Match) -> bool:
+        nodes = list(_below(match.step))
         steps = {s for s in nodes if isinstance(s, Step)}
         if any(s.serves is not None and s.serves not in steps for s in steps):
             return False  # it tells a step further up of its rows
         ways = Counter(e.stream for e in nodes if isinstance(e, Entry))
-        for pipeline in (self._starting, other):
+        for pipeline in (self.starting, match.other):
             all_ways = Counter(e.stream for e in pipeline.graph.entries)
             if any(all_ways[stream] not in (1, count) for stream, count in ways.items()):
                 return False
-        return all(isinstance(s.operator, _FORGETFUL) or self._fresh(s, other) for s in steps)
+        return True
+
+    def is_fresh(self, match: _Match) -> bool:
+        """Whether there is nothing the other query remembers, and the one that starts doesn't."""
+        steps = (s for s in _below(match.step) if isinstance(s, Step))
+        return all(isinstance(s.operator, _FORGETFUL) or self._fresh(s, match.other) for s in steps)
 
     def _fresh(self, step: Step, other: Pipeline) -> bool:
         if isinstance(step.operator, TableLookup):
             # changes go by the low-watermark of all a query reads
-            return step.operator.unchanged and set(other.feeds) == set(self._starting.feeds)
+            return step.operator.unchanged and set(other.feeds) == set(self.starting.feeds)
         return step.control.rows_in == 0
 
-    def _join(self, own: Step, step: Step, other: Pipeline, pairs: Pairs) -> None:
-        starting = self._starting
-        part = step.part if isinstance(step.part, SharedPart) and step.part.root is step else self._cut(step, other)
-        dropped = {e for e in _below(own) if isinstance(e, Entry)}
+    def join(self, match: _Match) -> bool:
+        """Have the query that starts read the other's step rather than its own. Returns True."""
+        own, step, starting = match.own, match.step, self.starting
+        part = step.part if isinstance(step.part, SharedPart) and step.part.root is step else self._cut(match)
+        dropped = set(_below(own))
         for feed, entries in starting.feeds.items():
             starting.feeds[feed] = [e for e in entries if e not in dropped]
-        if own.target is not None:
-            above = own.target.step
+        read = self._tap(own)  # where it shares that step with others, which had no more rows than it
+        target = own.target if read is None else read.target
+        for tap in list(starting.taps):
+            if tap is read or (tap.target is not None and tap.target.step in dropped):
+                starting.taps.remove(tap)
+                tap.part.leave(tap, "stopped")
+        if target is not None:
+            above = target.step
             above.inputs = [step if i is own else i for i in above.inputs]
-        starting.graph.replace(pairs)
-        tap = part.read_by(starting, own.target)
+        starting.graph.replace(match.pairs)
+        tap = part.read_by(starting, target)
         part.told()
         part.repeat(tap)
+        return True
 
-    def _cut(self, root: Step, pipeline: Pipeline) -> SharedPart:
+    def _tap(self, step: Step) -> Tap | None:
+        """Where the query that starts reads a shared part's last step."""
+        return next((tap for tap in self.starting.taps if tap.part.root is step), None)
+
+    def _cut(self, match: _Match) -> SharedPart:
         """Make a part of its own of what leads to a step of a query, or of a part it shares."""
+        root, pipeline = match.step, match.other
         owner = root.part if isinstance(root.part, SharedPart) else pipeline
         nodes = set(_below(root))
         steps = [n for n in nodes if isinstance(n, Step) and n.part is root.part]
@@ -127,7 +229,7 @@ class _Search:
                 if isinstance(owner, SharedPart) and not owner.feeds[feed]:
                     owner.let_go(feed)
         for tap in list(owner.taps):
-            if tap.target is not None and tap.target.step in nodes:
+            if tap.target is not None and tap.target.step in steps:
                 owner.taps.remove(tap)
                 part.taps.append(tap)
                 tap.taker = part
@@ -137,6 +239,20 @@ class _Search:
         part.read_by(owner, target)
         self._parts.append(part)
         return part
+
+
+def _apart(match: _Match) -> list[tuple[Step, Step]]:
+    """The pairs of steps in which two queries may hold different things; those that they share already don't."""
+    pairs = ((a, b) for a, b in match.pairs.items() if a is not b and isinstance(a, Step) and isinstance(b, Step))
+    return [(a, b) for a, b in pairs if not isinstance(a.operator, _FORGETFUL)]
+
+
+def _meet(match: _Match, since: int) -> bool:
+    """Whether two windows hold the same, of which one has had rows up to `since` that the other has not."""
+    ((own, step),) = _apart(match)
+    own_window, window = own.operator, step.operator
+    assert isinstance(own_window, WindowAggregate) and isinstance(window, WindowAggregate)
+    return window.holds_what(own_window, since)
 
 
 def _pattern(step: Step) -> object:
@@ -151,4 +267,4 @@ def _below(node: Step | Entry) -> Iterator[Step | Entry]:
             yield from _below(below)
 
 
-__all__ = ["share"]
+__all__ = ["Sharing"]

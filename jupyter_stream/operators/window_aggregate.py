@@ -113,6 +113,21 @@ class WindowAggregate:
             return punctuation
         return self._window.end(self._window.closed(punctuation))
 
+    def holds_what(self, other: WindowAggregate, since: int) -> bool:
+        """Whether it holds what another one for the same window and groups does, and says the same from here on.
+
+        Args:
+            other: has had the same rows and punctuations, but for rows up to `since` that only this one has had.
+            since: microseconds.
+        """
+        window, k = self._window, self._closed
+        if window.range is None or window.on is not None or self._config.provisional or k is None:
+            return False
+        if self._promises or other._promises:  # answers under way
+            return False
+        reached = (k, self._last_full, self._said)
+        return reached == (other._closed, other._last_full, other._said) and window.end(k + 1) - window.range > since
+
     # -- rows --------------------------------------------------------------------------------------------------------
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:

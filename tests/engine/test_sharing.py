@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_stream import Query, QueryError, Session
-from jupyter_stream.engine import engine
+from jupyter_stream.engine.sharing import Sharing
 from jupyter_stream.operators.filter import Filter
 from jupyter_stream.operators.window_aggregate import WindowAggregate
 from tests.oracle.search import searching
@@ -53,6 +53,8 @@ QUERIES = (
     "SELECT few.k, m, name FROM few JOIN names ON few.k = names.k",
     "SELECT few.k, m + 1 AS m, name FROM few JOIN names ON few.k = names.k",
     "SELECT k, m FROM few LIMIT 3",
+    "SELECT k, first(n) AS f, avg(n) AS a FROM s [RANGE 3 MICROSECONDS TUMBLING] GROUP BY k",
+    "SELECT count(*) AS c, max(n) AS m FROM s [RANGE 4 MICROSECONDS SLIDE 3 MICROSECONDS]",
 )
 """Much of each is also in another."""
 
@@ -65,7 +67,7 @@ class Scene:
         self._sent = 0
         self._patch = pytest.MonkeyPatch()
         if not sharing:
-            self._patch.setattr(engine, "share", lambda *_: None)
+            self._patch.setattr(Sharing, "begin", lambda *_: None)
 
         def rows() -> Iterator[pl.DataFrame]:
             while (frame := self._frames.get()) is not None:
@@ -125,16 +127,17 @@ def scripts(draw: st.DrawFn) -> Script:
     """Rows that come, and queries that start, stop, pause and resume in between."""
     script: Script = []
     at = started = 0
-    for _ in range(draw(st.integers(3, 10))):
-        match draw(st.sampled_from(("rows", "rows", "start", "start", "stop", "pause", "resume"))):
+    known = draw(st.lists(st.sampled_from(QUERIES), min_size=2, max_size=4))
+    for _ in range(draw(st.integers(3, 12))):
+        match draw(st.sampled_from(("rows", "rows", "rows", "start", "start", "stop", "pause", "resume"))):
             case "rows":
                 rows = []
                 for _ in range(draw(st.integers(1, 6))):
-                    at += draw(st.integers(-4, 5))
+                    at += draw(st.integers(-4, 9))
                     rows.append((at, draw(st.sampled_from("abc")), draw(st.integers(0, 5))))
                 script.append(("rows", rows))
             case "start":
-                texts = draw(st.lists(st.sampled_from(QUERIES), min_size=1, max_size=4))
+                texts = draw(st.lists(st.sampled_from(known), min_size=1, max_size=2))
                 script.append(("start", texts))
                 started += len(texts)
             case action if started:
@@ -241,6 +244,37 @@ def test_a_query_that_comes_later_shares_what_remembers_nothing_and_counts_from_
     assert given == [[1, 2, 3], [1, 1], [1, 1]]
 
 
+def test_a_window_is_shared_with_a_query_that_came_later_once_what_came_before_it_has_left(scene: Scene) -> None:
+    (first,) = scene.start(COUNTS)
+    scene.send([(1, "a", 2), (2, "a", 2)])
+    (second,) = scene.start(MANY)
+    scene.send([(4, "a", 2), (9, "a", 3)])  # the extent from 3 to 9 is open, and nothing before 4 is in it
+    assert shared(second) == shared(first) == {"window": "q2, q3", "filter": "q2, q3"}
+    alone = first.snapshot(0).state_bytes
+    assert alone > 0 and second.snapshot(0).state_bytes == 0
+    scene.send([(10, "a", 2), (11, "b", 2), (20, "b", 2)])
+    scene.end()
+    assert (3, 9, "a", 1) in first.to_polars().rows() and (6, 12, "a", 2) in second.to_polars().rows()
+    assert second.to_polars().rows() == [(6, 12, "a", 2), (9, 15, "a", 2)]
+
+
+def test_a_query_shares_windows_only_with_those_that_have_had_more_rows_than_it(scene: Scene) -> None:
+    scene.send([(1, "a", 2)])
+    (first,) = scene.start(COUNTS)
+    scene.send([(9, "a", 2)])
+    second, third = scene.start(COUNTS, MANY)
+    scene.send([(10, "a", 2), (11, "b", 2)])
+    assert shared(first) == {"filter": "q2, q3, q4"} and shared(second)["window"] == "q3, q4"
+    scene.send([(30, "b", 2)])
+    scene.send([(30, "b", 1)])
+    assert shared(first)["window"] == shared(second)["window"] == "q2, q3, q4"
+    assert (3, 9, "a", 1) not in first.to_polars().rows() and (6, 12, "a", 2) in first.to_polars().rows()
+    assert (6, 12, "a", 1) in second.to_polars().rows()
+    scene.send([(31, "b", 2), (60, "b", 2)])
+    answers = [[r for r in q.to_polars().rows() if r[0] >= 27] for q in (first, second, third)]
+    assert answers[0] == answers[1] == [(27, 33, "b", 2), (30, 36, "b", 2)] == answers[2]
+
+
 def test_queries_that_start_before_the_first_row_share_all_they_have_in_common(scene: Scene) -> None:
     (first,) = scene.start(COUNTS)
     (second,) = scene.start(COUNTS)
@@ -251,7 +285,7 @@ def test_queries_that_start_before_the_first_row_share_all_they_have_in_common(s
 
 
 def test_nothing_is_left_of_what_nobody_reads(scene: Scene) -> None:
-    parts = scene.session.engine._parts
+    parts = scene.session.engine._sharing.parts
     queries = scene.start(COUNTS, MANY, "SELECT k FROM s WHERE n > 1", "SELECT k, n FROM s WHERE n > 1")
     assert len(parts) == 2  # the selection, and the aggregate over it
     scene.send(ROWS)
@@ -295,7 +329,7 @@ def test_an_error_in_a_shared_part_is_reported_by_each_of_its_queries_and_by_no_
         with pytest.raises(QueryError, match=f"{query.name} failed: ZeroDivisionError: broken"):
             query.wait(60)
     assert third.status == "running" and third.to_polars().height == sum(n > 1 for _, _, n in ROWS)
-    assert len(scene.session.engine._parts) == 1
+    assert len(scene.session.engine._sharing.parts) == 1
 
 
 def test_rows_that_fail_in_a_shared_part_are_errors_of_each_query(scene: Scene) -> None:
