@@ -56,10 +56,10 @@ class Explorer:
                 patience, min=0, max=12, step=0.5, description="watermark, s"
             )
         for slider in self.sliders.values():
-            slider.style.description_width = "84px"
-            slider.layout.width = "226px"  # four of them side by side on a laptop
+            slider.style.description_width = "92px"
+            slider.layout.width = "380px"  # two by two on a laptop, where all of it is to be seen at once
         self.arrived = widgets.IntSlider(ROWS * 2 // 3, 0, ROWS + 1, description="rows so far", readout=False)
-        self.arrived.style.description_width = "84px"
+        self.arrived.style.description_width = "92px"
         self.arrived.layout.width = "520px"
         self.play = widgets.Play(value=self.arrived.value, min=0, max=ROWS + 1, interval=350, show_repeat=False)
         widgets.jslink((self.play, "value"), (self.arrived, "value"))
