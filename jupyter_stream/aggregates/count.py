@@ -26,8 +26,10 @@ class DistinctValues:
     needs_time = False
     skips_nulls = True
 
-    def __init__(self, answer: pl.Expr) -> None:
+    def __init__(self, answer: pl.Expr, counts: bool = False) -> None:
         self._answer = answer
+        self.counts = counts
+        """Whether the answer is how many values there are."""
 
     def update(self) -> list[pl.Expr]:
         """Nothing beside the keys."""
@@ -64,7 +66,7 @@ class Count:
     def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
         """One counter, or the distinct values."""
         if distinct:
-            return DistinctValues(pl.len().cast(pl.Int64))
+            return DistinctValues(pl.len().cast(pl.Int64), counts=True)
         return Dense((Partial("count"),))
 
     def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:

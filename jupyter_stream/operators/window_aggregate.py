@@ -484,7 +484,7 @@ def _synopsis(config: WindowAggregateConfig) -> WindowGroups | ExtentGroups | Ad
         case "adapt-wid" | "rows" as chosen:
             inputs = [e.dtype for e in config.inputs]
             return AdaptiveGroups(config.window, keys, config.aggregates, inputs, chosen == "adapt-wid")
-    return WindowGroups(config.window, keys, config.aggregates)
+    return WindowGroups(config.window, keys, config.aggregates, marks=True)
 
 
 def _title(config: WindowAggregateConfig, choice: Choice) -> str:

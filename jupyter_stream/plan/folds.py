@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from jupyter_stream.aggregates import Dense, FrameForm, Partial
+from jupyter_stream.aggregates.count import DistinctValues
 from jupyter_stream.plan.strategy import Strategy
 from jupyter_stream.windows import TimeWindow
 
@@ -48,6 +49,8 @@ def describe(window: TimeWindow, strategy: Strategy, calls: Iterable[Call]) -> s
     """
 
     def way(form: Dense | FrameForm) -> str:
+        if strategy == "paned-wid" and isinstance(form, DistinctValues) and window.range is not None:
+            return "subtract-on-evict"
         if strategy == "rows" or not isinstance(form, Dense):
             return "pane merge"
         one = strategy == "wid" or is_one_pane(window)

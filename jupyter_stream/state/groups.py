@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from sortedcontainers import SortedDict
 
 from jupyter_stream.aggregates import AggregateFunction, Dense, FrameForm, Partial
+from jupyter_stream.aggregates.count import DistinctValues
 from jupyter_stream.aggregates.protocol import SLOT, VALUE, Array
 from jupyter_stream.aggregates.user.rows import HeldForm
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.state.closed import Closed, Overflowed
+from jupyter_stream.state.distinct_panes import DistinctPanes
 from jupyter_stream.state.frames import PANE, FrameAnswers, FramePanes
 from jupyter_stream.state.panes import Cells, Halves, PaneMap, Panes
 from jupyter_stream.state.sliding import SlidingFold
@@ -83,6 +85,7 @@ class WindowGroups:
         keys: names and types of the grouping columns.
         aggregates: what is computed.
         room: panes to make room for at first; as many as may be open, unless said.
+        marks: whether distinct values are kept as marks rather than as frames, which can be moved to another.
     """
 
     def __init__(
@@ -91,6 +94,7 @@ class WindowGroups:
         keys: Sequence[tuple[str, pl.DataType]],
         aggregates: Sequence[GroupAggregate],
         room: int | None = None,
+        marks: bool = False,
     ) -> None:
         self._window = window
         self._aggregates = tuple(aggregates)
@@ -99,7 +103,7 @@ class WindowGroups:
         partials = [Partial("count")]
         self._inputs.append((None, None))
         self._dense: list[list[int]] = []  # of each aggregate: its partials
-        self._frames: list[FramePanes | UserPanes | None] = []
+        self._frames: list[FramePanes | UserPanes | DistinctPanes | None] = []
         known: dict[tuple[Partial, int | None, int | None], int] = {(partials[0], None, None): 0}
         for aggregate in self._aggregates:
             own: list[int] = []
@@ -115,7 +119,12 @@ class WindowGroups:
                 self._frames.append(None)
             else:
                 form = aggregate.form
-                self._frames.append(UserPanes(form) if isinstance(form, HeldForm) else FramePanes(form))
+                if isinstance(form, HeldForm):
+                    self._frames.append(UserPanes(form))
+                elif marks and isinstance(form, DistinctValues):
+                    self._frames.append(DistinctPanes(form, bool(keys)))
+                else:
+                    self._frames.append(FramePanes(form))
             self._dense.append(own)
         # memory never written to is none, and making room for another pane moves all there are
         self.panes = Panes(partials, min(64, window.slides * window.panes_per_slide + 2) if room is None else room)
@@ -502,7 +511,7 @@ class WindowGroups:
         return answers
 
     def _answers_of(
-        self, of: GroupAggregate, frames: FramePanes | UserPanes, first: int | None, end: int
+        self, of: GroupAggregate, frames: FramePanes | UserPanes | DistinctPanes, first: int | None, end: int
     ) -> FrameAnswers:
         of_nothing = 0 if of.function.name == "count" else None
         return FrameAnswers(frames.finish(first, end), self.panes.slots, of.name, of.dtype, of_nothing)
