@@ -45,7 +45,7 @@ class DistinctPanes:
     @property
     def bytes(self) -> int:
         """Bytes held."""
-        marks = sum(m.nbytes for m in self._panes.values())
+        marks: int = sum(m.nbytes for m in self._panes.values())
         return marks + self._met.nbytes + (0 if self._numbers is None else self._numbers.bytes)
 
     # -- rows in -----------------------------------------------------------------------------------------------------
