@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.time import MIN_TIME, show, show_duration
+from jupyter_stream.functions.expression import show as show_expression
 from jupyter_stream.operators.graph import Entry, Graph, Step
 from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, Unpromised, Watermark
+from jupyter_stream.plan.cost import Rates, cost, shares
+from jupyter_stream.plan.logical import Filter
+from jupyter_stream.plan.patterns import Edge
+from jupyter_stream.plan.structures import kept
 
 
 class Text(str):
@@ -19,39 +25,81 @@ class Text(str):
         return str(self)
 
 
-def explain(graph: Graph, feeds: dict[str, ControlTable] | None = None) -> Text:
+def explain(graph: Graph, feeds: dict[str, ControlTable] | None = None, rates: Rates | None = None) -> Text:
     """The tree, outermost operator first.
 
     Args:
         graph: the operators.
         feeds: the sources' control tables by stream name, when it runs.
+        rates: what has been measured of the streams, when it runs.
     """
-    return Text("\n".join(_tree(graph, graph.root, "", "", feeds)))
+    costs = _Costs(graph, rates)
+    lines = list(_tree(graph, graph.root, "", "", feeds, costs))
+    if feeds is None and costs.any and graph.plan is not None:
+        each = cost(graph.plan.plan, Rates())
+        lines.append(f"estimated cost: {each:,.0f} rows looked at per second, at a row per second of each stream")
+    return Text("\n".join(lines))
+
+
+class _Costs:
+    """Estimated and measured shares of a plan's cost, where it keeps the state of a relation."""
+
+    def __init__(self, graph: Graph, rates: Rates | None) -> None:
+        edges = [] if graph.plan is None else list(graph.plan.walk())
+        self.any = any(kept(e, graph.maintenance) for e in edges)
+        self._estimated = shares(graph.plan, _passed(graph, rates)) if self.any and graph.plan and rates else {}
+        self._spent = sum(s.control.nanoseconds for s in graph.steps if s.edge is not None)
+
+    def of(self, step: Step, edge: Edge | None) -> str | None:
+        """The shares of an operator, in words."""
+        if edge is None or id(edge) not in self._estimated or not self._spent:
+            return None
+        return f"{step.control.nanoseconds / self._spent:.0%} of the cost, estimated {self._estimated[id(edge)]:.0%}"
+
+
+def _passed(graph: Graph, rates: Rates | None) -> Rates:
+    """The rates with the shares of rows that selections have let through."""
+    found = {}
+    for step in graph.steps:
+        if step.edge is not None and isinstance(step.edge.plan, Filter) and step.control.rows_in:
+            found[show_expression(step.edge.plan.predicate)] = step.control.rows_out / step.control.rows_in
+    known = rates or Rates()
+    return replace(known, passed={**known.passed, **found})
 
 
 def _tree(
-    graph: Graph, node: Step | Entry, first: str, rest: str, feeds: dict[str, ControlTable] | None
+    graph: Graph,
+    node: Step | Entry,
+    first: str,
+    rest: str,
+    feeds: dict[str, ControlTable] | None,
+    costs: _Costs,
 ) -> Iterator[str]:
+    edge = graph.edge(node)
+    share = None
     if isinstance(node, Entry):
         name = f"scan {node.stream.name}, {progress(node.stream)}"
         table = None if feeds is None else feeds.get(node.stream.name)
     else:
         name, table = node.control.name, node.control
-    edge = graph.edge(node)
+        share = costs.of(node, edge)
     name += "" if table is None else _shared(table)
-    name += "" if edge is None else f"  {edge.pattern}"
-    yield first + name + ("" if table is None or feeds is None else _measured(table))
+    if edge is not None:
+        state = kept(edge, graph.maintenance) if isinstance(node, Step) else None
+        name += f"  {edge.pattern}" + (f", {state}" if state else "")
+    yield first + name + ("" if table is None or feeds is None else _measured(table, share))
     inputs = [] if isinstance(node, Entry) else node.inputs
     for i, child in enumerate(inputs):
         last = i == len(inputs) - 1
-        yield from _tree(graph, child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "), feeds)
+        end, on = ("└─ ", "   ") if last else ("├─ ", "│  ")
+        yield from _tree(graph, child, rest + end, rest + on, feeds, costs)
 
 
 def _shared(table: ControlTable) -> str:
     return f", shared by {table.extra['shared_by']}" if "shared_by" in table.extra else ""
 
 
-def _measured(table: ControlTable) -> str:
+def _measured(table: ControlTable, share: str | None = None) -> str:
     parts = [f"{table.rows_in:,} rows in"]
     if table.rows_out:
         parts.append(f"{table.rows_out:,} out")
@@ -61,6 +109,8 @@ def _measured(table: ControlTable) -> str:
         parts.append(f"{table.late_rows:,} late")
     if table.nanoseconds:
         parts.append(f"{table.nanoseconds / 1e6:,.1f} ms")
+    if share is not None:
+        parts.append(share)
     if table.low_watermark != MIN_TIME:
         parts.append(f"watermark {show(table.low_watermark)}")
     parts += [f"{k.replace('_', ' ')} {v}" for k, v in table.extra.items() if k not in ("next_final", "shared_by")]

@@ -43,6 +43,7 @@ from jupyter_stream.operators.planned import integer_time
 from jupyter_stream.operators.relation_join import RelationJoin
 from jupyter_stream.operators.table_lookup import TableLookup
 from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.plan.cost import Rates
 from jupyter_stream.plan.logical import Query, TableRelation, walk
 
 log = logging.getLogger(__name__)
@@ -108,6 +109,7 @@ class Pipeline:
         self._reached: dict[StreamDef, int] = {e.stream: MIN_TIME for e in self.graph.entries}
         self._listed = np.empty(0, np.int64)  # late rows of the batch under way that have been told of
         self._newest = MIN_TIME  # for a relation: the last time of its input
+        self._spans: dict[str, tuple[int, int]] = {}  # for a relation: the earliest and latest time of each stream
         self.sink = ControlTable("result")
         self.changes = 0
         self._follows = any(isinstance(n, TableRelation) and n.table.retroactive for n in walk(query.plan))
@@ -239,9 +241,12 @@ class Pipeline:
                 if self.relation is not None and self._all_reached:
                     self.relation.end(self._newest)  # what follows are expirations
         if (self.relation is not None or self._follows) and isinstance(message, Batch) and message.rows:
-            newest = message.frame.get_column(TS).max()
-            assert isinstance(newest, int)
+            times = message.frame.get_column(TS)
+            oldest, newest = times.min(), times.max()
+            assert isinstance(oldest, int) and isinstance(newest, int)
             self._newest = max(self._newest, newest)
+            first, last = self._spans.get(feed.stream.name, (oldest, newest))
+            self._spans[feed.stream.name] = min(first, oldest), max(last, newest)
         self._guarded(lambda: self._enter(feed, message))
 
     def _enter(self, feed: Feed, message: Message) -> None:
@@ -376,7 +381,14 @@ class Pipeline:
 
     def explain(self, measured: bool) -> str:
         """The operators as a tree, with what each holds and has done if `measured`."""
-        return explain(self.graph, {f.stream.name: f.control for f in self.feeds} if measured else None)
+        if not measured:
+            return explain(self.graph)
+        return explain(self.graph, {f.stream.name: f.control for f in self.feeds}, self._rates())
+
+    def _rates(self) -> Rates:
+        """Rows per second of the streams' own time, as measured."""
+        rows = {f.stream.name: f.control.rows_in for f in self.feeds}
+        return Rates({n: rows[n] * 1e6 / max(1, last - first) for n, (first, last) in list(self._spans.items())})
 
     @property
     def state_bytes(self) -> int:

@@ -54,6 +54,7 @@ from jupyter_stream.plan.logical import (
 from jupyter_stream.plan.needs import joined_columns
 from jupyter_stream.plan.optimize import optimized
 from jupyter_stream.plan.patterns import Edge, labelled
+from jupyter_stream.plan.upkeep import Maintenance
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
 
 Boundary: TypeAlias = Callable[[int], int]
@@ -130,11 +131,15 @@ class Graph:
         entries: where streams enter.
         steps: the operators, each after those that feed it.
         edges: the query's own edges that leave steps which were another's first.
+        plan: the edge that leaves all of it, as the plan was when it was optimized.
+        maintenance: how the state of relations is kept.
     """
 
     entries: list[Entry] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     edges: dict[Step | Entry, Edge] = field(default_factory=dict)
+    plan: Edge | None = None
+    maintenance: Maintenance = field(default_factory=Maintenance)
 
     def edge(self, node: Step | Entry) -> Edge | None:
         """The query's edge that leaves a node."""
@@ -202,9 +207,10 @@ def base(plan: Plan) -> Plan:
 
 def build(query: Query) -> Graph:
     """Operators for a query. Raises `UnsupportedError` for what can't be run in the kernel."""
-    graph = Graph()
     plan = optimized(query.plan, query.maintenance)
-    builder = _Builder(graph, Emit() if query.relation else query.emit, query, labelled(plan), joined_columns(plan))
+    graph = Graph(plan=labelled(plan), maintenance=query.maintenance)
+    assert graph.plan is not None
+    builder = _Builder(graph, Emit() if query.relation else query.emit, query, graph.plan, joined_columns(plan))
     builder.visit(plan, None, nothing_is_final, None)
     graph.steps.reverse()
     return graph

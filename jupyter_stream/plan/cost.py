@@ -79,12 +79,26 @@ class Estimate:
 
 def cost(plan: Plan, rates: Rates) -> float:
     """Rows looked at per second."""
-    return estimate(plan, rates).total
+    return estimate(labelled(plan), rates).total
 
 
-def estimate(plan: Plan, rates: Rates) -> Estimate:
-    """The estimates of a plan, edge by edge."""
-    return _estimate(labelled(plan), rates, None)
+def estimate(edge: Edge, rates: Rates) -> Estimate:
+    """The estimates of a labelled plan, edge by edge: `inputs` are those of its edges' inputs."""
+    return _estimate(edge, rates, None)
+
+
+def shares(edge: Edge, rates: Rates) -> dict[int, float]:
+    """By `id` of each edge below and including this one: the share of the plan's cost its node has."""
+    whole = estimate(edge, rates)
+    found: dict[int, float] = {}
+
+    def visit(edge: Edge, of: Estimate) -> None:
+        found[id(edge)] = of.own / whole.total if whole.total else 0.0
+        for below, its in zip(edge.inputs, of.inputs, strict=True):
+            visit(below, its)
+
+    visit(edge, whole)
+    return found
 
 
 def _seconds(plan: Plan, port: int, above: float | None) -> float | None:
@@ -183,4 +197,4 @@ def passing(predicate: Expr, rates: Rates) -> float:
     return _EQUAL if isinstance(predicate, Call) and predicate.function == "=" else _OTHER
 
 
-__all__ = ["Estimate", "Rates", "cost", "estimate", "passing"]
+__all__ = ["Estimate", "Rates", "cost", "estimate", "passing", "shares"]

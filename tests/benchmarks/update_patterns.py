@@ -20,7 +20,7 @@ import polars as pl
 
 from jupyter_stream import Session, language
 from jupyter_stream.core.messages import TS, Batch, Message, Punctuation
-from jupyter_stream.engine.build import Graph, Target, build
+from jupyter_stream.operators.graph import Graph, Target, build
 from jupyter_stream.plan.upkeep import Maintenance
 
 UNIT = 1_000

@@ -1,0 +1,60 @@
+"""Costs: what EXPLAIN says of them, and what the planner concludes from rates."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from jupyter_stream import Session
+from jupyter_stream.operators.graph import build
+from jupyter_stream.plan.cost import Rates, cost
+from jupyter_stream.plan.logical import Bags, RelationJoin, walk
+from jupyter_stream.plan.optimize import optimized
+from jupyter_stream.plan.upkeep import Maintenance
+from jupyter_stream.query import Query
+
+ROWS = pl.DataFrame({"ts": [i * 100_000 for i in range(200)], "k": [i % 7 for i in range(200)]})
+DECLARED = "".join(
+    f"CREATE STREAM {n} (ts BIGINT, k BIGINT, WATERMARK FOR ts AS ts) SOURCE 'frame://rows';" for n in "abc"
+)
+DIFFERENCE = (
+    "CREATE VIEW v AS SELECT x.k FROM (SELECT k FROM a [RANGE 5 SECONDS] EXCEPT ALL SELECT k FROM b [RANGE 5 SECONDS]) x"
+    " JOIN c [RANGE 5 SECONDS] y ON x.k = y.k"
+)
+
+
+def started(statement: str) -> Query:
+    session = Session({"rows": ROWS})
+    session.execute(DECLARED)
+    (query,) = session.execute(statement)
+    assert isinstance(query, Query)
+    return query
+
+
+def test_explain_of_a_relation_sets_measured_costs_beside_estimated_ones() -> None:
+    query = started("CREATE VIEW v AS SELECT DISTINCT k FROM a [RANGE 5 SECONDS] WHERE k > 2")
+    assert query.wait(20)
+    lines = query.explain().splitlines()
+    assert all("% of the cost, estimated" in line for line in lines if "scan" not in line)
+    assert "rows looked at per second" in str(query.plan)
+
+
+def test_the_measured_share_of_a_selection_takes_the_place_of_the_guess() -> None:
+    query = started("CREATE VIEW v AS SELECT DISTINCT k FROM a [RANGE 5 SECONDS] WHERE k = 3")
+    plan = build(query._pipeline.query).plan  # type: ignore[attr-defined]
+    guessed = cost(plan.plan, Rates({"a": 10.0}))
+    assert cost(plan.plan, Rates({"a": 10.0}, passed={"(k = 3)": 1.0})) > guessed
+    assert cost(plan.plan, Rates({"a": 20.0})) > guessed
+
+
+def test_rates_decide_whether_a_difference_goes_above_a_join() -> None:
+    query = started(DIFFERENCE)
+    plan = query._pipeline.query.plan  # type: ignore[attr-defined]
+
+    def above(rates: Rates) -> bool:
+        nodes = list(walk(optimized(plan, Maintenance(), rates)))
+        return not any(isinstance(n, RelationJoin) for n in nodes) and any(
+            isinstance(n, Bags) and n.kind != "net" for n in nodes
+        )
+
+    assert above(Rates({"a": 10.0, "b": 0.1, "c": 10.0}))
+    assert not above(Rates({"a": 10.0, "b": 100.0, "c": 10.0}))
