@@ -10,8 +10,9 @@ import polars as pl
 from jupyter_stream import aggregates
 from jupyter_stream.aggregates.user import HELD
 from jupyter_stream.aggregates.whole_rows import EXTENT
+from jupyter_stream.core.messages import TS
 from jupyter_stream.errors import UnsupportedError
-from jupyter_stream.functions.expression import Column, Expr
+from jupyter_stream.functions.expression import Column, Expr, columns
 from jupyter_stream.operators.alive import Alive as AliveOperator
 from jupyter_stream.operators.bags import Bags as BagsOperator
 from jupyter_stream.operators.distinct import Distinct as DistinctOperator
@@ -254,8 +255,12 @@ def join(plan: Join, wanted: frozenset[str] | None = None) -> WindowJoin:
     """A join of two streams; of its rows only the columns wanted."""
     lengths = [w.range if isinstance(w, LifetimeWindow | TimeWindow) else None for w in plan.windows]
     lifetimes = (lengths[0], lengths[1])
+    extents: TimeWindow | None = None
     if any(isinstance(w, TimeWindow) for w in plan.windows):
         lifetimes = (None, None)  # equal extents say who meets
+        # the first pair of keys is the extents' starts, which the operator works out faster than their expression
+        extents = next(w for w in plan.windows if isinstance(w, TimeWindow))
+        plan = replace(plan, keys=tuple(pair for pair in plan.keys if not all(columns(e) == {TS} for e in pair)))
     return WindowJoin(
         WindowJoinConfig(
             plan.kind,
@@ -270,6 +275,7 @@ def join(plan: Join, wanted: frozenset[str] | None = None) -> WindowJoin:
             lifetimes,
             wanted,
             keys_of_join(plan),
+            extents,
         )
     )
 

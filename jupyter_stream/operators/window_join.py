@@ -37,6 +37,7 @@ from jupyter_stream.plan.logical import JoinKind
 from jupyter_stream.state.halves import in_halves
 from jupyter_stream.state.join_keys import Bools, Hashes, JoinKeys
 from jupyter_stream.state.runs import Run, Runs, chosen, packed
+from jupyter_stream.windows import TimeWindow
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class WindowJoinConfig:
         high: the greatest.
         lifetimes: how long rows of each side live, microseconds, None for ever: joined rows live while both do.
         wanted: the columns of the joined row that somebody reads; None for all.
+        extents: a tumbling window both rows have to be in the same extent of; None without.
         promised: which of the keys group-wise punctuations of each input speak of, if any.
     """
 
@@ -70,6 +72,7 @@ class WindowJoinConfig:
     lifetimes: tuple[int | None, int | None]
     wanted: frozenset[str] | None = None
     promised: tuple[int | None, int | None] = (None, None)
+    extents: TimeWindow | None = None
 
 
 @dataclass(eq=False)
@@ -152,8 +155,11 @@ class WindowJoin:
             frame, columns = frame.filter(~lone), [c.filter(~lone) for c in columns]
         if not frame.height:
             return
+        times = ints(frame.get_column(TS))
+        if self._config.extents is not None:
+            columns = [*columns, pl.Series((times - self._config.extents.phase) // self._config.extents.slide)]
         keys, hashes = JoinKeys.of(columns, frame.height)
-        new = _New(port, frame, keys, packed(hashes), ints(frame.get_column(TS)), np.zeros(frame.height, np.bool_))
+        new = _New(port, frame, keys, packed(hashes), times, np.zeros(frame.height, np.bool_))
         for run in self._sides[1 - port].runs:
             yield from self._meet(new, run)
         self._keep(new)
