@@ -80,7 +80,7 @@ class JoinKeys:
             else:
                 assert isinstance(one, pl.Series)
                 assert isinstance(two, pl.Series)
-                same &= (one.gather(pl.Series(at)) == two.gather(pl.Series(at_other))).to_numpy()
+                same &= (one[pl.Series(at)] == two[pl.Series(at_other)]).to_numpy()
         return same
 
 
