@@ -31,13 +31,11 @@ def bind_query(statement: Select, catalog: Catalog) -> Query:
     if statement.emit is not None:
         emit = Emit(statement.emit.mode, statement.emit.interval)
         top = next((n for n in logical.above_answers(plan) if isinstance(n, Top)), None)
-        if emit.mode == "changes" and top is not None:
-            what = "ORDER BY or LIMIT" if top.order or not top.partition else "DISTINCT"
+        if emit.mode != "final" and top is not None and not (top.order or top.partition or is_relation(plan)):
             raise statement.source.error(
-                f"EMIT CHANGES with {what} isn't available in this version",
+                "LIMIT alone gives the rows that come first, and these are never revised",
                 statement.emit.span,
-                "Write EMIT EVERY 1 SECOND: each snapshot then has the rows of its open extents.",
-                UnsupportedError,
+                "Leave EMIT out, or say which rows of each extent are the first: ORDER BY n DESC LIMIT 10.",
             )
         if emit.mode != "final" and plan.schema.find(IS_FINAL) is not None:
             raise statement.source.error(

@@ -50,6 +50,7 @@ from jupyter_stream.plan.logical import (
     Top,
     ToStream,
     Union,
+    above_answers,
 )
 from jupyter_stream.plan.needs import joined_columns
 from jupyter_stream.plan.optimize import optimized
@@ -347,7 +348,11 @@ class _Builder:
                     if not isinstance(part, TableRelation):
                         self.visit(part, Target(join.step, port), everything_is_final, below)
             case Top():
-                self.visit(plan.input, self._step(planned.top(plan), target, self._edge, plan), boundary, at_base)
+                if self._revised(plan):
+                    top = self._step(planned.top_revised(plan, self._numbers), target, self._edge)
+                else:
+                    top = self._step(planned.top(plan), target, self._edge, plan)
+                self.visit(plan.input, top, boundary, at_base)
             case ToStream():
                 self.visit(
                     plan.input,
@@ -373,6 +378,11 @@ class _Builder:
         return AtBase(
             lambda to, base: self._step((InstantTicker if answers(base) else Ticker)(interval), to, does=interval)
         )
+
+    def _revised(self, plan: Top) -> bool:
+        """Whether what comes are revisions of single answers rather than snapshots of all that are open."""
+        several = any(isinstance(node, Union) for node in above_answers(plan))
+        return self._emit.mode == "changes" or (self._emit.mode == "every" and several)
 
     def _aggregate(self, plan: Aggregate, target: Target | None) -> None:
         edge = self._edge

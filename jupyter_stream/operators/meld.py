@@ -37,7 +37,9 @@ class Meld:
         self._reached = [MIN_TIME] * len(inputs)
         self._keys: list[pl.DataFrame | None] = [None] * len(inputs)  # keys ahead of what an input promised for all
         self._said = MIN_TIME
-        self._newest = MIN_TIME  # the greatest promise short of the end: past all rows once all inputs have ended
+        # The greatest promise short of the end, which is past all rows once all inputs have ended: a landmark's last extent is
+        # the first beyond the last row of any input, and the least promise says nothing of an input that ended later.
+        self._newest = MIN_TIME
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Pass rows on under the common names; a row is late only by what all inputs have promised."""

@@ -29,6 +29,7 @@ from jupyter_stream.operators.over_window import OverConfig
 from jupyter_stream.operators.protocol import Operator
 from jupyter_stream.operators.relation_aggregate import Feed, RelationAggregate, RelationAggregateConfig, progressing
 from jupyter_stream.operators.relation_join import RelationJoin as RelationJoinOperator
+from jupyter_stream.operators.revise import Numbers
 from jupyter_stream.operators.row_relation import RowRelation, RowRelationConfig
 from jupyter_stream.operators.row_window import RowWindowAggregate, RowWindowConfig
 from jupyter_stream.operators.session_aggregate import SessionAggregate, SessionAggregateConfig
@@ -36,6 +37,7 @@ from jupyter_stream.operators.side_by_side import Beside, Inputs, SideBySide
 from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig, in_time_order
 from jupyter_stream.operators.table_lookup import TableLookup, TableLookupConfig
 from jupyter_stream.operators.top import Limit, TopOfExtents, TopOfRelation
+from jupyter_stream.operators.top_revised import TopRevised
 from jupyter_stream.operators.user_answers import UserAnswers
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
 from jupyter_stream.operators.window_join import WindowJoin, WindowJoinConfig
@@ -224,6 +226,11 @@ def top(plan: Top) -> Operator:
     if is_relation(plan.input):
         return TopOfRelation(plan)
     return TopOfExtents(plan) if plan.order or plan.partition else Limit(plan)
+
+
+def top_revised(plan: Top, numbers: Numbers) -> TopRevised:
+    """The first rows of each extent, as they are so far."""
+    return TopRevised(plan, numbers)
 
 
 def alive(plan: Alive | Newest, maintenance: Maintenance) -> AliveOperator | NewestRows:

@@ -73,12 +73,13 @@ class TopOfExtents(Stateless):
         """Keep what is among the first so far."""
         rows = batch.frame if self._kept is None else pl.concat([self._kept, batch.frame])
         if batch.provisional is not None:
-            yield batch.with_frame(self._first(batch.frame, self._order.offset, given=True))
+            yield batch.with_frame(self.first(batch.frame, self._order.offset, given=True))
             return
-        self._kept = self._first(rows, 0)
+        self._kept = self.first(rows, 0)
         self.control.holds(int(self._kept.estimated_size()))
 
-    def _first(self, rows: pl.DataFrame, offset: int, given: bool = False) -> pl.DataFrame:
+    def first(self, rows: pl.DataFrame, offset: int, given: bool = False) -> pl.DataFrame:
+        """The rows of each extent up to the last wanted place, from the offset on; numbered where they are `given`."""
         extent: list[str] = [c for c in (WINDOW_START, WINDOW_END) if c in rows.columns] or [TS]
         place = pl.int_range(pl.len()).over([*extent, *self._by])
         end = pl.lit(True) if self._order.end is None else place < self._order.end
@@ -92,7 +93,7 @@ class TopOfExtents(Stateless):
         if self._kept is not None:
             over = self._kept.get_column(TS) < punctuation.value
             if over.any():
-                rows = self._first(self._kept.filter(over), self._order.offset, given=True)
+                rows = self.first(self._kept.filter(over), self._order.offset, given=True)
                 self._kept = self._kept.filter(~over)
                 self.control.holds(int(self._kept.estimated_size()))
                 if rows.height:

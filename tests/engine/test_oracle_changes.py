@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from tests.engine.test_oracle_rows import row_queries
 from tests.engine.test_oracle_sessions import session_queries
 from tests.engine.test_oracle_tuples import queries as tuple_queries
 from tests.oracle import strategies
+from tests.oracle.aggregates import Aggregate
 from tests.oracle.answer import answer
 from tests.oracle.compare import assert_same_bag, difference, in_columns
 from tests.oracle.progress import Watermark
@@ -102,3 +105,50 @@ def test_each_part_of_a_union_replaces_its_own_answers(mode: str, of_a: int) -> 
         [("a", -1), ("a", 1)],
         [],
     ]
+
+
+def first_counts(rows: list[tuple], most: int) -> Counter[tuple]:
+    """Of answers (window_start, window_end, ..., count), the greatest counts of each extent."""
+    extents: dict[tuple, list[int]] = {}
+    for row in rows:
+        extents.setdefault(row[:2], []).append(row[-1])
+    return Counter((*extent, n) for extent, counts in extents.items() for n in sorted(counts)[::-1][:most])
+
+
+@pytest.mark.parametrize("kind", ["time", "sessions", "tuples"])
+@searching
+@given(st.data())
+def test_the_first_of_each_extent_are_revised(kind: str, data: st.DataObject) -> None:
+    query = data.draw(KINDS[kind]())
+    query = replace(query, aggregates=(Aggregate("count"),), having=None)
+    sizes = data.draw(strategies.splits(len(query.stream.rows)))
+    most = data.draw(st.integers(1, 3))
+    columns, about = query.columns, show(query, sizes)
+    for shown in steps(query.stream, f"{query.sql()} ORDER BY a0 DESC LIMIT {most} EMIT CHANGES", sizes):
+        if shown.rows < len(query.stream.rows) or shown.open:
+            now = in_columns(open_after(query, shown.rows), columns)
+            assert first_counts(shown.open, 99) == first_counts(now, most), f"after {shown.rows} rows\n{about}"
+    expected = first_counts(in_columns(answer(query).rows, columns), most)
+    assert first_counts(shown.final, 99) == expected, about
+    assert shown.open == []
+
+
+def test_numbers_and_distinct_rows_are_revised_as_answers_change() -> None:
+    count = f"SELECT count(*) AS n {TUMBLING}"
+    ranked = f"SELECT n, ROW_NUMBER() OVER (ORDER BY n DESC) AS place FROM ({count}) EMIT CHANGES"
+    assert [sorted(s.open) for s in steps(STREAM, ranked, [1, 1, 1, 1, 1])] == [
+        [(1, 1)], [(1, 1), (1, 2)], [(1, 2), (2, 1)], [(2, 1), (2, 2)], [(1, 1)], []
+    ]  # fmt: skip
+    distinct = f"SELECT DISTINCT count(*) AS n {TUMBLING} EMIT CHANGES"
+    assert [sorted(row[-1] for row in s.open) for s in steps(STREAM, distinct, [1, 1, 1, 1, 1])] == [
+        [1], [1], [1, 2], [2], [1], []
+    ]  # fmt: skip
+
+
+def test_the_first_of_a_union_are_those_of_all_its_parts() -> None:
+    parts = " UNION ALL ".join(f"(SELECT k, {n} * count(*) AS n {TUMBLING})" for n in (1, 10))
+    for mode in ("EMIT CHANGES", "EMIT EVERY 1 MICROSECOND"):
+        text = f"SELECT k, n FROM ({parts}) ORDER BY n DESC LIMIT 1 {mode}"
+        shown = [s.open for s in steps(STREAM, text, [2, 1, 1, 1])]
+        assert all(len(rows) <= 1 for rows in shown), shown
+        assert [rows for rows in shown if rows][-1] == [("a", 10)]

@@ -245,3 +245,14 @@ def test_distinct_counts_over_sliding_extents() -> None:
     for window in (seconds(5, 1), seconds(3, 3), seconds(4, 3), seconds(None, 5)):
         check(Query(rows, window, every))
         check(Query(rows, window, every, keys=("s",)))
+
+
+@pytest.mark.parametrize("union", ["one UNION two", "two UNION one"])
+def test_a_landmark_of_a_union_ends_beyond_the_last_row_of_all(union: str) -> None:
+    frames = {"one": pl.DataFrame({"n": [1], "ts": [3]}), "two": pl.DataFrame({"n": [0], "ts": [33]})}
+    with Session(frames) as session:
+        for name in frames:
+            session.execute(f"CREATE STREAM {name} (n INT, ts BIGINT, WATERMARK FOR ts AS ts) SOURCE 'frame://{name}'")
+        (query,) = session.execute(f"SELECT count(*) AS c FROM ({union}) [RANGE ALL SLIDE 10 MICROSECONDS] WHERE n > 0")
+        assert query.wait(30)
+        assert query.to_polars()["window_end"].to_list() == [10, 20, 30, 40]
