@@ -240,6 +240,7 @@ class Engine:
                 live = None if stream.source.replayable else self._live.get(stream.name)
                 if live is not None and live.stream is stream and not live.ended:
                     pipeline.attach(live)
+                    live.ingest.numbered |= _numbered([pipeline])
                     joined.append((pipeline, live))
                 else:
                     fresh.setdefault(stream, []).append(pipeline)

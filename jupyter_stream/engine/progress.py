@@ -161,7 +161,7 @@ class Ingest:
 
     Args:
         stream: its declaration.
-        numbered: whether rows are to carry their arrival number.
+        numbered: whether rows are to carry their arrival number; may be set later, the numbers are those of all rows so far.
     """
 
     def __init__(self, stream: StreamDef, numbered: bool) -> None:
@@ -173,7 +173,7 @@ class Ingest:
         self.revised = 0
         """Readers that want provisional answers whenever rows have come (EMIT CHANGES)."""
         self.rows = 0
-        self._numbered = numbered
+        self.numbered = numbered
         progress = stream.time.progress
         self._keys = KeyFrontier(progress.key) if isinstance(progress, PunctuationColumn) and progress.key else None
         self._said = MIN_TIME
@@ -188,7 +188,7 @@ class Ingest:
             return
         first = self.rows + 1
         self.rows += frame.height
-        if self._numbered:
+        if self.numbered:
             frame = frame.with_columns(pl.int_range(first, first + frame.height, dtype=pl.Int64).alias(ROW))
         if TS not in frame.columns:  # internal and latent time stamps were put on arrival
             frame, failed = self._timed(frame)

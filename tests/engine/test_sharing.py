@@ -375,3 +375,10 @@ def test_zeros_of_different_sign_are_different_constants() -> None:
         plus, minus = session.execute("SELECT x * 0.0 AS z FROM s; SELECT x * -0.0 AS z FROM s")
         assert plus.wait(60) and minus.wait(60)
         assert [str(q.to_polars()["z"][0]) for q in (plus, minus)] == ["0.0", "-0.0"]
+
+
+def test_a_query_that_comes_later_sees_rows_by_the_numbers_they_arrived_under(scene: Scene) -> None:
+    scene.send([(1, "a", 2), (2, "a", 3)])
+    (later,) = scene.start("SELECT n, row_num FROM s")
+    scene.send([(3, "a", 4), (4, "a", 5)])
+    assert later.to_polars().rows() == [(4, 3), (5, 4)]
