@@ -69,6 +69,19 @@ class Runner(Reader, Worker, Protocol):
         """Late rows of the batch under way, under the names of the derived streams they went through."""
 
 
+def _furthest_behind(chosen: Feed, ready: list[Feed]) -> Feed:
+    """In place of a replay another that a query reads with it and that is less far in time: joins and unions then hold least."""
+
+    def replayed(feed: Feed) -> bool:
+        return feed.stream.source.replayable and feed.stream.time.kind == "external"
+
+    if not replayed(chosen):
+        return chosen
+    readers = [*chosen.readers, *chosen.parts]
+    together = [f for f in ready if replayed(f) and any(r in readers for r in (*f.readers, *f.parts))]
+    return min(together, key=lambda f: f.low_watermark, default=chosen)
+
+
 class Engine:
     """Runs pipelines over feeds.
 
@@ -165,7 +178,7 @@ class Engine:
             workers: list[Worker] = [*self._runners, *self._sharing.parts]
             unfinished = [w for w in workers if w.unfinished]
             if ready:
-                self._serve(self._scheduler.choose(ready), unfinished=bool(unfinished))
+                self._serve(_furthest_behind(self._scheduler.choose(ready), ready), unfinished=bool(unfinished))
             for worker in unfinished:  # input comes in between
                 if worker.unfinished:
                     worker.go_on()
