@@ -1,7 +1,7 @@
-"""What a core does for a query of ours inside Spark, without Spark: `python inside_spark.py [rows]` prints rows per second of CPU.
+"""What a core does for a query of ours inside Spark, without Spark: `python inside_spark.py [rows]`, rows per second of CPU.
 
 In the time: blocks are made of rows and read again, the operators answer, what they say is written, and their state is put away
-and taken up again after each half. Spark's own part, reading files and carrying blocks to their bucket, comes on top (`on_spark.py`).
+and taken up again after each half. Spark's own part, reading files and carrying blocks to their bucket, comes on top.
 """
 
 from __future__ import annotations

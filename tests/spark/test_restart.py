@@ -36,8 +36,6 @@ DECLARED = """CREATE STREAM s (k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts A
     SOURCE '{source}'{options}"""
 QUERIES = {
     "ungrouped, with empty extents": "SELECT count(*) AS c, sum(n) AS n FROM s [RANGE 10 SECONDS TUMBLING] WHERE n > 0",
-    "ours inside Spark": """SELECT k, count(*) AS c, sum(10 / n) AS n
-        FROM s [RANGE 10 SECONDS SLIDE 50 ROWS BY RANK] GROUP BY k""",
     "window": "SELECT k, count(*) AS c, sum(10 / n) AS n FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k",
 }
 
@@ -59,7 +57,7 @@ def rows(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("name", "source"), [("window", "file"), ("ungrouped, with empty extents", "frame"), ("ours inside Spark", "frame")])
+@pytest.mark.parametrize(("name", "source"), [("window", "file"), ("ungrouped, with empty extents", "frame")])
 def test_killed_query_goes_on_from_its_checkpoint(
     name: str, source: str, rows: Path, tmp_path: Path, sessions: Callable[..., Session]
 ) -> None:
