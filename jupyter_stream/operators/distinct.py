@@ -57,7 +57,7 @@ class Distinct:
         self.synopses: list[ControlTable] = []
         self._config = config
         self._names = list(config.schema.names)
-        self._slots = KeySlots([(f.name, f.dtype) for f in config.schema])
+        self._slots = KeySlots([(f.name, f.dtype) for f in config.schema], spare=2)
         self._youngest = np.empty(0, np.int64)  # slot -> end of the youngest row, MIN_TIME where there is none
         self._output = Calendar(config.longest, config.partitions)
         self._waiting: list[pl.DataFrame] = []

@@ -83,9 +83,14 @@ class HashTable:
     """Keys to slots. The load is kept under one half.
 
     When it grows, what it holds is moved to the new places some at a time, as further keys come, so that none of them waits long.
+
+    Args:
+        bits: places to begin with, as a power of two.
+        spare: places for each key when it grows: 3 for speed, 2 where memory counts.
     """
 
-    def __init__(self, bits: int = 10) -> None:
+    def __init__(self, bits: int = 10, spare: int = 3) -> None:
+        self._spare = spare
         self._reset(bits)
 
     def _reset(self, bits: int) -> None:
@@ -117,7 +122,7 @@ class HashTable:
         if 2 * (self._places.taken + keys.size) > self._places.mask:
             self._move(None)
             self._old, self._moved = self._places, 0
-            self._places = _Places(max(10, int(3 * (self._count + keys.size)).bit_length()))
+            self._places = _Places(max(10, int(self._spare * (self._count + keys.size)).bit_length()))
             self._move(_MOVED_AT_LEAST)
         self._count += keys.size
         self._places.put(keys, slots)
