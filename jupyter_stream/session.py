@@ -17,7 +17,7 @@ from jupyter_stream.aggregates.user import Declared, calling, declared
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.core.table import ViewRows
 from jupyter_stream.engine.engine import Engine
-from jupyter_stream.engine.explain import Text, explain, progress
+from jupyter_stream.engine.explain import Text, explain, promises, roles
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.refused import ERRORS_SCHEMA
 from jupyter_stream.engine.relation import Relation
@@ -159,7 +159,7 @@ class Session:
             for statement in statements:
                 match statement:
                     case language.CreateStream():
-                        results.append(self._declare(language.bind_stream(statement, self._open)))
+                        results.append(self._declare(language.bind_stream(statement, self._open, self.catalog)))
                     case language.CreateStreamAs():
                         results.append(self._declare(language.bind_derived(statement, self.catalog)))
                     case language.CreateTable() | language.CreateTableAs():
@@ -202,7 +202,7 @@ class Session:
             self._sides.pop((kind, entry.name.lower()), None)
         verb = "declared" if former is None else "declared anew; queries started before go on with the former one"
         if isinstance(entry, StreamDef):
-            return Message(f"Stream {entry.name} {verb}: {len(entry.schema)} columns, {progress(entry)}.")
+            return Message(f"Stream {entry.name} {verb}: {len(entry.schema)} columns, {promises(entry)}.")
         return Message(f"Stream {entry.name} {verb}: {len(entry.schema)} columns.")
 
     def _declare_view(self, statement: language.CreateView, query: Query) -> None:
@@ -340,7 +340,7 @@ class Session:
             (
                 e.name,
                 e.uri if isinstance(e, StreamDef) else "derived",
-                progress(e) if isinstance(e, StreamDef) else "",
+                promises(e) if isinstance(e, StreamDef) else "",
                 ", ".join(e.schema.names),
             )
             for e in self.catalog
@@ -395,8 +395,8 @@ class Session:
             return user_aggregates.description(self.catalog, statement.name, statement.source)
         if entry is None:
             raise self._unknown(statement, name)
-        time = entry.time.column if isinstance(entry, StreamDef) and not _is_table(entry) else None
-        rows = [(f.name, type_name(f.dtype), "event time" if f.name == time else "") for f in entry.schema]
+        stream = entry if isinstance(entry, StreamDef) and not _is_table(entry) else None
+        rows = [(f.name, type_name(f.dtype), "" if stream is None else roles(stream, f.name)) for f in entry.schema]
         return Listing(
             entry.name, pl.DataFrame(rows, schema={n: pl.String() for n in ("column", "type", "role")}, orient="row")
         )

@@ -234,6 +234,10 @@ class Engine:
             for part in list(feed.parts):
                 part.accept(feed, message)
         feed.control.low_watermark = feed.ingest.frontier.value
+        clusters = feed.ingest.clusters
+        if clusters is not None:
+            feed.control.holds(clusters.bytes)
+            feed.control.extra["values_remembered"] = clusters.values
 
     def _retire(self) -> None:
         """Stop feeds nobody reads any more."""

@@ -9,7 +9,16 @@ from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.time import MIN_TIME, show, show_duration
 from jupyter_stream.functions.expression import show as show_expression
 from jupyter_stream.operators.graph import Entry, Graph, Step
-from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, Unpromised, Watermark
+from jupyter_stream.plan.catalog import (
+    Apart,
+    Ordered,
+    PunctuationColumn,
+    References,
+    Slack,
+    StreamDef,
+    Unpromised,
+    Watermark,
+)
 from jupyter_stream.plan.cost import Rates, cost, shares
 from jupyter_stream.plan.logical import Filter
 from jupyter_stream.plan.patterns import Edge
@@ -78,7 +87,7 @@ def _tree(
     edge = graph.edge(node)
     share = None
     if isinstance(node, Entry):
-        name = f"scan {node.stream.name}, {progress(node.stream)}"
+        name = f"scan {node.stream.name}, {promises(node.stream)}"
         table = None if feeds is None else feeds.get(node.stream.name)
     else:
         name, table = node.control.name, node.control
@@ -117,6 +126,20 @@ def _measured(table: ControlTable, share: str | None = None) -> str:
     return "  [" + ", ".join(parts) + "]"
 
 
+def promises(stream: StreamDef) -> str:
+    """How a stream progresses and what else is promised of its rows, in words."""
+    return "; ".join([progress(stream), *(str(c) for c in stream.constraints if not isinstance(c, Ordered))])
+
+
+def roles(stream: StreamDef, column: str) -> str:
+    """What a column is for: the time, and the constraints it is in."""
+    found = ["event time"] if column == stream.time.column else []
+    for constraint in stream.constraints:
+        if column in (constraint.columns if isinstance(constraint, References) else (constraint.column,)):
+            found.append(str(constraint))
+    return "; ".join(found)
+
+
 def progress(stream: StreamDef) -> str:
     """How a stream progresses, in words."""
     time = stream.time
@@ -133,6 +156,8 @@ def progress(stream: StreamDef) -> str:
             return f"by {time.column}, at most {show_duration(delay)} late"
         case Slack(rows=rows):
             return f"by {time.column}, at most {rows} rows late"
+        case Apart(rows=rows):
+            return f"by {time.column}, in order but for {rows} rows"
         case PunctuationColumn(column=column, key=key):
             return f"by {time.column}, punctuations in {column}" + (f" for each {key}" if key else "")
         case Unpromised():

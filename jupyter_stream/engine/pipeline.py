@@ -44,6 +44,7 @@ from jupyter_stream.operators.relation_join import RelationJoin
 from jupyter_stream.operators.table_lookup import TableLookup
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.cost import Rates
+from jupyter_stream.plan.keyed import reach
 from jupyter_stream.plan.logical import Query, TableRelation, walk
 
 log = logging.getLogger(__name__)
@@ -127,6 +128,8 @@ class Pipeline:
         if self.query.emit.interval is not None:
             feed.ingest.intervals.append(self.query.emit.interval)
         feed.ingest.revised += self.revised
+        if feed.ingest.clusters is not None:
+            feed.ingest.clusters.horizon = max(feed.ingest.clusters.horizon, reach(self.query.plan))
 
     def detach(self, state: State) -> None:
         """Take no more rows."""
@@ -231,7 +234,8 @@ class Pipeline:
         if isinstance(message, Punctuation) and message.value == MAX_TIME and self.circuit.resting:
             self._ends.append((feed, message))
             return
-        self._listed = np.empty(0, np.int64)
+        if isinstance(message, Batch):
+            self._listed = np.empty(0, np.int64)
         if isinstance(message, Punctuation):
             self._reached[feed.stream] = max(self._reached[feed.stream], message.value)
             if message.value == MAX_TIME:
@@ -251,6 +255,9 @@ class Pipeline:
 
     def _enter(self, feed: Feed, message: Message) -> None:
         self.circuit.feed = feed
+        if isinstance(message, Missed):  # rows that broke a constraint, those among them that missed no answer too
+            self._note_missed(message)
+            return
         for entry in self.feeds[feed]:
             self.circuit.deliver(entry.target, message)
 
@@ -319,7 +326,7 @@ class Pipeline:
         """A late row is listed once, however many inputs of this query it came to."""
         feed = self.circuit.feed
         assert feed is not None
-        if len(self._boundaries[feed]) > 1:
+        if len(self._boundaries[feed]) > 1 or feed.ingest.clusters is not None:
             new = np.isin(message.late_ids, self._listed, invert=True)
             self._listed = np.append(self._listed, message.late_ids)
             message = Missed(message.late_ids[new], None if message.missed is None else message.missed[new])

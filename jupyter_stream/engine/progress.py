@@ -6,11 +6,12 @@ The only place where a stream's declaration of progress meets its rows (stream-m
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, cast
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from jupyter_stream.core.messages import (
     BROKEN,
@@ -22,14 +23,16 @@ from jupyter_stream.core.messages import (
     Failed,
     Int64s,
     Message,
+    Missed,
     Punctuation,
     Tick,
     ints,
 )
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.engine.clusters import Breaks, Clusters
 from jupyter_stream.engine.key_progress import KeyFrontier
 from jupyter_stream.operators.graph import Boundary
-from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, Watermark
+from jupyter_stream.plan.catalog import Apart, PunctuationColumn, Slack, StreamDef, Watermark
 
 _CHUNK = 16_384
 """Rows judged at a time: few chunks meet an answer becoming final, and only those cost more than two passes."""
@@ -54,6 +57,10 @@ class Frontier:
         """
         self.newest = max(self.newest, int(ts.max()))
         return None
+
+    def promised(self, ts: Int64s) -> Int64s:
+        """The punctuation before each of these rows, which are not noted."""
+        return np.full(ts.size, self.value)
 
 
 class DelayFrontier(Frontier):
@@ -85,6 +92,12 @@ class DelayFrontier(Frontier):
                     broken = np.full(ts.size, MIN_TIME)
                 broken[start : start + chunk.size] = judged
         return broken
+
+    def promised(self, ts: Int64s) -> Int64s:
+        newest = np.maximum(np.maximum.accumulate(ts), self.newest)
+        before: Int64s = np.concatenate([[self.value], newest[:-1] - self._delay])
+        np.maximum(before, self.value, out=before)
+        return before
 
     def _one_by_one(self, ts: Int64s, before: int) -> Int64s | None:
         newest = np.maximum.accumulate(ts)
@@ -121,19 +134,51 @@ class SlackFrontier(Frontier):
         return broken
 
     def _one_by_one(self, ts: Int64s) -> Int64s:
+        promised = self.promised(ts)
+        return np.where(ts < promised, promised, MIN_TIME)
+
+    def promised(self, ts: Int64s) -> Int64s:
         heap, value = list(self._top), self.value
         heapq.heapify(heap)
-        broken = np.full(ts.size, MIN_TIME)
+        promised = np.empty_like(ts)
         for i, t in enumerate(ts.tolist()):
-            if t < value:
-                broken[i] = value
+            promised[i] = value
             if len(heap) <= self._rows:
                 heapq.heappush(heap, t)
             elif t > heap[0]:
                 heapq.heapreplace(heap, t)
             if len(heap) > self._rows:
                 value = max(value, heap[0])
-        return broken
+        return promised
+
+
+class ApartFrontier(Frontier):
+    """The newest time but for the last n rows: rows more than n apart are in order."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self._rows = rows
+        self._last = np.empty(0, np.int64)  # times of the last n rows
+
+    def take(self, ts: Int64s, boundary: Boundary) -> Int64s | None:
+        promised, last = self._promised(ts)
+        super().take(ts, boundary)
+        self._last, self.value = last, int(promised[-1])
+        if int(ts.min()) >= boundary(self.value):
+            return None
+        late = ts < promised[:-1]
+        return np.where(late, promised[:-1], MIN_TIME) if late.any() else None
+
+    def promised(self, ts: Int64s) -> Int64s:
+        return self._promised(ts)[0][:-1]
+
+    def _promised(self, ts: Int64s) -> tuple[Int64s, Int64s]:
+        """What is promised before each row and behind the last; the times of the last n rows then."""
+        times = np.concatenate([self._last, ts])
+        passed = times[: max(0, times.size - self._rows)]  # those that n rows came after
+        known = np.maximum(np.maximum.accumulate(passed), self.value)
+        early = np.full(ts.size + 1 - known.size, self.value)
+        return np.concatenate([early, known]), times[passed.size :]
 
 
 class SaidFrontier(Frontier):
@@ -153,6 +198,8 @@ def frontier(stream: StreamDef) -> Frontier:
         return DelayFrontier(progress.delay)
     if isinstance(progress, Slack):
         return SlackFrontier(progress.rows)
+    if isinstance(progress, Apart):
+        return ApartFrontier(progress.rows)
     return SaidFrontier()
 
 
@@ -176,6 +223,12 @@ class Ingest:
         self.numbered = numbered
         progress = stream.time.progress
         self._keys = KeyFrontier(progress.key) if isinstance(progress, PunctuationColumn) and progress.key else None
+        clustered = stream.clustered
+        self.clusters: Clusters | None = None
+        if clustered is not None:
+            field = stream.schema.find(clustered.column)
+            assert field is not None
+            self.clusters = Clusters(clustered, field.dtype)
         self._said = MIN_TIME
 
     def _boundary(self, punctuation: int) -> int:
@@ -255,18 +308,55 @@ class Ingest:
         if said is not None:
             yield from self._heed(frame, said)
             return
-        broken = self.frontier.take(ints(frame.get_column(TS)), self._boundary)
-        yield Batch(frame if broken is None else self._marked(frame, broken))
+        ts = ints(frame.get_column(TS))
+        breaks = self._breaks(frame, ts, lambda: self.frontier.promised(ts))
+        by_all = None if breaks is None else self.frontier.promised(ts)
+        broken = self.frontier.take(ts, self._boundary)
+        if breaks is None or by_all is None:
+            yield Batch(frame if broken is None else self._marked(frame, broken))
+        else:
+            yield from self._broke(frame, ts, breaks, by_all)
+        yield from self._over(self.frontier.value)
 
-    def _marked(self, frame: pl.DataFrame, broken: Int64s) -> pl.DataFrame:
+    def _breaks(self, frame: pl.DataFrame, ts: Int64s, promised: Callable[[], Int64s]) -> Breaks | None:
+        """The rows whose value was over, where the stream is clustered; before the frontier takes them."""
+        clusters = self.clusters
+        if clusters is None:
+            return None
+        return clusters.take(
+            frame.get_column(clusters.column), self._row_numbers(frame), ts, self.frontier.newest, promised
+        )
+
+    def _broke(self, frame: pl.DataFrame, ts: Int64s, breaks: Breaks, by_all: Int64s) -> Iterator[Message]:
+        """Rows, some of which break the constraint: late by what was promised of their value, and told of in any case."""
+        promised = np.maximum(breaks.promised, by_all)
+        marked = self._marked(frame, np.where(ts < promised, promised, MIN_TIME), breaks.rows)
+        yield Batch(marked.with_columns(pl.Series(BROKEN_BY_ALL, by_all)))
+        rows = self._row_numbers(frame)[breaks.rows]
+        yield Missed(rows, np.zeros(rows.size, np.int64))
+
+    def _over(self, by_all: int) -> Iterator[Message]:
+        """Promises for values that are over."""
+        if self.clusters is not None:
+            said = self.clusters.say(by_all)
+            if said is not None:
+                yield said
+
+    def _row_numbers(self, frame: pl.DataFrame) -> Int64s:
+        if ROW in frame.columns:
+            return ints(frame.get_column(ROW))
+        return np.arange(self.rows - frame.height + 1, self.rows + 1)  # consecutive
+
+    def _marked(self, frame: pl.DataFrame, broken: Int64s, told: NDArray[np.bool_] | None = None) -> pl.DataFrame:
+        """Rows with the promise that each late one broke, and the numbers of these and of those to be told of."""
         late = broken != MIN_TIME
-        if not late.any():
+        listed = late if told is None else late | told
+        if not listed.any():
             return frame
-        consecutive = ROW not in frame.columns
-        numbers = np.arange(self.rows - frame.height + 1, self.rows + 1) if consecutive else ints(frame.get_column(ROW))
-        on_time = pl.Series(~late)
+        numbers = self._row_numbers(frame)
         return frame.with_columns(
-            pl.Series(BROKEN, broken).set(on_time, None), pl.Series(LATE_ID, numbers).set(on_time, None)
+            pl.Series(BROKEN, broken).set(pl.Series(~late), None),
+            pl.Series(LATE_ID, numbers).set(pl.Series(~listed), None),
         )
 
     def _punctuations(self, frame: pl.DataFrame) -> pl.Series | None:
@@ -297,13 +387,21 @@ class Ingest:
             return
         reached = np.maximum(np.maximum.accumulate(values), self.frontier.value)
         data = ~is_said
-        yield from self._rows_of(frame.filter(data), reached[data.to_numpy()])
+        frame = frame.filter(data)
+        yield from self._rows_of(frame, reached[data.to_numpy()])
         self.frontier.say(int(reached[-1]))
+        if frame.height:
+            yield from self._over(self.frontier.value)
 
     def _rows_of(self, frame: pl.DataFrame, reached: Int64s, by_all: Int64s | None = None) -> Iterator[Message]:
         if not frame.height:
             return
         ts = ints(frame.get_column(TS))
+        breaks = self._breaks(frame, ts, lambda: reached)
+        if breaks is not None:
+            self.frontier.newest = max(self.frontier.newest, int(ts.max()))
+            yield from self._broke(frame, ts, breaks, reached)
+            return
         self.frontier.newest = max(self.frontier.newest, int(ts.max()))
         marked = self._marked(frame, np.where(ts < reached, reached, MIN_TIME))
         if by_all is not None and BROKEN in marked.columns:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from jupyter_stream.core.messages import Message, Punctuation, Tick
+from jupyter_stream.core.messages import Message, Missed, Punctuation, Tick
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.engine.circuit import Circuit
@@ -146,8 +146,8 @@ class SharedPart:
 
     def accept(self, feed: Feed, message: Message) -> None:
         """A message of a feed."""
-        if feed not in self.feeds or (isinstance(message, Tick) and not self.revised):
-            return
+        if feed not in self.feeds or (isinstance(message, Tick) and not self.revised) or isinstance(message, Missed):
+            return  # what an ingest says was missed, the queries hear themselves
         if isinstance(message, Punctuation) and message.value == MAX_TIME:
             if self.circuit.resting:
                 self._ends.append((feed, message))

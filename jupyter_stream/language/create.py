@@ -10,12 +10,22 @@ import polars as pl
 
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.errors import QueryError
+from jupyter_stream.language.bind_constraint import bind_constraints, order_of, ordered_clause
 from jupyter_stream.language.diagnose import did_you_mean, nearest
 from jupyter_stream.language.durations import parse_duration
 from jupyter_stream.language.scope import CURRENT_TIME
 from jupyter_stream.language.source_text import Name, SourceText
 from jupyter_stream.language.syntax import ColumnDef, CreateStream, Option
-from jupyter_stream.plan.catalog import OpenSource, Progress, PunctuationColumn, Slack, StreamDef, TimeSpec, Watermark
+from jupyter_stream.plan.catalog import (
+    Catalog,
+    OpenSource,
+    Progress,
+    PunctuationColumn,
+    Slack,
+    StreamDef,
+    TimeSpec,
+    Watermark,
+)
 
 OpenSourceFunction: TypeAlias = Callable[[str, Schema | None, Mapping[str, str]], OpenSource]
 """Opens a source: its URI, the declared columns if any, and its own options."""
@@ -27,12 +37,13 @@ _ROWS = re.compile(r"\s*(\d+)\s*rows?\s*", re.IGNORECASE)
 _MISSPELT = 0.8
 
 
-def bind_stream(statement: CreateStream, open_source: OpenSourceFunction) -> StreamDef:
+def bind_stream(statement: CreateStream, open_source: OpenSourceFunction, catalog: Catalog | None = None) -> StreamDef:
     """A declared stream, its source opened.
 
     Args:
         statement: the parsed CREATE STREAM.
         open_source: opens the source; its `SourceError`s are given the place of the URI.
+        catalog: where the streams that its FOREIGN KEYs refer to are; None to take these as they are written.
 
     Raises:
         QueryError: columns, time or options that don't fit together.
@@ -69,6 +80,7 @@ def bind_stream(statement: CreateStream, open_source: OpenSourceFunction) -> Str
         source=opened,
         options={name: o.value for name, o in options.items()},
         text=statement.text,
+        constraints=bind_constraints(statement, schema, time, catalog),
     )
 
 
@@ -92,11 +104,13 @@ def declared_columns(columns: tuple[ColumnDef, ...] | None, source: SourceText, 
 def _time(statement: CreateStream, schema: Schema, options: Mapping[str, Option], internal: bool) -> TimeSpec:
     source = statement.source
     watermark = statement.watermark
+    ordered = ordered_clause(statement)
     slack, column = options.get("slack"), options.get("punctuation")
     said = [
         span
         for span in (
             watermark.span if watermark is not None else None,
+            ordered.span if ordered is not None else None,
             slack.name.span if slack is not None else None,
             column.name.span if column is not None else None,
         )
@@ -104,7 +118,9 @@ def _time(statement: CreateStream, schema: Schema, options: Mapping[str, Option]
     ]
     if len(said) > 1:
         raise source.error(
-            "a stream says once how it progresses", said[1], "Keep one of WATERMARK FOR, slack and punctuation."
+            "a stream says once how it progresses",
+            said[1],
+            "Keep one of WATERMARK FOR, ORDERED, slack and punctuation.",
         )
     idle = _idle_timeout(options.get("idle_timeout"), source)
     key = options.get("punctuation_key")
@@ -126,7 +142,14 @@ def _time(statement: CreateStream, schema: Schema, options: Mapping[str, Option]
             f"the stream is ordered by {order.text}, and the watermark is for {watermark.column.text}", watermark.column.span,
             "They are for the same column; either of them is enough.",
         )  # fmt: skip
-    named = order if order is not None else watermark.column if watermark is not None else None
+    if ordered is not None and order is not None and ordered.column.text.lower() != order.text.lower():
+        raise source.error(
+            f"the stream is ordered by {order.text}, and this is about {ordered.column.text}", ordered.column.span,
+            f"Only the order of the time column can be told: write ORDERED ({order.text}).",
+        )  # fmt: skip
+    named = order
+    if named is None and (watermark is not None or ordered is not None):
+        named = watermark.column if watermark is not None else ordered.column  # type: ignore[union-attr]
     if named is None:
         if said or idle is not None:
             place = said[0] if said else options["idle_timeout"].name.span
@@ -154,6 +177,9 @@ def _progress(statement: CreateStream, schema: Schema, options: Mapping[str, Opt
     source = statement.source
     if statement.watermark is not None:
         return Watermark(statement.watermark.delay)
+    ordered = ordered_clause(statement)
+    if ordered is not None:
+        return order_of(ordered)
     slack = options.get("slack")
     if slack is not None:
         rows = _ROWS.fullmatch(slack.value)

@@ -8,16 +8,16 @@ from sqlglot import TokenType
 
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.parse_aggregate import aggregate_follows, parse_aggregate
+from jupyter_stream.language.parse_constraint import constraint_follows, parse_constraint
 from jupyter_stream.language.parse_expression import ExpressionParser
 from jupyter_stream.language.parse_query import parse_body
 from jupyter_stream.language.parse_type import parse_type
 from jupyter_stream.language.parse_window import duration
 from jupyter_stream.language.source_text import Name, Span
-from jupyter_stream.language.syntax import ColumnDef, Option, WatermarkClause
+from jupyter_stream.language.syntax import ColumnDef, ConstraintClause, Option, WatermarkClause
 
 _CLAUSES = ("ORDER BY", "WATERMARK FOR", "SOURCE", "WITH", "AS")
 _NOT_YET = ((("SUMMARY",), "CREATE SUMMARY"),)
-_CONSTRAINTS = ("CONSTRAINT", "PRIMARY", "FOREIGN", "UNIQUE", "CHECK")
 _WATERMARK = "Write WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS."
 
 
@@ -49,8 +49,16 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
     name = p.stream_name("the table" if table else "the view" if view else "the stream")
     names: list[tuple[Name, Any]] | None = None
     watermark: WatermarkClause | None = None
+    constraints: tuple[ConstraintClause, ...] = ()
     if p.sign(TokenType.L_PAREN):
-        names, watermark = _columns(p)
+        names, watermark, constraints = _columns(p)
+    if constraints and (table or view or p.comes(TokenType.ALIAS)):
+        what = "table" if table else "view" if view else "derived stream"
+        p.fail(
+            f"a {what} has no order of arrival to be constrained",
+            constraints[0].span,
+            "Declare the constraint of the stream with the SOURCE.",
+        )
     if p.sign(TokenType.ALIAS):
         columns = None
         kind = "table" if table else "view" if view else "derived stream"
@@ -131,7 +139,8 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
         )
     assert uri is not None
     return CreateStream(
-        name=name, columns=columns_, watermark=watermark, order_by=order_by, uri=uri, uri_span=uri_span, options=options, **common
+        name=name, columns=columns_, watermark=watermark, order_by=order_by, uri=uri, uri_span=uri_span, options=options,
+        constraints=constraints, **common,
     )  # fmt: skip
 
 
@@ -156,9 +165,12 @@ def _clause(p: ExpressionParser) -> str:
     raise p.failure(f"{word} isn't expected here", hint=did_you_mean(word, _CLAUSES, "clauses of CREATE STREAM"))
 
 
-def _columns(p: ExpressionParser) -> tuple[list[tuple[Name, Any]], WatermarkClause | None]:
+def _columns(
+    p: ExpressionParser,
+) -> tuple[list[tuple[Name, Any]], WatermarkClause | None, tuple[ConstraintClause, ...]]:
     """The column list; types may be missing (for AS SELECT). The parenthesis is open already."""
     columns: list[tuple[Name, Any]] = []
+    constraints: list[ConstraintClause] = []
     watermark: WatermarkClause | None = None
     while True:
         at = p.here
@@ -166,10 +178,8 @@ def _columns(p: ExpressionParser) -> tuple[list[tuple[Name, Any]], WatermarkClau
             if watermark is not None:
                 p.fail("a stream has one watermark", at)
             watermark = _watermark(p, at)
-        elif any(p.peek(word) for word in _CONSTRAINTS) and p.next.kind == TokenType.VAR and not _is_type(p):
-            p.unsupported(
-                f"{p.curr.text.upper()} in the column list", at, "Leave it out: it saves memory and changes no answer."
-            )
+        elif constraint_follows(p):
+            constraints.append(parse_constraint(p))
         else:
             name = p.name("a column")
             dtype = None if p.comes(TokenType.COMMA, TokenType.R_PAREN) or p.at_end else parse_type(p)
@@ -185,13 +195,7 @@ def _columns(p: ExpressionParser) -> tuple[list[tuple[Name, Any]], WatermarkClau
         p.fail(") is missing here", hint="The list of columns isn't closed.")
     if not columns:
         p.fail("the list of columns is empty", p.behind, "Leave it out if the source knows its own columns.")
-    return columns, watermark
-
-
-def _is_type(p: ExpressionParser) -> bool:
-    from jupyter_stream.core.schema import sql_type
-
-    return sql_type(p.next.text) is not None
+    return columns, watermark, tuple(constraints)
 
 
 def _watermark(p: ExpressionParser, at: Span) -> WatermarkClause:

@@ -278,6 +278,39 @@ class WatermarkClause:
 
 
 @dataclass(frozen=True, slots=True)
+class ClusteredClause:
+    """CONSTRAINT CLUSTERED (column) WITHIN `rows` ROWS."""
+
+    column: Name
+    rows: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedClause:
+    """CONSTRAINT ORDERED (column) WITHIN so many rows, or microseconds."""
+
+    column: Name
+    within: int
+    in_rows: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceClause:
+    """FOREIGN KEY (columns) REFERENCES stream [(theirs)] WITHIN `within` (microseconds)."""
+
+    columns: tuple[Name, ...]
+    stream: Name
+    theirs: tuple[Name, ...] | None
+    within: int
+    span: Span
+
+
+ConstraintClause = ClusteredClause | OrderedClause | ReferenceClause
+
+
+@dataclass(frozen=True, slots=True)
 class Option:
     """One option of WITH. The name is in lower case."""
 
@@ -297,6 +330,7 @@ class CreateStream(_Statement):
     uri: str
     uri_span: Span
     options: tuple[Option, ...]
+    constraints: tuple[ConstraintClause, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -11,6 +11,7 @@ from jupyter_stream import aggregates
 from jupyter_stream.aggregates.user import HELD
 from jupyter_stream.aggregates.whole_rows import EXTENT
 from jupyter_stream.core.messages import TS
+from jupyter_stream.core.time import show_duration
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions.expression import Column, Expr, columns
 from jupyter_stream.operators.alive import Alive as AliveOperator
@@ -64,6 +65,7 @@ from jupyter_stream.plan.logical import (
     Top,
     Union,
 )
+from jupyter_stream.plan.references import bounds, referring
 from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.plan.strategy import Strategy, choose
 from jupyter_stream.plan.upkeep import Maintenance
@@ -262,13 +264,14 @@ def join(plan: Join, wanted: frozenset[str] | None = None) -> WindowJoin:
     """A join of two streams; of its rows only the columns wanted."""
     lengths = [w.range if isinstance(w, LifetimeWindow | TimeWindow) else None for w in plan.windows]
     lifetimes = (lengths[0], lengths[1])
+    low, high = bounds(plan)
     extents: TimeWindow | None = None
     if any(isinstance(w, TimeWindow) for w in plan.windows):
         lifetimes = (None, None)  # equal extents say who meets
         # the first pair of keys is the extents' starts, which the operator works out faster than their expression
         extents = next(w for w in plan.windows if isinstance(w, TimeWindow))
         plan = replace(plan, keys=tuple(pair for pair in plan.keys if not all(columns(e) == {TS} for e in pair)))
-    return WindowJoin(
+    made = WindowJoin(
         WindowJoinConfig(
             plan.kind,
             plan.left.schema,
@@ -277,14 +280,22 @@ def join(plan: Join, wanted: frozenset[str] | None = None) -> WindowJoin:
             plan.schema,
             plan.keys,
             plan.residual,
-            plan.low,
-            plan.high,
+            low,
+            high,
             lifetimes,
             wanted,
             keys_of_join(plan),
             extents,
         )
     )
+    if (low, high) != (plan.low, plan.high):
+        found = referring(plan)
+        assert found is not None
+        made.control.name += (
+            f", {('left', 'right')[found.port]} rows wait for {show_duration(found.constraint.within)} only:"
+            f" {found.constraint}"
+        )
+    return made
 
 
 def over(plan: Over) -> OverOperator:

@@ -33,6 +33,7 @@ from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.functions.expression import columns as columns_of
 from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.plan.keyed import FAR
 from jupyter_stream.plan.logical import JoinKind
 from jupyter_stream.state.halves import in_halves
 from jupyter_stream.state.join_keys import Bools, Hashes, JoinKeys
@@ -345,10 +346,10 @@ class WindowJoin:
         """Let go of the other side's rows of those keys that find no partner any more."""
         key, other = self._config.promised[port], 1 - port
         wait = self._waits[other]
-        if key is None or wait is None:
+        if key is None:
             return
-        values = punctuation.frame.get_column(punctuation.column)
-        before = ints(punctuation.frame.get_column(TS)) - wait
+        values, said = punctuation.frame.get_column(punctuation.column), ints(punctuation.frame.get_column(TS))
+        before = np.where(said >= FAR, FAR, MIN_TIME) if wait is None else said - wait
         for rows, matched in self._sides[other].take_keys(key, values, before):
             if matched is not None and not matched.all():
                 yield from self._alone(other, rows.filter(pl.Series(~matched)))

@@ -9,6 +9,7 @@ from typing import Literal, Protocol, TypeAlias
 from jupyter_stream.aggregates.user import Declared
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.table import TableRows
+from jupyter_stream.core.time import show_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,13 @@ class Slack:
 
 
 @dataclass(frozen=True, slots=True)
+class Apart:
+    """`CONSTRAINT ORDERED (ts) WITHIN n ROWS`: rows more than `rows` rows apart are in order (ordered-arrival-k [stream])."""
+
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class PunctuationColumn:
     """`WITH (punctuation = 'col')`: rows with a value there are punctuations, for one key if `key` names its column."""
 
@@ -44,7 +52,61 @@ class Unpromised:
     """Nothing is promised before the source ends: the times of `late(name)`."""
 
 
-Progress: TypeAlias = Watermark | Slack | PunctuationColumn | Unpromised
+Progress: TypeAlias = Watermark | Slack | Apart | PunctuationColumn | Unpromised
+
+
+@dataclass(frozen=True, slots=True)
+class Clustered:
+    """`CONSTRAINT CLUSTERED (column) WITHIN rows ROWS`: at most so many other rows between consecutive rows of one value.
+
+    A value that more of them came after is over (clustered-arrival-k [stream]). NULLs are no value.
+    """
+
+    column: str
+    rows: int
+
+    def __str__(self) -> str:
+        return f"clustered by {self.column} within {self.rows} row{'' if self.rows == 1 else 's'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """`CONSTRAINT ORDERED (column) WITHIN ...` of the time column, which is how the stream progresses.
+
+    Attributes:
+        column: the time column.
+        progress: what is promised: `Apart` for rows, `Watermark` for a length of time.
+    """
+
+    column: str
+    progress: Apart | Watermark
+
+    def __str__(self) -> str:
+        if isinstance(self.progress, Apart):
+            rows = self.progress.rows
+            return f"ordered by {self.column} within {rows} row{'' if rows == 1 else 's'}"
+        return f"ordered by {self.column} within {show_duration(self.progress.delay)}"
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """`FOREIGN KEY (columns) REFERENCES stream (theirs) WITHIN within`: referential integrity-k [stream].
+
+    Each row has a partner, the one row of the other stream with these values, whose time is at most `within` microseconds
+    after its own. A row with a NULL among them has none.
+    """
+
+    columns: tuple[str, ...]
+    stream: str
+    theirs: tuple[str, ...]
+    within: int
+
+    def __str__(self) -> str:
+        theirs = "" if self.theirs == self.columns else f" ({', '.join(self.theirs)})"
+        return f"{', '.join(self.columns)} refers to {self.stream}{theirs} within {show_duration(self.within)}"
+
+
+Constraint: TypeAlias = Clustered | Ordered | References
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +148,7 @@ class StreamDef:
         text: the statement.
         table: for a table, its rows; None for a stream.
         retroactive: whether its changes revise what was joined with it before.
+        constraints: what is promised of its rows besides (stream paper §2; CIDR paper §4.1).
     """
 
     name: str
@@ -97,6 +160,12 @@ class StreamDef:
     text: str = ""
     table: TableRows | None = None
     retroactive: bool = False
+    constraints: tuple[Constraint, ...] = ()
+
+    @property
+    def clustered(self) -> Clustered | None:
+        """By which column its rows come in clusters, if by any."""
+        return next((c for c in self.constraints if isinstance(c, Clustered)), None)
 
 
 @dataclass(frozen=True, eq=False)

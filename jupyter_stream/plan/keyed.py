@@ -1,11 +1,19 @@
-"""Which column of a plan's rows group-wise punctuations speak of: where a stream declares them, what becomes of them above."""
+"""Which column of a plan's rows promises for one key speak of: where a stream declares them, what becomes of them above.
+
+They are punctuations in the stream (`punctuation_key`), or follow from a constraint (`CLUSTERED`).
+"""
 
 from __future__ import annotations
 
+from typing import Final
+
 from jupyter_stream.functions.expression import Column
 from jupyter_stream.plan.catalog import PunctuationColumn
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Plan, Project, Scan, Union
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Plan, Project, Scan, Union, walk
 from jupyter_stream.windows import SessionWindow, TimeWindow
+
+FAR: Final = 2**62
+"""Times are before this, in microseconds: what is kept until then is kept for ever."""
 
 
 def promised(plan: Plan) -> str | None:
@@ -13,7 +21,9 @@ def promised(plan: Plan) -> str | None:
     match plan:
         case Scan(stream=stream):
             progress = stream.time.progress
-            return progress.key if isinstance(progress, PunctuationColumn) else None
+            if isinstance(progress, PunctuationColumn) and progress.key is not None:
+                return progress.key
+            return None if stream.clustered is None else stream.clustered.column
         case Filter() | Derived() | Lookup():
             return promised(plan.input)
         case Project(items=items):
@@ -59,4 +69,18 @@ def keys_of_join(plan: Join) -> tuple[int | None, int | None]:
     return at(0), at(1)
 
 
-__all__ = ["key_of", "keys_of_join", "promised"]
+def reach(plan: Plan) -> int:
+    """How long past the time of a row a plan keeps anything of its key that a promise for the key lets go, microseconds."""
+    total = 0
+    for node in walk(plan):
+        match node:
+            case Aggregate(window=TimeWindow(range=int(length))):
+                total += length
+            case Aggregate(window=SessionWindow(gap=gap)):
+                total += gap
+            case Join(low=low, high=high):
+                total += FAR if low is None or high is None else abs(low) + abs(high)
+    return min(total, FAR)
+
+
+__all__ = ["FAR", "key_of", "keys_of_join", "promised", "reach"]

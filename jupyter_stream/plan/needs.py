@@ -68,6 +68,7 @@ def _visit(plan: Plan, wanted: set[str], found: _Found) -> None:
             extra = [stream.time.column]
             if isinstance(progress, PunctuationColumn):
                 extra += [progress.column, progress.key]
+            extra += [None if stream.clustered is None else stream.clustered.column]
             own |= {c for c in extra if c is not None and c in stream.schema.names}
         case Filter(predicate=predicate):
             _visit(plan.input, wanted | columns(predicate), found)

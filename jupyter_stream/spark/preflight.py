@@ -13,7 +13,7 @@ from jupyter_stream.core.messages import ROW, TS
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions.expression import Column, Expr, columns, show
 from jupyter_stream.plan import logical
-from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, Unpromised, Watermark
+from jupyter_stream.plan.catalog import Apart, Ordered, PunctuationColumn, Slack, StreamDef, Unpromised, Watermark
 from jupyter_stream.plan.logical import (
     Aggregate,
     Alive,
@@ -207,6 +207,9 @@ def _visit(plan: Plan, depth: int, *, outermost: bool) -> Iterator[Verdict]:
         case Scan(stream=stream):
             yield Verdict(depth, f"stream {stream.name}", find("source", "any stream"))
             yield Verdict(depth, f"progress of {stream.name}", find("progress", _progress(stream)))
+            for constraint in stream.constraints:
+                if not isinstance(constraint, Ordered):
+                    yield Verdict(depth, str(constraint), find("progress", "CLUSTERED, FOREIGN KEY"))
         case Union(parts=parts):
             windows = any(isinstance(n, Aggregate) for n in logical.walk(plan))
             yield Verdict(depth, "union", find("clause", "UNION of windows" if windows else "UNION of streams"))
@@ -353,7 +356,7 @@ def _progress(stream: StreamDef) -> str:
             return "in order"
         case Watermark():
             return "WATERMARK FOR"
-        case Slack():
+        case Slack() | Apart():
             return "slack"
         case PunctuationColumn(key=None):
             return "punctuation"

@@ -45,6 +45,12 @@ TABLE: Final[tuple[Support, ...]] = (
     Support("progress", "nothing promised", "native", "all extents close when the input ends"),
     _whole("progress", "slack", "what the stream promises is made out by our reader and told to operators of ours"),
     _whole("progress", "punctuation", "the same"),
+    Support(
+        "progress",
+        "CLUSTERED, FOREIGN KEY",
+        "not in Spark",
+        "Spark keeps what its windows need, whatever is promised: leave the constraint out.",
+    ),
     Support("clause", "WHERE, HAVING", "native", "where"),
     Support("clause", "select list", "native", "select"),
     Support(

@@ -135,7 +135,7 @@ def mistake(catalog: Catalog) -> Callable[..., QueryError]:
                 elif isinstance(statement, CreateStreamAs):
                     bind_derived(statement, catalog)
                 elif isinstance(statement, CreateStream):
-                    bind_stream(statement, open_source)
+                    bind_stream(statement, open_source, catalog)
         return caught.value
 
     return run

@@ -11,7 +11,18 @@ import pytest
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import QueryError, SourceError, UnsupportedError
 from jupyter_stream.language import CreateStream, bind_stream, parse
-from jupyter_stream.plan.catalog import PunctuationColumn, Slack, StreamDef, TimeSpec, Watermark
+from jupyter_stream.plan.catalog import (
+    Apart,
+    Clustered,
+    Constraint,
+    Ordered,
+    PunctuationColumn,
+    References,
+    Slack,
+    StreamDef,
+    TimeSpec,
+    Watermark,
+)
 
 COLUMNS = "(srcIP STRING, len INT, p TIMESTAMP, n BIGINT, ts TIMESTAMP)"
 SECOND = 1_000_000
@@ -25,6 +36,53 @@ def create(source_opener: Callable[..., object]) -> Callable[[str], StreamDef]:
         return bind_stream(statement, source_opener)  # type: ignore[arg-type]
 
     return run
+
+
+@pytest.mark.parametrize(
+    ("written", "constraint", "said"),
+    [
+        ("CONSTRAINT CLUSTERED (len) WITHIN 10 ROWS", Clustered("len", 10), "clustered by len within 10 rows"),
+        ("CONSTRAINT c CLUSTERED (LEN) WITHIN 1 ROW", Clustered("len", 1), "clustered by len within 1 row"),
+        ("clustered (len) within 0 rows", Clustered("len", 0), "clustered by len within 0 rows"),
+        (
+            "CONSTRAINT ORDERED (ts) WITHIN 5 SECONDS",
+            Ordered("ts", Watermark(5 * SECOND)),
+            "ordered by ts within 5 seconds",
+        ),
+        ("ORDERED (ts) WITHIN 3 ROWS", Ordered("ts", Apart(3)), "ordered by ts within 3 rows"),
+        (
+            "FOREIGN KEY (len) REFERENCES Orders WITHIN 5 SECONDS",
+            References(("len",), "Orders", ("len",), 5 * SECOND),
+            "len refers to Orders within 5 seconds",
+        ),
+        (
+            "CONSTRAINT fk FOREIGN KEY (len, n) REFERENCES `my-orders` (a, b) WITHIN INTERVAL '1' MINUTE",
+            References(("len", "n"), "my-orders", ("a", "b"), 60 * SECOND),
+            "len, n refers to my-orders (a, b) within 1 minute",
+        ),
+    ],
+)
+def test_constraints_stand_in_the_column_list(
+    create: Callable[[str], StreamDef], written: str, constraint: Constraint, said: str
+) -> None:
+    made = create(f"CREATE STREAM s {COLUMNS[:-1]}, {written}) ORDER BY ts SOURCE 'x'")
+    assert made.constraints == (constraint,)
+    assert str(constraint) == said
+    expected = constraint.progress if isinstance(constraint, Ordered) else Watermark(0, declared=False)
+    assert made.time == TimeSpec("external", "ts", expected)
+
+
+def test_an_ordered_column_is_the_time_without_more_words(create: Callable[[str], StreamDef]) -> None:
+    assert create("CREATE STREAM s (ts BIGINT, ORDERED (ts) WITHIN 3 ROWS) SOURCE 'x'").time == TimeSpec(
+        "external", "ts", Apart(3)
+    )
+
+
+def test_columns_may_be_called_as_constraints_are(create: Callable[[str], StreamDef]) -> None:
+    made = create(
+        "CREATE STREAM s (clustered INT, ordered STRING, constraint INT, foreign INT, check STRING) SOURCE 'x'"
+    )
+    assert made.schema.names == ("clustered", "ordered", "constraint", "foreign", "check") and made.constraints == ()
 
 
 def test_the_parts_of_a_declaration(create: Callable[[str], StreamDef]) -> None:
@@ -177,6 +235,28 @@ MISTAKES = [
     ("CREATE STREAM s SOURCE 'x' WITH (a = «b»)", "the value of the option is missing here", None),
     ("CREATE STREAM s SOURCE 'x' «SOURCE» 'y'", "SOURCE stands twice", None),
     ("CREATE STREAM s «SELECT» len FROM M", "AS is missing before SELECT", "AS SELECT"),
+    ("CREATE STREAM s (a INT, CONSTRAINT «SORTED» (a) WITHIN 5 ROWS) SOURCE 'x'", "CLUSTERED, ORDERED or FOREIGN KEY is missing here", "CONSTRAINT CLUSTERED (orderID) WITHIN 10 ROWS"),
+    ("CREATE STREAM s (a INT, CONSTRAINT c «SORTED» (a) WITHIN 5 ROWS) SOURCE 'x'", "CLUSTERED, ORDERED or FOREIGN KEY is missing here", "CONSTRAINT CLUSTERED (orderID) WITHIN 10 ROWS"),
+    ("CREATE STREAM s (a INT, CONSTRAINT CLUSTERED «a» WITHIN 5 ROWS) SOURCE 'x'", "( is missing here", "CLUSTERED (orderID)"),
+    ("CREATE STREAM s (a INT, CLUSTERED (a«)») SOURCE 'x'", None, None),
+    ("CREATE STREAM s (a INT, CLUSTERED (a) WITHIN «10 MINUTES») SOURCE 'x'", "a stream is clustered within a number of rows", "WITHIN 10 ROWS"),
+    ("CREATE STREAM s (a INT, CLUSTERED (a) WITHIN 10«)» SOURCE 'x'", "ROWS or a unit of time is missing here", "WITHIN 10 ROWS"),
+    ("CREATE STREAM s (a INT, CLUSTERED (a) WITHIN «-1 ROWS») SOURCE 'x'", "this must be more than zero", None),
+    ("CREATE STREAM s (a INT, CLUSTERED («b») WITHIN 1 ROW) SOURCE 'x'", "there is no column called b", None),
+    ("CREATE STREAM s (a INT, ts TIMESTAMP, ORDERED («a») WITHIN 1 ROW) ORDER BY ts SOURCE 'x'", "the stream is ordered by ts, and this is about a", "ORDERED (ts)"),
+    ("CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts AS ts, «ORDERED (ts) WITHIN 1 ROW») SOURCE 'x'", "a stream says once how it progresses", "Keep one of"),
+    ("CREATE STREAM s (ts TIMESTAMP, ORDERED (ts) WITHIN 1 ROW, «ORDERED (ts) WITHIN 2 ROWS») SOURCE 'x'", "a stream says once how it progresses", "Keep one"),
+    ("CREATE STREAM s (a INT, FOREIGN KEY («b») REFERENCES M WITHIN 5 SECONDS) SOURCE 'x'", "there is no column called b", None),
+    ("CREATE STREAM s (a INT, FOREIGN KEY (a) «TO» M WITHIN 5 SECONDS) SOURCE 'x'", "REFERENCES is missing here", "REFERENCES Orders"),
+    ("CREATE STREAM s (a INT, FOREIGN KEY (a) REFERENCES M (len) WITHIN «5 ROWS») SOURCE 'x'", "a partner comes within a length of time, not a number of rows", "WITHIN 5 SECONDS"),
+    ("CREATE STREAM s (a INT, FOREIGN KEY (a) REFERENCES M («len», ts) WITHIN 5 SECONDS) SOURCE 'x'", "1 columns refer to 2", None),
+    ("CREATE STREAM s (a INT, FOREIGN KEY (a) REFERENCES «Mian» (len) WITHIN 5 SECONDS) SOURCE 'x'", "there is no stream called Mian", "Main"),
+    ("CREATE STREAM s (a INT, FOREIGN KEY (a) REFERENCES M («lne») WITHIN 5 SECONDS) SOURCE 'x'", "there is no column called lne in M", "len"),
+    ("CREATE STREAM s (a INT, FOREIGN KEY («a») REFERENCES M (srcIP) WITHIN 5 SECONDS) SOURCE 'x'", "a is INT, and M.srcIP is STRING", None),
+    ("CREATE STREAM s (a INT, FOREIGN KEY (a) REFERENCES «hourly» (n) WITHIN 5 SECONDS) SOURCE 'x'", "hourly is a derived stream: a FOREIGN KEY refers to a stream with a SOURCE", None),
+    ("CREATE STREAM s (a INT, FOREIGN KEY (a) REFERENCES «s» WITHIN 5 SECONDS) SOURCE 'x'", "a stream can't refer to itself", None),
+    ("CREATE STREAM s (a, «CLUSTERED (a) WITHIN 5 ROWS») AS SELECT len FROM M", "a derived stream has no order of arrival to be constrained", "the stream with the SOURCE"),
+    ("CREATE TABLE t (a INT, «CLUSTERED (a) WITHIN 5 ROWS»)", "a table has no order of arrival to be constrained", None),
     ("CREATE STREAM s («a» INT) AS SELECT len FROM M", "the columns of a derived stream have the types of its SELECT", None),
     ("CREATE STREAM s («a, b») AS SELECT len FROM M", "2 names for 1 columns", None),
     ("CREATE STREAM s (a, «A») AS SELECT len, ts FROM M", "two columns are called A", None),
@@ -199,13 +279,19 @@ def test_a_mistake_is_shown_where_it_is(
 @pytest.mark.parametrize(
     ("marked", "what"),
     [
+        ("CREATE STREAM s (a INT, «PRIMARY» KEY (a)) SOURCE 'x'", "PRIMARY in the column list"),
+        ("CREATE STREAM s (a INT, CONSTRAINT only «UNIQUE» (a)) SOURCE 'x'", "UNIQUE in the column list"),
         (
-            "CREATE STREAM s (a INT, «CONSTRAINT» CLUSTERED (a) WITHIN 10 ROWS) SOURCE 'x'",
-            "CONSTRAINT in the column list",
+            "CREATE STREAM s (a INT, b INT, CLUSTERED (a, «b») WITHIN 1 ROW) SOURCE 'x'",
+            "a constraint over several columns",
         ),
         (
-            "CREATE STREAM s (a INT, «FOREIGN» KEY (a) REFERENCES t WITHIN 5 SECONDS) SOURCE 'x'",
-            "FOREIGN in the column list",
+            "CREATE STREAM s (a INT, b INT, CLUSTERED (a) WITHIN 1 ROW, «CLUSTERED (b) WITHIN 1 ROW») SOURCE 'x'",
+            "a second CLUSTERED",
+        ),
+        (
+            "CREATE STREAM s (a INT, p BIGINT, ts BIGINT, «CLUSTERED (a) WITHIN 1 ROW») ORDER BY ts SOURCE 'x' WITH (punctuation = 'p', punctuation_key = 'a')",
+            "CLUSTERED beside punctuation_key",
         ),
         ("CREATE STREAM s (a INT «NOT» NULL) SOURCE 'x'", "NOT NULL behind a column"),
         ("CREATE STREAM s (a «MAP»<INT, INT>) SOURCE 'x'", "the type MAP"),

@@ -29,6 +29,7 @@ class JoinQuery:
         residual: a further condition over both rows.
         where: WHERE, over what comes out.
         listed: written as a comma list with WHERE (inner joins).
+        refers: (0 for left rows, 1 for right ones; microseconds): theirs come at most so long after them.
     """
 
     stream: Stream
@@ -42,6 +43,7 @@ class JoinQuery:
     residual: Predicate | None = None
     where: Predicate | None = None
     listed: bool = False
+    refers: tuple[int, int] | None = None
     window: None = None
     emit_every: None = None
 
@@ -82,6 +84,9 @@ class JoinQuery:
         else:
             assert self.left is not None and self.right is not None
             near = right.ts - self.left < left.ts < right.ts + self.right
+        if self.refers is not None:
+            late_by = right.ts - left.ts if self.refers[0] == 0 else left.ts - right.ts
+            near = near and late_by <= self.refers[1]
         if not near or any(left.row[a] is None or right.row[b] is None for a, b in self.keys):
             return False
         if any(same_key(left.row[a]) != same_key(right.row[b]) for a, b in self.keys):
@@ -103,9 +108,12 @@ def join(query: JoinQuery) -> Answer:
     """What a join gives: late rows are not used."""
     lefts, rights = query.stream.arrived(), query.other.arrived()
     answer = Answer(rows=[])
+    broke = [r for r in (*lefts, *rights) if r.broke]
     lefts, late_lefts = _judged(lefts, query.stream, [a for a, _ in query.keys])
     rights, late_rights = _judged(rights, query.other, [b for _, b in query.keys])
     answer.late = [(r.row, r.before, None) for r in (*late_lefts, *late_rights)]
+    told = {id(r.row) for r in (*late_lefts, *late_rights)}
+    answer.late += [(r.row, r.before, 0) for r in broke if id(r.row) not in told]  # type: ignore[misc]
     pairs = [(one, two) for one in lefts for two in rights if query.meet(one, two)]
     found: list[Row] = []
     if query.kind in ("inner", "left", "right", "full"):

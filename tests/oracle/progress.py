@@ -5,7 +5,7 @@ None stands for minus infinity. Rows are in arrival order; rows whose time is NU
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.oracle.values import Row, same_key
 
@@ -32,6 +32,13 @@ class Slack:
 
 
 @dataclass(frozen=True)
+class Apart:
+    """`CONSTRAINT ORDERED (ts) WITHIN n ROWS`: rows more than n rows apart are in order."""
+
+    rows: int
+
+
+@dataclass(frozen=True)
 class PunctuationColumn:
     """`WITH (punctuation = 'col')`: a row with a value there is no data but a punctuation."""
 
@@ -45,7 +52,40 @@ class KeyedPunctuation(PunctuationColumn):
     key: str
 
 
-Progress = InOrder | Watermark | Slack | PunctuationColumn
+Progress = InOrder | Watermark | Slack | Apart | PunctuationColumn
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """`CONSTRAINT CLUSTERED (column) WITHIN n ROWS`, and how long past the newest time queries keep a value (None: for ever)."""
+
+    column: str
+    rows: int
+    horizon: int | None
+
+    def judge(self, arrived: list[Arrived]) -> list[Arrived]:
+        """The rows, with what was promised of their value when it was over before they came."""
+        found: list[Arrived] = []
+        values: dict[
+            object, tuple[int, int | None]
+        ] = {}  # the number of the last row; the promise it broke if it broke one
+        for r in arrived:
+            value = same_key(r.row[self.column])
+            last, promise = values.get(value, (None, None))
+            if r.row[self.column] is None:
+                found.append(r)
+                continue
+            if last is not None and r.number - last - 1 > self.rows:
+                newest = max(a.ts for a in arrived if a.number <= last + self.rows + 1)
+                promise = 2**62 if self.horizon is None else newest + self.horizon
+                if r.before is not None and r.before >= promise:
+                    promise = None  # forgotten
+            values[value] = (r.number, promise)
+            if promise is not None:
+                before = promise if r.before is None else max(r.before, promise)
+                r = replace(r, before=before, before_all=r.before, broke=True)
+            found.append(r)
+        return found
 
 
 @dataclass(frozen=True)
@@ -65,6 +105,8 @@ class Arrived:
     number: int
     before: int | None
     before_all: int | None = None
+    broke: bool = False
+    """Whether its value was over when it came."""
 
     @property
     def late(self) -> bool:
@@ -81,6 +123,8 @@ def after_these(seen: list[int], said: list[int], rule: Progress) -> int | None:
     if isinstance(rule, Slack):
         newest_first = sorted(seen, reverse=True)
         return newest_first[rule.rows] if len(newest_first) > rule.rows else None
+    if isinstance(rule, Apart):
+        return max(seen[: max(0, len(seen) - rule.rows)], default=None)
     return max(said, default=None)
 
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from tests.oracle.aggregates import Aggregate
 from tests.oracle.predicates import Predicate
 from tests.oracle.progress import (
+    Apart,
     Arrived,
+    Clusters,
     InOrder,
     KeyedPunctuation,
     Progress,
@@ -46,6 +48,8 @@ class Stream:
         progress: how punctuations arise.
         rows: in arrival order; times are microseconds.
         name: as declared.
+        clusters: the column its rows come in clusters by.
+        reference: a FOREIGN KEY, as declared.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -53,18 +57,27 @@ class Stream:
     progress: Progress
     rows: tuple[Row, ...]
     name: str = "s"
+    clusters: Clusters | None = None
+    reference: str = ""
 
     def arrived(self) -> list[Arrived]:
-        return judge(list(self.rows), self.time, self.progress)
+        arrived = judge(list(self.rows), self.time, self.progress)
+        return arrived if self.clusters is None else self.clusters.judge(arrived)
 
     def sql(self, uri: str) -> str:
         """CREATE STREAM."""
         parts = [f"{name} {kind}" for name, kind in self.columns]
         options = ""
+        if self.reference:
+            parts.append(self.reference)
+        if self.clusters is not None:
+            parts.append(f"CONSTRAINT CLUSTERED ({self.clusters.column}) WITHIN {self.clusters.rows} ROWS")
         if isinstance(self.progress, Watermark):
             parts.append(f"WATERMARK FOR {self.time} AS {self.time} - INTERVAL {duration(self.progress.delay)}")
         elif isinstance(self.progress, InOrder) and self.progress.declared:
             parts.append(f"WATERMARK FOR {self.time} AS {self.time}")
+        elif isinstance(self.progress, Apart):
+            parts.append(f"CONSTRAINT ORDERED ({self.time}) WITHIN {self.progress.rows} ROWS")
         elif isinstance(self.progress, Slack):
             options = f" WITH (slack = '{self.progress.rows} rows')"
         elif isinstance(self.progress, KeyedPunctuation):

@@ -39,8 +39,13 @@ def sessioned(query: Query, window: Sessions) -> Answer:
         for sessions in partitions.values():
             for session in sessions:
                 said = r.before
-                if isinstance(rule, KeyedPunctuation):
-                    of_its_key = same_key(session.rows[0].row[rule.key]) == same_key(r.row[rule.key])
+                key = (
+                    rule.key
+                    if isinstance(rule, KeyedPunctuation)
+                    else query.stream.clusters and query.stream.clusters.column
+                )
+                if key is not None and r.before_all != r.before:
+                    of_its_key = same_key(session.rows[0].row[key]) == same_key(r.row[key])
                     said = r.before if of_its_key else r.before_all
                 session.final = session.final or (said is not None and session.last + window.gap <= said)
         if query.passes(r.row):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.oracle.aggregates import Aggregate
 from tests.oracle.predicates import And, Compares, IsNull, Not, Or, Predicate
-from tests.oracle.progress import InOrder, Progress, PunctuationColumn, Slack, Watermark, after_these
+from tests.oracle.progress import Apart, InOrder, Progress, PunctuationColumn, Slack, Watermark, after_these
 from tests.oracle.query import Query, Stream, duration
 from tests.oracle.values import Row, Value
 from tests.oracle.windows import Lifetime, TimeExtents
@@ -102,7 +102,7 @@ def streams(draw: st.DrawFn, shape: Shape, *, late: bool = True, exact: bool = F
         ordered.append({**row, "ts": ts})
     rule: Progress
     bound = draw(st.integers(0, 6)) * shape.tick
-    kind = draw(st.sampled_from(("in order", "declared", "watermark", "slack", "punctuation")))
+    kind = draw(st.sampled_from(("in order", "declared", "watermark", "slack", "apart", "punctuation")))
     excess = draw(st.integers(0, 8)) * shape.tick if late else 0
     if kind in ("in order", "declared"):
         rule = InOrder(declared=kind == "declared")
@@ -114,6 +114,10 @@ def streams(draw: st.DrawFn, shape: Shape, *, late: bool = True, exact: bool = F
         rows = draw(disordered(shape, ordered, "ts", bound + excess))
         needed = most_newer_before(rows)
         rule = Slack(draw(st.integers(0, needed)) if late else needed)
+    elif kind == "apart":
+        rows = draw(disordered(shape, ordered, "ts", bound + excess))
+        needed = most_rows_apart(rows)
+        rule = Apart(draw(st.integers(0, needed)) if late else needed)
     else:
         rule = PunctuationColumn("p")
         rows = draw(disordered(shape, ordered, "ts", bound + excess))
@@ -131,6 +135,11 @@ def streams(draw: st.DrawFn, shape: Shape, *, late: bool = True, exact: bool = F
 def most_newer_before(rows: list[Row]) -> int:
     """The most rows that are newer than a row and came before it."""
     return max((sum(r["ts"] > row["ts"] for r in rows[:i]) for i, row in enumerate(rows)), default=0)  # type: ignore[operator]
+
+
+def most_rows_apart(rows: list[Row]) -> int:
+    """The most rows from a row to a later one that is older."""
+    return max((j - i for j, b in enumerate(rows) for i, a in enumerate(rows[:j]) if a["ts"] > b["ts"]), default=0)  # type: ignore[operator]
 
 
 @st.composite

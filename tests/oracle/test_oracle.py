@@ -10,7 +10,7 @@ from tests.oracle.aggregates import Aggregate
 from tests.oracle.answer import answer
 from tests.oracle.compare import assert_same_bag, in_columns
 from tests.oracle.predicates import And, Compares, IsNull, Not, Or
-from tests.oracle.progress import Arrived, InOrder, Progress, PunctuationColumn, Slack, Watermark, judge
+from tests.oracle.progress import Apart, Arrived, InOrder, Progress, PunctuationColumn, Slack, Watermark, judge
 from tests.oracle.query import Query, Stream
 from tests.oracle.values import Value
 from tests.oracle.windows import Lifetime, TimeExtents
@@ -49,6 +49,11 @@ def test_without_a_watermark_rows_are_in_order() -> None:
 def test_slack_lets_a_row_come_after_so_many_newer_ones() -> None:
     # With a slack of 2, once 10, 20, 30 have come, a row below 10 would have three newer ones before it.
     assert befores([10, 20, 30, 5, 25, 40], Slack(2)) == [None, None, None, 10, 10, 20]
+
+
+def test_rows_so_many_apart_are_in_order() -> None:
+    # Once 30 is followed by two rows, no row below it may come.
+    assert befores([10, 30, 20, 5, 40, 6], Apart(2)) == [None, None, None, 10, 30, 30]
 
 
 def test_punctuation_rows_are_no_data_and_never_take_back_what_they_said() -> None:

@@ -45,6 +45,8 @@ def session():
     readings = pd.DataFrame({"sensor": list("xyxyx"), "value": [1.0, 2.0, 3.0, 4.0, 5.0], "at": times})
     flights = pd.DataFrame({"carrier": list("aabba"), "flight": range(5), "tailnum": ["N1", "N2"] * 2 + ["N1"]})
     namespace = {"bids": bids, "readings": readings, "threshold": 6, "names": ["a", "b"]}
+    namespace["placed"] = pd.DataFrame({"orderID": range(5), "placed": sorted(times)})
+    namespace["fulfilled"] = pd.DataFrame({"orderID": range(5), "item": list("vwxyz"), "at": sorted(times)})
     namespace["flights"] = flights.assign(at=sorted(times))
     session = jupyter_stream.Session(namespace=namespace)
     session.execute(GIVEN)
