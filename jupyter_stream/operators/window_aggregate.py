@@ -150,7 +150,7 @@ class WindowAggregate:
 
     def _add(self, ts: Int64s, columns: Sequence[pl.Series]) -> Iterator[Message]:
         """Fold rows in, in pieces where all at once might need partials of far too many panes and groups."""
-        keys, start = len(self._config.keys), 0
+        keys, start, looked = len(self._config.keys), 0, 0
         while start < ts.size:
             groups, rest = self._groups, ts[start:]
             size = rest.size
@@ -159,7 +159,10 @@ class WindowAggregate:
             piece = columns if size == ts.size else [c.slice(start, size) for c in columns]
             groups.add(rest[:size], piece[:keys], piece[keys:])
             start += size
-            if size < rest.size and isinstance(groups, WindowGroups) and groups.panes.sparse:
+            if size == rest.size or not isinstance(groups, WindowGroups) or groups.panes.bytes <= looked:
+                continue
+            looked = groups.panes.bytes  # only what has grown may have become sparse
+            if groups.panes.sparse:
                 yield from self._finish()
                 self._go_over(strategy.sparse(groups.live, len(groups.occupied)))
 

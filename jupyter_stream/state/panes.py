@@ -146,7 +146,8 @@ class Panes:
     @property
     def sparse(self) -> bool:
         """Whether hardly any of the partials hold something."""
-        return _SPARSE * int(np.count_nonzero(self.arrays[0])) < self.arrays[0].size
+        used = sum(int(np.count_nonzero(self.arrays[0][row])) for row in self.rows.values())
+        return _SPARSE * used < len(self.rows) * self.slots
 
     def affordable(self, ts: Int64s, window: PaneMap, spared: int) -> int:
         """How many of these rows can be folded in without partials growing beyond measure, if each has a group of its own.
