@@ -124,11 +124,12 @@ class TopOfRelation(Stateless):
             now = changes.get_column(TS) < punctuation.value
             self._waiting = [changes.filter(~now)] if not now.all() else []
             changes = changes.filter(now).sort(TS, maintain_order=True)
-            instants = np.unique(ints(changes.get_column(TS)))
+            times = ints(changes.get_column(TS))
+            instants = np.unique(times)
             for begin in range(0, instants.size, _LOOKS):
                 some = instants[begin : begin + _LOOKS]
-                between = changes.get_column(TS).is_between(int(some[0]), int(some[-1]))
-                made = self._advance(changes.filter(between), some)
+                start, stop = np.searchsorted(times, some[0]), np.searchsorted(times, some[-1], "right")
+                made = self._advance(changes.slice(int(start), int(stop - start)), some)
                 if made.height:
                     yield Batch(made)
             if self._alive is not None:
