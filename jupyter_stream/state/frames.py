@@ -16,6 +16,8 @@ from jupyter_stream.core.messages import Int64s
 
 PANE = "pane"
 _MERGE_ABOVE = 16
+_FOLDED = np.iinfo(np.int64).min
+"""Where a landmark keeps what is folded: before every pane, for a late row of a pane folded already came after all in it."""
 
 
 class FramePanes:
@@ -83,11 +85,11 @@ class FramePanes:
     def fold_into_one(self, end: int) -> None:
         """Merge all panes before `end` into one (a landmark never looks at them apart)."""
         panes = list(self._panes.irange(None, end, inclusive=(True, False)))
-        if len(panes) > 1:
+        if panes and panes != [_FOLDED]:
             merged = self._merge([f for p in panes for f in self._panes[p]])
             for pane in panes:
                 del self._panes[pane]
-            self._panes[panes[-1]] = [merged]
+            self._panes[_FOLDED] = [merged]
 
     def renumber(self, old: Int64s) -> None:
         """Slot `old[i]` is now slot i."""
