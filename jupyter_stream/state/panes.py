@@ -25,6 +25,8 @@ _SPAN = 4096
 
 _FEW = 1024
 """Rows that are folded in at once, however many panes and groups they may need."""
+_FEW_PANES = 16
+"""Panes that a batch may need, however many groups there are: cutting it would gain nothing."""
 _SPARSE = 16
 """Partials are sparse if not one in so many holds something."""
 
@@ -160,7 +162,7 @@ class Panes:
         span = window.pane_of(int(ts.max())) - window.pane_of(int(ts.min())) + 1
         each, measure = 8 * len(self.active()), max(spared, 2 * self.bytes)
         size = int(ts.size)
-        while size > _FEW and (len(self.rows) + min(size, span)) * (self.slots + size) * 2 * each > measure:
+        while span > _FEW_PANES and size > _FEW and (len(self.rows) + min(size, span)) * (self.slots + size) * 2 * each > measure:
             size //= 2
         return size
 

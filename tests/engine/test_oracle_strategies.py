@@ -123,6 +123,7 @@ def test_a_batch_of_many_panes_and_groups_is_folded_in_pieces(data: st.DataObjec
         switching_at(rows),
         patch.object(strategy_module, "SPARED", 0),
         patch.object(panes, "_FEW", 1),
+        patch.object(panes, "_FEW_PANES", 1),
         patch.object(panes, "_SPARSE", data.draw(st.sampled_from((1, 1000)))),
     ):
         assert_right(query, answer(query), Ran(query, sizes), sizes)
