@@ -154,7 +154,7 @@ class WindowAggregate:
         while start < ts.size:
             groups, rest = self._groups, ts[start:]
             size = rest.size
-            if self._config.choice.may_change and isinstance(groups, WindowGroups):
+            if self._config.choice.may_change and isinstance(groups, WindowGroups) and groups.movable:
                 size = groups.panes.affordable(rest, self._window, strategy.SPARED)
             piece = columns if size == ts.size else [c.slice(start, size) for c in columns]
             groups.add(rest[:size], piece[:keys], piece[keys:])

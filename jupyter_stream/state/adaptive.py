@@ -104,6 +104,7 @@ class AdaptiveGroups:
         self = cls(window, keys, aggregates, inputs)
         self.slots, groups.slots = groups.slots, None
         live = self.slots.used
+        groups.unmark()
         groups.take(np.concatenate([[0], live]))  # the first id is nobody's, whatever its partials
         self._eager = groups
         self._slot_of = np.concatenate([[_NOBODY], live])

@@ -17,7 +17,7 @@ from sortedcontainers import SortedDict
 from jupyter_stream.aggregates.count import DistinctValues
 from jupyter_stream.aggregates.protocol import SLOT, VALUE
 from jupyter_stream.core.messages import Int64s, ints
-from jupyter_stream.state.frames import PANE
+from jupyter_stream.state.frames import PANE, FramePanes
 from jupyter_stream.state.slots import KeySlots
 
 _SWEEP_ABOVE = 1024
@@ -194,9 +194,17 @@ class DistinctPanes:
         self._numbers.encode([pl.Series(SLOT, new[ints(groups)]), values])
         self._take(used)
 
-    def panes(self) -> Iterable[int]:
-        """Panes that hold anything."""
-        return list(self._panes)
+    def frames(self) -> FramePanes:
+        """The same as frames of values."""
+        made = FramePanes(self.form)
+        for pane, marks in self._panes.items():
+            numbers = np.flatnonzero(marks)
+            if self._numbers is not None and numbers.size:
+                columns = self._numbers.gather(numbers)
+                if not self._grouped:
+                    columns = [pl.Series(np.zeros(numbers.size, np.int64)), *columns]
+                made.append(pane, [pl.DataFrame([columns[0].alias(SLOT), columns[1].alias(VALUE)])])
+        return made
 
 
 def _longer(array: NDArray[T], size: int) -> NDArray[T]:

@@ -100,10 +100,6 @@ class FramePanes:
         for pane, pieces in self._panes.items():
             self._panes[pane] = [f.with_columns(pl.Series(SLOT, new[f.get_column(SLOT).to_numpy()])) for f in pieces]
 
-    def panes(self) -> Iterable[int]:
-        """Panes that hold anything."""
-        return list(self._panes)
-
 
 class FrameAnswers:
     """Answers of one extent, by slot.

@@ -410,6 +410,15 @@ class WindowGroups:
         assert self.slots is not None
         self.take(self.slots.renumber())
 
+    @property
+    def movable(self) -> bool:
+        """Whether another strategy can go on from what is held; user-defined aggregates run over panes only."""
+        return not any(isinstance(a.form, HeldForm) for a in self._aggregates)
+
+    def unmark(self) -> None:
+        """Distinct values as frames from here on, which can be moved to another."""
+        self._frames = [f.frames() if isinstance(f, DistinctPanes) else f for f in self._frames]
+
     def take(self, old: Int64s) -> None:
         """Renumber groups: what was in slot `old[i]` is now in slot i; the others hold nothing and are given up."""
         self.panes.take(old)

@@ -162,7 +162,11 @@ class Panes:
         span = window.pane_of(int(ts.max())) - window.pane_of(int(ts.min())) + 1
         each, measure = 8 * len(self.active()), max(spared, 2 * self.bytes)
         size = int(ts.size)
-        while span > _FEW_PANES and size > _FEW and (len(self.rows) + min(size, span)) * (self.slots + size) * 2 * each > measure:
+        while (
+            span > _FEW_PANES
+            and size > _FEW
+            and (len(self.rows) + min(size, span)) * (self.slots + size) * 2 * each > measure
+        ):
             size //= 2
         return size
 

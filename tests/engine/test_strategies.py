@@ -156,3 +156,19 @@ def test_a_batch_of_rows_each_of_its_own_pane_and_group_takes_memory_for_its_row
         assert query.to_polars().sort("k").select("k", "n").equals(pl.DataFrame({"k": range(8_000), "n": [1] * 8_000}))
         assert "most had rows in a few only" in query.explain()
         assert query.stats["peak_state_bytes"] < 100_000_000  # a count for each pane and group is 512 million bytes
+
+
+def test_user_defined_aggregates_stay_with_panes_however_sparse_groups_are() -> None:
+    rows = pl.DataFrame({"k": range(800), "ts": [i // 4 for i in range(800)]})
+    total = (
+        "CREATE AGGREGATE total(x BIGINT) : BIGINT { TABLE state(s BIGINT); INITIALIZE : { INSERT INTO state VALUES (x); }"
+        " ITERATE : { UPDATE state SET s = s + x; } TERMINATE : { INSERT INTO RETURN SELECT s FROM state; } };"
+    )
+    with Session({"rows": rows}) as session, patch.object(strategy, "SPARED", 0), patch.object(panes, "_FEW", 1):
+        session.execute(f"CREATE STREAM s (k BIGINT, ts BIGINT) ORDER BY ts SOURCE 'frame://rows'; {total}")
+        (query,) = session.execute(
+            "SELECT k, total(k) AS n FROM s [RANGE 8 MICROSECONDS SLIDE 4 MICROSECONDS] GROUP BY k"
+        )
+        assert isinstance(query, Query)
+        assert query.wait(60)
+        assert query.to_polars().select(pl.col("n") == pl.col("k")).to_series().all()
