@@ -10,7 +10,7 @@ import os
 from hypothesis import HealthCheck, Phase, settings
 
 searching = settings(
-    max_examples=int(os.environ.get("ORACLE_EXAMPLES", "60")),
+    max_examples=int(os.environ.get("ORACLE_EXAMPLES", "30")),
     phases=[p for p in Phase if p != Phase.shrink or os.environ.get("ORACLE_SHRINK") != "0"],
     deadline=None,  # a busy machine is no failure
     derandomize="ORACLE_EXAMPLES" not in os.environ,  # the same examples everywhere, unless hunting
