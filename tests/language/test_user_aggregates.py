@@ -91,10 +91,10 @@ def test_a_wrong_call_is_told_where_it_stands(session: Session, marked: str, mes
     assert hint is None or (error.hint is not None and hint in error.hint), error.hint
 
 
-def test_spark_refuses_a_user_defined_aggregate_by_its_name(session: Session) -> None:
+def test_on_spark_a_user_defined_aggregate_runs_as_the_kernels_operator(session: Session) -> None:
     text = str(session.run("EXPLAIN SELECT mean2(x) FROM s [RANGE 1 MINUTE TUMBLING] ON SPARK")[-1])
     assert "mean2(x)" in text
-    assert "not yet by us: Run the query in the kernel." in text
+    assert "ours in Spark: the kernel's operators" in text
 
 
 def test_another_strategy_than_panes_is_refused(session: Session) -> None:
