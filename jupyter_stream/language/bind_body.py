@@ -51,6 +51,7 @@ from jupyter_stream.language.syntax import (
     SelectBody,
     SetBody,
     StreamRef,
+    TypedName,
 )
 
 INWINDOW = "inwindow"
@@ -125,7 +126,7 @@ class _Body:
 
     # -- tables
 
-    def _declare(self, name: Name, columns: Sequence[object]) -> None:
+    def _declare(self, name: Name, columns: Sequence[TypedName]) -> None:
         lower = name.text.lower()
         if lower in self.tables:
             raise self.source.error(f"two tables are called {name.text}", name.span)
@@ -138,8 +139,8 @@ class _Body:
                     "It holds the arguments of the rows in the window: one column for each.",
                 )
             for column, parameter in zip(columns, self.parameters, strict=True):
-                dtype = column.dtype  # type: ignore[attr-defined]  # a TypedName
-                written = column.name  # type: ignore[attr-defined]  # as above
+                dtype = column.dtype
+                written = column.name
                 if dtype is not None and dtype != parameter.dtype:
                     raise self.source.error(
                         f"{written.text} is {type_name(dtype)}, and {parameter.name} is {type_name(parameter.dtype)}",
@@ -150,7 +151,7 @@ class _Body:
             self.window = self.tables[lower] = _Table(WINDOW, name.text, Schema(tuple(fields)))
             return
         for column in columns:
-            written, dtype = column.name, column.dtype  # type: ignore[attr-defined]  # as above
+            written, dtype = column.name, column.dtype
             if dtype is None:
                 raise self.source.error(
                     f"the type of {written.text} is missing", written.span, f"Write {written.text} DOUBLE, for example."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from jupyter_stream import functions
 from jupyter_stream.core.schema import Schema, type_name
 from jupyter_stream.core.table import TableRows, ViewRows
@@ -129,11 +131,11 @@ def bind_values(statement: Insert, catalog: Catalog) -> tuple[TableRows, tuple[s
     return table, names, rows
 
 
-def _cast(expr: Expr, dtype: object, column: str, node: Node, source: SourceText) -> Expr:
+def _cast(expr: Expr, dtype: pl.DataType, column: str, node: Node, source: SourceText) -> Expr:
     try:
-        return functions.cast(expr, dtype)  # type: ignore[arg-type]  # a column's type
+        return functions.cast(expr, dtype)
     except functions.BadArguments as bad:
-        raise source.error(f"{column} is {type_name(dtype)}: {bad.message}", node.span) from None  # type: ignore[arg-type]
+        raise source.error(f"{column} is {type_name(dtype)}: {bad.message}", node.span) from None
 
 
 def bind_where(statement: Delete | Update, catalog: Catalog) -> tuple[TableRows, Expr | None]:

@@ -148,8 +148,9 @@ def _time(statement: CreateStream, schema: Schema, options: Mapping[str, Option]
             f"Only the order of the time column can be told: write ORDERED ({order.text}).",
         )  # fmt: skip
     named = order
-    if named is None and (watermark is not None or ordered is not None):
-        named = watermark.column if watermark is not None else ordered.column  # type: ignore[union-attr]
+    for declared in (watermark, ordered):
+        if named is None and declared is not None:
+            named = declared.column
     if named is None:
         if said or idle is not None:
             place = said[0] if said else options["idle_timeout"].name.span

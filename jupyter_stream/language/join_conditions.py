@@ -74,32 +74,41 @@ def take(join: Join, condition: Expr, into_inputs: bool) -> Join:
 
 def matched(lookup_: Lookup, condition: Expr) -> Lookup:
     """A look-up with a condition: equal keys, and a rest."""
-    own = set(lookup_.input.schema.names)
     back = {n: Column(f.name, f.dtype) for n, f in zip(lookup_.right_names, lookup_.table.schema, strict=True)}
-    keys = list(lookup_.keys)
-    rest: list[Expr] = [] if lookup_.residual is None else [lookup_.residual]
-    for part in conjuncts(condition):
-        pair = equal_pair(part, own, back)
-        if pair is not None:
-            keys.append(pair)
-        else:
-            rest.append(part)
-    return replace(lookup_, keys=tuple(keys), residual=all_of(rest))
+    keys, rest = keys_and_rest(condition, set(lookup_.input.schema.names), back)
+    return replace(lookup_, keys=lookup_.keys + keys, residual=_both(lookup_.residual, rest))
 
 
 def matching(plan: RelationJoin, condition: Expr) -> RelationJoin:
     """A join of relations with a condition: equal keys, and a rest."""
-    own = set(plan.left.schema.names)
     back = {n: Column(f.name, f.dtype) for n, f in zip(plan.right_names, plan.right.schema, strict=True)}
-    keys = list(plan.keys)
-    rest: list[Expr] = [] if plan.residual is None else [plan.residual]
+    keys, rest = keys_and_rest(condition, set(plan.left.schema.names), back)
+    return replace(plan, keys=plan.keys + keys, residual=_both(plan.residual, rest))
+
+
+def keys_and_rest(
+    condition: Expr, own: set[str], back: dict[str, Column]
+) -> tuple[tuple[tuple[Expr, Expr], ...], Expr | None]:
+    """A condition as the pairs it sets equal, and what else it asks.
+
+    Args:
+        condition: over the joined rows.
+        own: the left side's names.
+        back: the right side's names among the joined ones, as that side's own columns.
+    """
+    keys: list[tuple[Expr, Expr]] = []
+    rest: list[Expr] = []
     for part in conjuncts(condition):
         pair = equal_pair(part, own, back)
         if pair is not None:
             keys.append(pair)
         else:
             rest.append(part)
-    return replace(plan, keys=tuple(keys), residual=all_of(rest))
+    return tuple(keys), all_of(rest)
+
+
+def _both(one: Expr | None, other: Expr | None) -> Expr | None:
+    return all_of([part for part in (one, other) if part is not None])
 
 
 def _tighter(one: int | None, other: int | None, pick: Callable[[int, int], int]) -> int | None:

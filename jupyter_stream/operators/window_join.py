@@ -390,9 +390,9 @@ def _needed(config: WindowJoinConfig) -> frozenset[str]:
 
 
 def _earlier(one: Int64s | None, other: Int64s | None, rows: int) -> Int64s:
-    if one is None or other is None:
-        return np.full(rows, MAX_TIME) if one is other else (other if one is None else one)  # type: ignore[return-value]
-    return np.minimum(one, other)
+    if one is None:
+        return np.full(rows, MAX_TIME) if other is None else other
+    return one if other is None else np.minimum(one, other)
 
 
 __all__ = ["WindowJoin", "WindowJoinConfig"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -153,7 +154,7 @@ class UserPanes:
         failed: dict[int, str] = {}
         for pane in self._inside(first, end):
             self._collect(pane, rows, failed, keep)
-        answers = {slot: attempt(lambda r=r: self._outer.over(r)) for slot, r in rows.items()}  # type: ignore[misc]  # bound at once
+        answers = {slot: attempt(partial(self._outer.over, held)) for slot, held in rows.items()}
         answers.update({slot: (None, reason) for slot, reason in failed.items()})
         return self._frame(answers)
 
@@ -259,7 +260,7 @@ class UserPanes:
             found: _Rows = {}
             wrong: dict[int, str] = {}
             for slot, rows in self._tuples(pane, False, None).items():
-                values, reason = attempt(lambda r=rows: self._program.over(r))  # type: ignore[misc]  # bound at once
+                values, reason = attempt(partial(self._program.over, rows))
                 if reason is not None:
                     wrong[slot] = reason
                 elif values:

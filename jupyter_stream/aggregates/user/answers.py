@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def over_lists(program: Program, held: pl.Series) -> tuple[list[list[Any] | None
     stops = np.cumsum(lengths).tolist()
     for i, (stop, length) in enumerate(zip(stops, lengths.tolist(), strict=True)):
         if length:
-            values[i], errors[i] = attempt(lambda a=stop - length, b=stop: run(a, b))  # type: ignore[misc]  # bound at once
+            values[i], errors[i] = attempt(partial(run, stop - length, stop))
     return values, errors
 
 

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 import polars as pl
 
+from jupyter_stream.aggregates.user.protocol import Program
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.functions.expression import Expr
 
@@ -58,7 +59,7 @@ class Folded:
     where: Expr | None
     place: int
     dtype: pl.DataType
-    program: object = None
+    program: Program | None = None
     parameters: tuple[object, ...] = ()
 
 

@@ -18,9 +18,9 @@ from jupyter_stream.functions.types import BIGINT, RANGES
 def fold(what: Folded, rows: Sequence[tuple[Any, ...]]) -> Any:
     """The aggregate's value. Raises `RowError` for a sum beyond BIGINT."""
     if what.program is not None:
-        answer = what.program.over(rows) if rows else []  # type: ignore[attr-defined]  # a Program
+        answer = what.program.over(rows) if rows else []
         if len(answer) > 1:
-            raise RowError(f"{what.program.name} returned {len(answer)} rows")  # type: ignore[attr-defined]  # as above
+            raise RowError(f"{what.program.name} returned {len(answer)} rows")
         return answer[0] if answer else None
     if what.function == "count" and not what.args:
         return len(rows)

@@ -13,6 +13,7 @@ import types
 import typing
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -198,7 +199,7 @@ class PythonRun:
         found = []
         while self._rows and self._rows[0][0] < before:
             _, row = self._rows.popleft()
-            found.append(_values(lambda r=row: self._object.expire(*r), empty=[]))  # type: ignore[misc]  # bound at once
+            found.append(_values(partial(self._object.expire, *row), empty=[]))
         if not self._rows and self._keeps:
             self._object, self._taken = None, 0
         return found
