@@ -6,13 +6,11 @@ Names are looked for in the tables of FROM, then in those of the statement aroun
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
 import polars as pl
 
-from jupyter_stream import aggregates, functions
-from jupyter_stream.aggregates.user import declared
+from jupyter_stream import functions
 from jupyter_stream.aggregates.user.body import (
     FIRST_PLACE,
     RETURN,
@@ -20,7 +18,6 @@ from jupyter_stream.aggregates.user.body import (
     Action,
     Body,
     DeleteRows,
-    Folded,
     InsertRows,
     InsertSelect,
     Oldest,
@@ -36,8 +33,9 @@ from jupyter_stream.functions import Literal as Value
 from jupyter_stream.functions.expression import columns as columns_of
 from jupyter_stream.functions.types import common_type, instance
 from jupyter_stream.language.bind_expression import ExpressionBinder
+from jupyter_stream.language.body_names import BodyTable, GroupedNames, Level, Names, all_reads
 from jupyter_stream.language.diagnose import did_you_mean
-from jupyter_stream.language.nodes import FieldOf, FunctionCall, Node, Operation, Star, Subselect
+from jupyter_stream.language.nodes import ColumnRef, FieldOf, Node, Star
 from jupyter_stream.language.source_text import Name, SourceText, Span
 from jupyter_stream.language.syntax import (
     BodyDelete,
@@ -68,23 +66,6 @@ def bind_body(statement: CreateAggregate, types: Sequence[pl.DataType]) -> Body:
     return _Body(statement, types).bind()
 
 
-@dataclass(frozen=True)
-class _Table:
-    """A table a body can name."""
-
-    number: int
-    name: str
-    schema: Schema
-
-
-@dataclass
-class _Level:
-    """What a statement or a SELECT reads: its tables, and in front of what is around it."""
-
-    reads: list[tuple[_Table, str, Read]] = field(default_factory=list)
-    outer: _Level | None = None
-
-
 class _Body:
     """Binds one body."""
 
@@ -94,8 +75,8 @@ class _Body:
         self.parameters = Schema(tuple(Field(p.name.text, t) for p, t in zip(statement.parameters, types, strict=True)))
         self.places = FIRST_PLACE + len(self.parameters)
         self.values: list[Subquery | Oldest] = []
-        self.window: _Table | None = None
-        self.tables: dict[str, _Table] = {}
+        self.window: BodyTable | None = None
+        self.tables: dict[str, BodyTable] = {}
         self._own: list[tuple[str, Schema]] = []
         self._returned: list[tuple[list[tuple[str | None, Expr]], list[Span], Span]] = []
         self.state = ""
@@ -148,7 +129,7 @@ class _Body:
                         "The columns of inwindow have the types of the parameters.",
                     )
                 fields.append(Field(written.text, parameter.dtype))
-            self.window = self.tables[lower] = _Table(WINDOW, name.text, Schema(tuple(fields)))
+            self.window = self.tables[lower] = BodyTable(WINDOW, name.text, Schema(tuple(fields)))
             return
         for column in columns:
             written, dtype = column.name, column.dtype
@@ -157,11 +138,11 @@ class _Body:
                     f"the type of {written.text} is missing", written.span, f"Write {written.text} DOUBLE, for example."
                 )
             fields.append(Field(written.text, dtype))
-        table = _Table(len(self._own), name.text, Schema(tuple(fields)))
+        table = BodyTable(len(self._own), name.text, Schema(tuple(fields)))
         self._own.append((table.name, table.schema))
         self.tables[lower] = table
 
-    def _table(self, name: Name) -> _Table:
+    def _table(self, name: Name) -> BodyTable:
         table = self.tables.get(name.text.lower())
         if table is None:
             if name.text.upper() == "RETURN":
@@ -175,7 +156,7 @@ class _Body:
             raise self.source.error(f"this aggregate has no table called {name.text}", name.span, hint or None)
         return table
 
-    def read(self, table: _Table) -> Read:
+    def read(self, table: BodyTable) -> Read:
         """Places for the rows of a table."""
         made = Read(table.number, self.places, len(table.schema))
         self.places += len(table.schema)
@@ -205,7 +186,7 @@ class _Body:
                 return [self._update(statement)]
             case BodyDelete():
                 table = self._table(statement.table)
-                level = _Level()
+                level = Level()
                 read = self.read(table)
                 level.reads.append((table, table.name.lower(), read))
                 spares = table.number == WINDOW and self.state in ("initialize", "iterate")
@@ -222,7 +203,7 @@ class _Body:
         number = RETURN if table is None else table.number
         if statement.select is not None:
             return [self._insert_select(statement, table, part) for part in _parts(statement.select, self.source)]
-        level = _Level()
+        level = Level()
         binder = self.binder(level, "VALUES")
         rows = []
         for written in statement.rows:
@@ -231,8 +212,8 @@ class _Body:
             rows.append(self._fit(statement, table, given, spans, written[0].span.to(written[-1].span)))
         return [InsertRows(number, tuple(rows), self._where(statement.where, level))]
 
-    def _insert_select(self, statement: BodyInsert, table: _Table | None, body: SelectBody) -> InsertSelect:
-        made, named = self.select(body, _Level())
+    def _insert_select(self, statement: BodyInsert, table: BodyTable | None, body: SelectBody) -> InsertSelect:
+        made, named = self.select(body, Level())
         spans = [i.span for i in body.items] if len(body.items) == len(named) else [body.span] * len(named)
         items = self._fit(statement, table, named, spans, body.span)
         number = RETURN if table is None else table.number
@@ -241,7 +222,7 @@ class _Body:
     def _fit(
         self,
         statement: BodyInsert,
-        table: _Table | None,
+        table: BodyTable | None,
         given: Sequence[tuple[str | None, Expr]],
         spans: list[Span],
         span: Span,
@@ -285,7 +266,7 @@ class _Body:
         if table.number == WINDOW:
             raise self.source.error("the rows of inwindow are what came", statement.table.span, "They can be deleted.")
         read = self.read(table)
-        level = _Level([(table, table.name.lower(), read)])
+        level = Level([(table, table.name.lower(), read)])
         binder = self.binder(level, "SET")
         made: dict[int, Expr] = {}
         for name, node in statement.assignments:
@@ -299,16 +280,16 @@ class _Body:
             made[at] = self.cast(binder.bind(node), known.dtype, known.name, node.span)
         return UpdateRows(read, tuple(made.items()), self._where(statement.where, level))
 
-    def _where(self, node: Node | None, level: _Level) -> Expr | None:
+    def _where(self, node: Node | None, level: Level) -> Expr | None:
         return None if node is None else self.binder(level, "WHERE").condition(node, "WHERE")
 
-    def binder(self, level: _Level, clause: str) -> ExpressionBinder:
+    def binder(self, level: Level, clause: str) -> ExpressionBinder:
         """Binds expressions of a statement."""
-        return ExpressionBinder(self.source, _Names(self, level, clause))
+        return ExpressionBinder(self.source, Names(self, level, clause))
 
     # -- SELECT
 
-    def select(self, body: SelectBody, level: _Level) -> tuple[SelectRows, list[tuple[str | None, Expr]]]:
+    def select(self, body: SelectBody, level: Level) -> tuple[SelectRows, list[tuple[str | None, Expr]]]:
         """A SELECT, and its items with the names they have."""
         self._refuse(body)
         self._from(body.source, level)
@@ -316,7 +297,7 @@ class _Body:
         on = self._on(body.source, level)
         for condition in on:
             conditions = condition if conditions is None else functions.resolve("and", [conditions, condition])
-        names = _Grouped(self, level)
+        names = GroupedNames(self, level)
         binder = ExpressionBinder(self.source, names)
         for node in body.group_by:
             key = self.binder(level, "GROUP BY").bind(node)
@@ -355,7 +336,7 @@ class _Body:
         if body.group_all:
             raise self.source.error("GROUP BY ALL isn't available in a body", body.span, None, UnsupportedError)
 
-    def _from(self, item: FromItem, level: _Level) -> None:
+    def _from(self, item: FromItem, level: Level) -> None:
         if item.window is not None:
             raise self.source.error("a window stands behind a stream, and this is a table", item.window.span)
         if isinstance(item, JoinRef) and item.kind == "inner" and not item.using:
@@ -379,7 +360,7 @@ class _Body:
             )
         level.reads.append((table, qualifier, self.read(table)))
 
-    def _on(self, item: FromItem, level: _Level) -> list[Expr]:
+    def _on(self, item: FromItem, level: Level) -> list[Expr]:
         if not isinstance(item, JoinRef):
             return []
         found = [e for part in item.parts for e in self._on(part, level)]
@@ -388,13 +369,13 @@ class _Body:
         return found
 
     def subquery(
-        self, kind: Literal["exists", "value", "in"], body: QueryBody, level: _Level, value: Expr | None, span: Span
+        self, kind: Literal["exists", "value", "in"], body: QueryBody, level: Level, value: Expr | None, span: Span
     ) -> Column:
         """A SELECT inside an expression."""
         (part,) = parts = _parts(body, self.source)
         assert len(parts) == 1
         outside = self.places
-        inner = _Level(outer=level)
+        inner = Level(outer=level)
         made, items = self.select(part, inner)
         if kind != "exists" and len(items) != 1:
             raise self.source.error(f"this SELECT has {len(items)} columns, and one is wanted", span)
@@ -404,7 +385,7 @@ class _Body:
             assert isinstance(compared, Call)
             value = compared.args[0]
             made = _with_items(made, (compared.args[1],))
-        rows = {p for table, _, read in _all_reads(level) for p in range(read.place, read.place + len(table.schema))}
+        rows = {p for table, _, read in all_reads(level) for p in range(read.place, read.place + len(table.schema))}
         once = not any(p in rows for p in self._places_in(made, value)) and outside <= self.places
         return self.value(Subquery(kind, made, once, value), dtype)
 
@@ -493,160 +474,7 @@ def _parts(body: QueryBody, source: SourceText) -> tuple[SelectBody, ...]:
     raise source.error("only UNION ALL puts SELECTs together in a body", body.span, None, UnsupportedError)
 
 
-def _all_reads(level: _Level | None) -> list[tuple[_Table, str, Read]]:
-    return [] if level is None else [*level.reads, *_all_reads(level.outer)]
-
-
 def _plain_name(node: Node) -> str | None:
-    from jupyter_stream.language.nodes import ColumnRef
-
     if isinstance(node, ColumnRef):
         return node.name.text
     return node.name.text if isinstance(node, FieldOf) else None
-
-
-class _Names:
-    """Names of a statement in a body."""
-
-    def __init__(self, body: _Body, level: _Level, clause: str) -> None:
-        self.body = body
-        self.level = level
-        self.clause = clause
-
-    def column(self, name: Name, qualifier: Name | None) -> Expr | None:
-        """A column of the tables read, innermost first; then a parameter."""
-        level: _Level | None = self.level
-        while level is not None:
-            found = []
-            for table, called, read in level.reads:
-                known = table.schema.find(name.text)
-                if known is not None and (qualifier is None or qualifier.text.lower() == called):
-                    found.append(Column(f"#{read.place + table.schema.names.index(known.name)}", known.dtype))
-            if len(found) > 1:
-                raise self.body.source.error(
-                    f"{name.text} could be a column of several tables", name.span, f"Write t.{name.text}."
-                )
-            if found:
-                return found[0]
-            level = level.outer
-        known = self.body.parameters.find(name.text) if qualifier is None else None
-        if known is None:
-            return None
-        return Column(f"#{FIRST_PLACE + self.body.parameters.names.index(known.name)}", known.dtype)
-
-    def known(self) -> tuple[str, ...]:
-        """Columns and parameters."""
-        return (*(n for t, _, _ in _all_reads(self.level) for n in t.schema.names), *self.body.parameters.names)
-
-    def pseudo(self) -> tuple[str, ...]:
-        """Nothing else."""
-        return ()
-
-    def aggregate(self, call: FunctionCall) -> Expr:
-        """None may stand here."""
-        raise self.body.source.error(
-            f"an aggregate can't stand in {self.clause}",
-            call.span,
-            "Write it into a SELECT: (SELECT max(x) FROM t).",
-        )
-
-    def special(self, node: Node) -> Expr | None:
-        """`oldest()`, `oldest().column`, EXISTS, IN (SELECT ...) and a SELECT for one value."""
-        if isinstance(node, FieldOf) and _is_oldest(node.inner):
-            return self._oldest(node.name, node)
-        if _is_oldest(node):
-            return self._oldest(None, node)
-        if isinstance(node, Subselect):
-            return self.body.subquery("value", node.body, self.level, None, node.span)
-        if isinstance(node, FunctionCall) and node.name.text.lower() == "exists" and len(node.args) == 1:
-            (inner,) = node.args
-            if isinstance(inner, Subselect):
-                return self.body.subquery("exists", inner.body, self.level, None, node.span)
-        if isinstance(node, Operation) and node.function == "in" and len(node.args) == 2:
-            value, inner = node.args
-            if isinstance(inner, Subselect):
-                bound = ExpressionBinder(self.body.source, self).bind(value)
-                return self.body.subquery("in", inner.body, self.level, bound, node.span)
-        return None
-
-    def _oldest(self, name: Name | None, node: Node) -> Expr:
-        window, source = self.body.window, self.body.source
-        if window is None:
-            raise source.error(
-                "oldest() is the oldest row of inwindow, which this aggregate doesn't have",
-                node.span,
-                "Declare it before the states: TABLE inwindow (x DOUBLE);",
-            )
-        if name is None and len(window.schema) != 1:
-            raise source.error(
-                "inwindow has several columns", node.span, f"Say which one: oldest().{window.schema.names[0]}."
-            )
-        known = window.schema.fields[0] if name is None else window.schema.find(name.text)
-        if known is None:
-            assert name is not None
-            hint = did_you_mean(name.text, window.schema.names, "columns")
-            raise source.error(f"inwindow has no column called {name.text}", name.span, hint)
-        return self.body.value(Oldest(window.schema.names.index(known.name)), known.dtype)
-
-
-class _Grouped(_Names):
-    """Names of a select list: aggregates may stand there."""
-
-    def __init__(self, body: _Body, level: _Level) -> None:
-        super().__init__(body, level, "a SELECT")
-        self.keys: list[tuple[int, Column, Expr]] = []
-        self.folded: list[Folded] = []
-
-    def aggregate(self, call: FunctionCall) -> Expr:
-        """The value of an aggregate over the rows selected: a base version of the user's, or a built-in one."""
-        source = self.body.source
-        if call.window is not None:
-            raise source.error("a body's tables have no windows", call.window.span)
-        binder = self.body.binder(self.level, "an aggregate")
-        nodes = () if len(call.args) == 1 and isinstance(call.args[0], Star) else call.args
-        args = [binder.bind(node) for node in nodes]
-        where = None if call.where is None else binder.condition(call.where, "FILTER")
-        own = declared(call.name.text)
-        if own is not None and own.base is not None and getattr(own.base, "statement", None) is not self.body.statement:
-            program = own.base.program([a.dtype for a in args])
-            cast = [
-                self.body.cast(a, t, "the argument", n.span)
-                for a, t, n in zip(args, program.arguments, nodes, strict=True)
-            ]
-            place, column = self.body.place(program.dtype)
-            self.folded.append(Folded("", tuple(cast), False, where, place, program.dtype, program))
-            return column
-        function = aggregates.find(call.name.text)
-        if function is None:
-            hint = "An aggregate can't call itself." if own is not None else None
-            raise source.error(f"there is no aggregate called {call.name.text} for tables", call.span, hint)
-        try:
-            types, dtype = function.resolve(tuple(a.dtype for a in args), call.distinct) if args else ((), pl.Int64())
-            args = [functions.cast(a, t) for a, t in zip(args, types, strict=True)]
-            if not args and function.name != "count":
-                raise aggregates.BadArguments(f"{function.name} needs an argument")
-            if function.constant_from is not None or function.name in aggregates.KEPT_AS:
-                raise source.error(f"{function.name} isn't available in a body", call.span, None, UnsupportedError)
-        except (aggregates.BadArguments, functions.BadArguments) as bad:
-            raise source.error(str(bad), call.span) from None
-        place, column = self.body.place(dtype)
-        self.folded.append(Folded(function.name, tuple(args), call.distinct, where, place, dtype))
-        return column
-
-    def over_groups(self, expr: Expr, span: Span) -> Expr:
-        """Grouping columns put in; complains of columns that are left over."""
-        for _, column, key in self.keys:
-            if expr == key:
-                return column
-        if isinstance(expr, Call):
-            return Call(expr.function, tuple(self.over_groups(a, span) for a in expr.args), expr.dtype)
-        own = {f"#{read.place + i}" for table, _, read in self.level.reads for i in range(len(table.schema))}
-        if isinstance(expr, Column) and expr.name in own:
-            raise self.body.source.error(
-                "this is neither grouped nor aggregated", span, "Add it to GROUP BY, or aggregate it."
-            )
-        return expr
-
-
-def _is_oldest(node: Node) -> bool:
-    return isinstance(node, FunctionCall) and node.name.text.lower() == "oldest" and not node.args
