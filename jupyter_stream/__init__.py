@@ -47,6 +47,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """`%load_ext jupyter_stream`: `%%stream`, `%stream` and their completion."""
     from jupyter_stream.magics import load_ipython_extension as load

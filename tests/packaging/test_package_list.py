@@ -1,8 +1,10 @@
-"""The explicit package list of pyproject.toml, the layout it maps, and who may import the magics."""
+"""The explicit package list of pyproject.toml, the layout it maps, and who may import the magics, the public names."""
 
 import ast
 import tomllib
 from pathlib import Path
+
+import jupyter_stream
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -35,3 +37,9 @@ def test_only_the_extension_hook_imports_the_magics():
 def test_version_is_said_once_more_and_the_same():
     text = (ROOT / "jupyter_stream" / "__init__.py").read_text()
     assert f'__version__ = "{PROJECT["project"]["version"]}"' in text
+
+
+def test_tab_completion_shows_the_public_names_and_each_is_there():
+    shown = dir(jupyter_stream)
+    assert {"Session", "Query", "aggregate"} <= set(shown)
+    assert all(hasattr(jupyter_stream, name) for name in shown)
