@@ -317,8 +317,6 @@ class Grouping:
             return bind_user_call(self, call, version, where)
         function = aggregates.find(name)
         if function is None:
-            if name in ("row_number", "rank", "dense_rank", "lag", "lead", "ntile"):
-                raise self._error(f"{name} isn't available in this version", call, kind=UnsupportedError)
             if name in functions.names():
                 raise self._error(f"FILTER and windows go with aggregates, and {name} is none", call)
             return ExpressionBinder(self.source, self).call(call.name.text, [], call)  # it says what is wrong

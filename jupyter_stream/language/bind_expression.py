@@ -28,6 +28,7 @@ from jupyter_stream.language.nodes import (
     walk,
 )
 from jupyter_stream.language.source_text import Name, SourceText
+from jupyter_stream.language.window_functions import misplaced
 
 _WITHOUT_PARENTHESES = ("current_date", "current_timestamp", "localtimestamp")
 _CASTS: dict[str, pl.DataType] = {
@@ -125,6 +126,9 @@ class ExpressionBinder:
         try:
             return functions.resolve(function, args)
         except functions.UnknownFunction as unknown:
+            said = misplaced(node, self.source) if isinstance(node, FunctionCall) else None
+            if said is not None:
+                raise said from None
             words = [name for name in functions.names() if name[0].isalpha()]
             best = nearest(function, (*declared_names(), *aggregates.names(), *words)) or next(
                 iter(unknown.suggestions), None

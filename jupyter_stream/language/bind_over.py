@@ -7,12 +7,15 @@ from dataclasses import replace
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Expr
 from jupyter_stream.language.bind_aggregate import Grouping, InputNames
+from jupyter_stream.language.bind_expression import ExpressionBinder
+from jupyter_stream.language.bind_lag import LAG, bind_lag
 from jupyter_stream.language.bind_user_call import over_plan
 from jupyter_stream.language.bind_window import WindowContext, bind_partition
 from jupyter_stream.language.nodes import FunctionCall, Node, walk
 from jupyter_stream.language.scope import Scope
 from jupyter_stream.language.source_text import SourceText
 from jupyter_stream.language.syntax import WindowClause
+from jupyter_stream.language.window_functions import misplaced
 from jupyter_stream.plan.logical import Plan
 from jupyter_stream.windows import LifetimeWindow, OverWindow
 
@@ -49,6 +52,12 @@ class OverNames(InputNames):
         """
         if call.window is None or not call.window.over:
             return super().aggregate(call)
+        if call.name.text.lower() == LAG:
+            default = ExpressionBinder(self.source, self).bind
+            return bind_lag(call, call.window, self.source, self.aggregate, default)
+        said = misplaced(call, self.source)
+        if said is not None:
+            raise said
         window = bind_over(call.window, self.scope, self.source)
         thinning = next((w for w in self._groups if w != window and (_thins(w) or _thins(window))), None)
         if thinning is not None:

@@ -127,6 +127,12 @@ MISTAKES = [
     ("SELECT len FROM M UNION «ALL» SELECT len, ts FROM M", None, None),
     ("SELECT ts FROM M «UNION» ALL SELECT TRUE FROM M", "column 1 of a union can't be TIMESTAMP and BOOLEAN", "by position"),
     ("SELECT len FROM M «UNION» ALL SELECT len, ts FROM M", "the parts of a union have 1 and 2 columns", None),
+    # lag
+    ("SELECT «lag()» OVER () FROM M", "lag is called lag(x[, n[, default]])", None),
+    ("SELECT lag(len, «0») OVER () FROM M", "how far lag looks back is a positive number of rows", "Write lag(x, 1)"),
+    ("SELECT lag(len, «len») OVER () FROM M", "how far lag looks back is a positive number of rows", "Write lag(x, 1)"),
+    ("SELECT lag(len) OVER «(PARTITION BY srcIP ROWS 3 PRECEDING)» FROM M", "lag goes by the rows of the partition and takes no frame", "Write OVER (PARTITION BY srcIP)."),
+    ("SELECT «lag(len)» FILTER (WHERE len > 1) OVER () FROM M", "lag goes by all rows before: FILTER, DISTINCT and IGNORE NULLS don't go with it", "Filter in a subquery"),
     ("SELECT ts FROM M «UNION» ALL SELECT CAST(at AS TIMESTAMP) FROM trades", "a union needs one kind of time: some parts have TIMESTAMP, some BIGINT", None),
 ]  # fmt: skip
 
@@ -155,6 +161,9 @@ NOT_YET = [
     ("SELECT len FROM M «WITH» PREFERENCE DESC len", "WITH PREFERENCE"),
     ("SELECT count(*) FROM M GROUP BY «ROLLUP(len)»", "ROLLUP, CUBE or GROUPING SETS"),
     ("SELECT first(len) «IGNORE NULLS» FROM M", None),
+    ("SELECT «rank()» OVER (PARTITION BY srcIP ORDER BY len) FROM M", "rank"),
+    ("SELECT «lag(len)» FROM M", None),
+    ("SELECT «lead(len)» OVER () FROM M", None),
     ("SELECT string_agg(srcIP «ORDER» BY ts) FROM M", "ORDER BY inside an aggregate"),
     ("CREATE STREAM x AS «SELECT count(*) FROM M»", None),
     ("CREATE «SUMMARY» x ON M (len)", "CREATE SUMMARY"),
