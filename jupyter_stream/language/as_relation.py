@@ -17,9 +17,11 @@ from jupyter_stream.plan.logical import (
     RelationJoin,
     Sample,
     Scan,
+    Union,
     walk,
 )
 from jupyter_stream.plan.relations import by_arrival, holds_join, is_relation, unbounded
+from jupyter_stream.plan.rules.common import with_inputs
 from jupyter_stream.windows import LifetimeWindow, RowWindow, Window
 
 UNBOUNDED = LifetimeWindow(None, written=False)
@@ -33,6 +35,8 @@ def relation_of(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText,
         )
     if is_relation(plan):
         return plan
+    if unites_joins(plan):
+        return with_inputs(plan, [relation_of(part, lifetime, source, span) for part in plan.inputs])
     if holds_join(plan):
         joined = _at_every_instant(plan)
         if joined is not None:
@@ -42,6 +46,13 @@ def relation_of(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText,
     if lifetime is not None and lifetime.on is not None:
         raise source.error("ON in a window without SLIDE isn't available in this version", span, None, UnsupportedError)
     return Alive(plan, lifetime or UNBOUNDED, plan.schema)
+
+
+def unites_joins(plan: Plan) -> bool:
+    """Whether a plan's rows are of a union, some of them joined ones: these have lifetimes of their own."""
+    if isinstance(plan, Union):
+        return any(holds_join(part) or unites_joins(part) for part in plan.parts)
+    return isinstance(plan, Filter | Project) and unites_joins(plan.input)
 
 
 def newest_of(plan: Plan, window: RowWindow, source: SourceText, span: Span) -> Plan:

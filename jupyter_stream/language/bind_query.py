@@ -12,7 +12,7 @@ from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.expression import substitute, walk
 from jupyter_stream.language import bind_subquery
-from jupyter_stream.language.as_relation import relation_of
+from jupyter_stream.language.as_relation import relation_of, unites_joins
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_extents import AUTOMATIC, distinct_of_extents, extent_rows, of_extents
@@ -249,7 +249,8 @@ class Binder:
 
     def _check_lifetimes(self, grouping: Grouping, body: SelectBody) -> None:
         outer = any(isinstance(n, Join) and n.kind != "inner" for n in logical.walk(grouping.scope.plan))
-        if self._ends(grouping) and outer:
+        own = grouping.scope.window is None and not grouping.slides
+        if (self._ends(grouping) and outer) or (own and unites_joins(grouping.scope.plan)):
             plan = relation_of(grouping.scope.plan, None, self.source, body.source.span)
             grouping.scope = replace(grouping.scope, plan=plan)
         if is_relation(grouping.scope.plan):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jupyter_stream import functions
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.functions import Column
-from jupyter_stream.language.as_relation import UNBOUNDED, relation_of
+from jupyter_stream.language.as_relation import UNBOUNDED, relation_of, unites_joins
 from jupyter_stream.language.bind_from import as_schema, union_of
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.source_text import Name, SourceText, Span
@@ -117,7 +117,7 @@ def distinct(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, sp
     """Each value once."""
     if by_arrival(plan):
         relation_of(plan, lifetime, source, span)
-    if holds_join(plan) and any(isinstance(n, Join) and n.kind != "inner" for n in walk(plan)):
+    if unites_joins(plan) or (holds_join(plan) and any(isinstance(n, Join) and n.kind != "inner" for n in walk(plan))):
         plan = relation_of(plan, lifetime, source, span)
     return Distinct(plan, lifetime or UNBOUNDED, plan.schema, holds_join(plan))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import duckdb
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.engine.test_oracle_sets import arrivals, session_over
@@ -120,7 +120,18 @@ def changes_by_duckdb(plan: Plan, rows: dict[str, Rows]) -> Counter[tuple]:
     return found
 
 
+def twice(text: str) -> Plan:
+    """The bag union of a plan with itself."""
+    inner = Plan(text, text.replace("LEFT ANTI", "ANTI"), (leaf("s", 18), leaf("s", 17)))
+    return Plan("{0} UNION ALL {1}", "{0} UNION ALL {1}", (inner, inner))
+
+
+SOME: Rows = [("b", None, 0), ("a", 1, 8), ("a", 0, 7), ("a", 1, 13), (None, 2, 17)]
+
+
 @searching
+@example(twice("SELECT a.k, a.n FROM {0} a LEFT ANTI JOIN {1} b ON a.n = b.n"), SOME, [], [])
+@example(twice("SELECT a.k, b.n FROM {0} a JOIN {1} b ON a.k = b.k"), SOME, [], [])
 @given(plans, arrivals(), arrivals(), st.lists(st.integers(1, 5), max_size=8))
 def test_a_plan_holds_at_every_instant_what_duckdb_finds_in_the_rows_alive(
     plan: Plan, s: Rows, t: Rows, pieces: list[int]
