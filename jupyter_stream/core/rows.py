@@ -6,13 +6,14 @@ small one, so operators that run at every punctuation use these.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from jupyter_stream.core.messages import Int64s
+from jupyter_stream.core.messages import TS, Int64s, ints
+from jupyter_stream.core.time import MAX_TIME
 
 
 def columns_of(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
@@ -33,6 +34,27 @@ def rows_at(frame: pl.DataFrame, places: Int64s) -> pl.DataFrame:
 def rows_where(frame: pl.DataFrame, mask: NDArray[np.bool_]) -> pl.DataFrame:
     """The rows for which the mask is true."""
     return frame if mask.all() else frame[pl.Series(np.flatnonzero(mask))]
+
+
+def earliest(frames: Iterable[pl.DataFrame]) -> int:
+    """The earliest `$ts` of all rows; `MAX_TIME` without any."""
+    times = (ints(f.get_column(TS)) for f in frames if f.height)
+    return min((int(t.min()) for t in times), default=MAX_TIME)
+
+
+class Bag:
+    """Rows in no order, to be compared."""
+
+    __hash__ = None  # type: ignore[assignment]  # it is compared, never looked up
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Bag) or other._frame.height != self._frame.height:
+            return False
+        one, two = (f.sort(pl.all(), nulls_last=True) for f in (self._frame, other._frame))
+        return one.equals(two)
 
 
 def together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

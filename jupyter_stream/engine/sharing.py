@@ -2,7 +2,8 @@
 
 Two steps are the same if they do the same with the same inputs, down to the feeds (exactly matching subexpressions,
 `stream-manager` paper §3.2). A query's answers begin when it begins: with queries that started earlier it shares what remembers
-nothing, and what has had nothing to remember yet; windows of time that both have, when what came before it has left them. Not
+nothing, and what has had nothing to remember yet; anything else once what came before it matters no more (`Recall`). Not where
+a window's answers go on counting what came before, as the row numbers of `[ROWS n SLIDE m]` do, nor
 where the order counts in which the rows of one batch come by several ways, so that answers are those the query would give
 alone, row by row.
 """
@@ -11,24 +12,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.shared import SharedPart, Tap
+from jupyter_stream.operators.extent_rows import ExtentRows
 from jupyter_stream.operators.filter import Filter
 from jupyter_stream.operators.for_all import ForAll
 from jupyter_stream.operators.graph import Entry, Step
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.project import Project
+from jupyter_stream.operators.protocol import Forgets
 from jupyter_stream.operators.retime import Retime
 from jupyter_stream.operators.sample import Sample
 from jupyter_stream.operators.table_lookup import TableLookup
+from jupyter_stream.operators.to_stream import Entering
 from jupyter_stream.operators.user_answers import UserAnswers
-from jupyter_stream.operators.window_aggregate import WindowAggregate
+from jupyter_stream.operators.witness import Witness
 
-_FORGETFUL = (Filter, ForAll, Named, Project, Retime, Sample, UserAnswers)
+_FORGETFUL = (Entering, ExtentRows, Filter, ForAll, Named, Project, Retime, Sample, UserAnswers, Witness)
 """Operators whose answers depend on the rows at hand alone."""
 
 
@@ -50,7 +54,7 @@ class Sharing:
         if isinstance(starting, Pipeline) and starting.shares:
             search = _Search(starting, running, self.parts)
             search.visit(starting.graph.root, lambda match: search.is_fresh(match) and search.join(match))
-            newest = {feed: feed.ingest.frontier.newest for feed in starting.feeds}
+            newest = _newest(starting)
             if any(value != MIN_TIME for value in newest.values()):
                 self._joiners[starting] = _Joiner(newest, tuple(running))
 
@@ -67,10 +71,9 @@ class Sharing:
                 joiner.look(_Search(starting, elders, self.parts), elders)
             for match in joiner.pending:
                 search = _Search(starting, [match.other], self.parts)
-                since = joiner.newest[joiner.feed(match, starting)]
-                if match.other.shares and search.holds(match) and _meet(match, since):
+                if match.other.shares and search.holds(match) and joiner.meet(match, starting):
                     search.join(match)
-                    joiner.newest = {feed: feed.ingest.frontier.newest for feed in starting.feeds}
+                    joiner.newest = _newest(starting)
                     for each in self._joiners.values():
                         each.looked_at = None
                     break
@@ -80,7 +83,7 @@ class _Joiner:
     """A query that started later than others.
 
     Args:
-        newest: of each of its feeds the time of the newest row that they have had, and it has not.
+        newest: of each of its feeds the time of the newest row or promise that they have had, and it has not.
         elders: those others; what has started since has had less.
     """
 
@@ -98,16 +101,23 @@ class _Joiner:
 
     def _note(self, match: _Match) -> bool:
         apart = _apart(match)
-        if len(apart) != 1 or not isinstance(apart[0][0].operator, WindowAggregate):
+        if not apart or not all(isinstance(own.operator, Forgets) for own, _ in apart):
             return False
         self.pending.append(match)
         return True
 
-    @staticmethod
-    def feed(match: _Match, starting: Pipeline) -> Feed:
-        """The one feed of a match."""
-        (stream,) = {n.stream for n in _below(match.step) if isinstance(n, Entry)}
-        return next(f for f in starting.feeds if f.stream is stream)
+    def meet(self, match: _Match, starting: Pipeline) -> bool:
+        """Whether all operators of a match go by the same as the other's, those below others first."""
+        streams = {n.stream for n in _below(match.step) if isinstance(n, Entry)}
+        for own, step in reversed(_apart(match)):
+            if own in match.met:
+                continue
+            below = [match.met[s] for s in _below(own) if isinstance(s, Step) and s in match.met] or [self.newest]
+            since = max(newest[f] for newest in below for f in starting.feeds if f.stream in streams)
+            if not _meet(own, step, since):
+                return False
+            match.met[own] = _newest(starting)
+        return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +128,8 @@ class _Match:
     step: Step
     other: Pipeline
     pairs: dict[Step | Entry, Step | Entry]
+    met: dict[Step, dict[Feed, int]] = field(default_factory=dict)
+    """Steps of the query that starts from when on they have held what the other's hold: the newest of each feed then."""
 
 
 class _Search:
@@ -247,12 +259,22 @@ def _apart(match: _Match) -> list[tuple[Step, Step]]:
     return [(a, b) for a, b in pairs if not isinstance(a.operator, _FORGETFUL)]
 
 
-def _meet(match: _Match, since: int) -> bool:
-    """Whether two windows hold the same, of which one has had rows up to `since` that the other has not."""
-    ((own, step),) = _apart(match)
-    own_window, window = own.operator, step.operator
-    assert isinstance(own_window, WindowAggregate) and isinstance(window, WindowAggregate)
-    return window.holds_what(own_window, since)
+def _newest(pipeline: Pipeline) -> dict[Feed, int]:
+    """Of each of its feeds the time of the newest row, or what has been promised if that is later."""
+    frontiers = {feed: feed.ingest.frontier for feed in pipeline.feeds}
+    return {feed: max(f.newest, f.value) for feed, f in frontiers.items()}
+
+
+def _meet(own: Step, step: Step, since: int) -> bool:
+    """Whether two operators go by the same, of which one has had rows up to `since` that the other has not."""
+    one, other = own.operator, step.operator
+    if own.said != step.said or not isinstance(one, Forgets) or not isinstance(other, Forgets):
+        return False
+    theirs = other.recalls()
+    if theirs is None or theirs.since <= since:
+        return False
+    ours = one.recalls()
+    return ours is not None and ours.since > since and ours.rest == theirs.rest
 
 
 def _pattern(step: Step) -> object:

@@ -13,10 +13,11 @@ import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Int64s, Message, Punctuation, Tick, ints
-from jupyter_stream.core.rows import columns_of, rows_where, together, with_column
+from jupyter_stream.core.rows import columns_of, earliest, rows_where, together, with_column
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.operators.late_rows import in_time
 from jupyter_stream.operators.net import in_order
+from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.state.expiry import Expiring, Fifo, Partitions
 from jupyter_stream.windows import LifetimeWindow
 
@@ -32,14 +33,21 @@ class Alive:
         columns: the rows' columns.
         ends: whether the rows carry `$until`.
         living: where they are kept; by default a list, or partitions where they carry `$until`.
+        longest: how long rows with `$until` live at most, microseconds; None where nothing says it.
     """
 
     def __init__(
-        self, window: LifetimeWindow, columns: tuple[str, ...], ends: bool = False, living: Expiring | None = None
+        self,
+        window: LifetimeWindow,
+        columns: tuple[str, ...],
+        ends: bool = False,
+        living: Expiring | None = None,
+        longest: int | None = None,
     ) -> None:
         self.control = ControlTable("rows alive" if ends else f"rows alive {window}")
         self.synopses: list[ControlTable] = []
         self._range = window.range
+        self._longest = longest if ends else window.range
         self._columns = columns
         self._ends_given = ends
         self._waiting: list[pl.DataFrame] = []
@@ -97,6 +105,14 @@ class Alive:
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""
         yield tick
+
+    def recalls(self) -> Recall | None:
+        """The rows that wait or live."""
+        if self._range is None and not self._ends_given:
+            return Recall(earliest(self._waiting))
+        if self._longest is None or self._reached in (MIN_TIME, MAX_TIME):
+            return None
+        return Recall(min(earliest(self._waiting), self._reached - self._longest))
 
     def _report(self) -> None:
         waiting = sum(int(f.estimated_size()) for f in self._waiting)

@@ -14,8 +14,10 @@ import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, Batch, Int64s, Message, Punctuation, Tick, ints
+from jupyter_stream.core.rows import Bag, earliest
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.plan.logical import BagKind
 from jupyter_stream.state.relation_slab import order_by
 from jupyter_stream.state.slots import KeySlots
@@ -149,6 +151,13 @@ class Bags:
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""
         yield tick
+
+    def recalls(self) -> Recall | None:
+        """The changes that wait, and how many there are of each value."""
+        held = np.flatnonzero((self._counts != 0).any(axis=0))
+        counts = [pl.Series(f"${side}", self._counts[side][held]) for side in (0, 1)]
+        since = earliest([f for frames in self._waiting for f in frames])
+        return Recall(since, Bag(pl.DataFrame([*self._slots.gather(held), *counts])))
 
     def _report(self) -> None:
         waiting = sum(int(f.estimated_size()) for frames in self._waiting for f in frames)

@@ -15,10 +15,11 @@ import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Int64s, Message, Punctuation, Tick, ints
-from jupyter_stream.core.rows import columns_of, rows_where, together, with_column
+from jupyter_stream.core.rows import Bag, columns_of, earliest, rows_where, together, with_column
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.operators.late_rows import in_time
+from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.plan.upkeep import PARTITIONS
 from jupyter_stream.state.expiry import Calendar
 from jupyter_stream.state.relation_slab import order_by
@@ -223,6 +224,17 @@ class Distinct:
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""
         yield tick
+
+    def recalls(self) -> Recall | None:
+        """The rows that wait or live, of each value the youngest; and how far its stretches have been given."""
+        if self._reached in (MIN_TIME, MAX_TIME):
+            return None
+        since = min(earliest(self._waiting), self._reached - self._config.longest)
+        if not self._config.lives:
+            return Recall(since)
+        slots, ends = self._output.held
+        given = self._rows(slots, UNTIL, ends)
+        return Recall(since, None if given is None else Bag(given))
 
     def _report(self) -> None:
         waiting = sum(int(f.estimated_size()) for f in self._waiting)

@@ -11,8 +11,10 @@ import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Message, Punctuation, Tick
+from jupyter_stream.core.rows import Bag, earliest
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.state.relation_ends import taken_back
 
 _IN, _ROW, _COUNT = "$in", "$row", "$count"
@@ -132,6 +134,11 @@ class ExceptOn:
         others = self._right.join(newest, on=by, how="anti", nulls_equal=True)
         self._right = pl.concat([others, newest.filter(pl.col(_COUNT) > 0)])
         return looks
+
+    def recalls(self) -> Recall | None:
+        """The left rows, and how many right ones there are of each value."""
+        frames = [self._alive, *(f for frames in self._waiting for f in frames)]
+        return Recall(earliest(frames), Bag(self._right))
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""

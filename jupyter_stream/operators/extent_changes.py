@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START, Batch, Message, Punctuation
+from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START, Batch, Message, Punctuation, ints
 from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.core.time import MAX_TIME
-from jupyter_stream.operators.protocol import Stateless
+from jupyter_stream.operators.protocol import Recall, Stateless
 from jupyter_stream.plan.logical import ExtentChanges as Plan
 
 _COUNT, _OTHER = "$count", "$other"
@@ -89,6 +89,12 @@ class ExtentChanges(Stateless):
         )
         rows = rows.with_columns(pl.col(system).alias(name) for name, system in self._named.items())
         return rows.select(*self._columns, WINDOW_START, WINDOW_END, WINDOW_ID, TS)
+
+    def recalls(self) -> Recall | None:
+        """The rows of the extents it will look at, the last one among them."""
+        held = [int(ints(f.get_column(WINDOW_ID)).min()) for f in self._held]
+        ends = min(held) * self._window.slide + self._window.phase if held else MAX_TIME
+        return Recall(ends, self._said)
 
     def _report(self) -> None:
         self.control.holds(sum(int(f.estimated_size()) for f in self._held))

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import TS, Int64s, KeyPunctuation, Message, ints
+from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.operators.session_aggregate import SessionAggregate, SessionAggregateConfig
 
 
@@ -28,6 +29,10 @@ class KeyedSessionAggregate(SessionAggregate):
         self._name = config.keys[key][0]
         self._place = config.partition.index(key)
         self.control.name += f", final for each {self._name} by itself"
+
+    def recalls(self) -> Recall | None:
+        """What was promised of each key too, which nobody repeats."""
+        return None
 
     def _close_late(self, slots: Int64s, broken: Int64s) -> Iterator[Message]:
         assert self._partitions is not None

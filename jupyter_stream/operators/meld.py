@@ -19,6 +19,7 @@ from jupyter_stream.core.messages import (
     Tick,
 )
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.operators.protocol import Recall
 
 
 class Meld:
@@ -108,6 +109,11 @@ class Meld:
         if least > self._said:
             self._said = self.control.low_watermark = least
             yield Punctuation(least)
+
+    def recalls(self) -> Recall | None:
+        """What its inputs have promised."""
+        of_keys = any(keys is not None for keys in self._keys)
+        return None if of_keys else Recall(MAX_TIME, (tuple(self._reached), self._newest))
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on."""

@@ -9,9 +9,10 @@ import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, Batch, Message, Punctuation, Tick, ints
-from jupyter_stream.core.rows import columns_of, rows_at, rows_where, together
+from jupyter_stream.core.rows import columns_of, earliest, rows_at, rows_where, together
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.operators.protocol import Recall
 
 
 class Net:
@@ -72,6 +73,10 @@ class Net:
         many = np.abs(ints(total.get_column(SIGN)))
         total = total.with_columns(pl.col(SIGN).sign().cast(pl.Int8))[pl.Series(np.repeat(np.arange(many.size), many))]
         return in_order(pl.concat([frame.filter(~some), total]))
+
+    def recalls(self) -> Recall | None:
+        """The changes that wait."""
+        return Recall(earliest(self._waiting))
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""

@@ -28,8 +28,10 @@ from jupyter_stream.core.messages import (
     Tick,
     ints,
 )
+from jupyter_stream.core.rows import earliest
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.state.slots import KeySlots
 from jupyter_stream.windows import RowWindow
 
@@ -115,6 +117,10 @@ class NewestRows:
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""
         yield tick
+
+    def recalls(self) -> Recall | None:
+        """The rows that wait, and those that are among the newest."""
+        return Recall(earliest(self._waiting if self._alive is None else [*self._waiting, self._alive]))
 
     def _report(self) -> None:
         frames = [*self._waiting, *([] if self._alive is None else [self._alive])]

@@ -27,9 +27,11 @@ from jupyter_stream.core.messages import (
     Tick,
     ints,
 )
+from jupyter_stream.core.rows import earliest
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.over_rows import OverRows, Released
 from jupyter_stream.state.slots import KeySlots
@@ -185,6 +187,15 @@ class Over:
                 live[ints(self._pending.get_column(_PARTITION))] = True
             slots.release(live)
         self._checked = slots.live
+
+    def recalls(self) -> Recall | None:
+        """The rows that wait, and those that rows to come look back on."""
+        window = self._window
+        unbounded = window.rows is None and window.range is None
+        if unbounded or window.every > 1 or self._config.user:  # it goes on counting, or a user's states do
+            return None
+        pending = [] if self._pending is None else [self._pending]
+        return Recall(min(self._rows.oldest, earliest(pending)))
 
     def _report(self) -> None:
         held = self._rows.bytes + (0 if self._partitions is None else self._partitions.bytes)

@@ -240,10 +240,11 @@ def alive(plan: Alive | Newest, maintenance: Maintenance) -> AliveOperator | New
     if isinstance(plan, Newest):
         return NewestRows(plan.window, plan.schema.names)
     living: Expiring = Fifo()
+    longest = longest_life(plan.input) if plan.ends else None
     if plan.ends:
-        longest = longest_life(plan.input) or _UNKNOWN
-        living = Scanned() if maintenance.upkeep == "direct" else Partitions(longest, maintenance.partitions)
-    return AliveOperator(plan.window, plan.schema.names, plan.ends, living)
+        direct = maintenance.upkeep == "direct"
+        living = Scanned() if direct else Partitions(longest or _UNKNOWN, maintenance.partitions)
+    return AliveOperator(plan.window, plan.schema.names, plan.ends, living, longest)
 
 
 def slide_by_tuple(plan: Aggregate, window: TupleWindow, provisional: bool) -> SlideByTuple:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from jupyter_stream.core.control import ControlTable
@@ -36,6 +37,28 @@ class ByKey(Protocol):
 
     def on_key_punctuation(self, port: int, punctuation: KeyPunctuation) -> Iterable[Message]:
         """An input has promised something about rows of some keys."""
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What an operator's answers to come go by.
+
+    Attributes:
+        since: the earliest time of rows among it, microseconds; `MAX_TIME` without any.
+        rest: what else it goes by: two operators that do the same say the same from here on if these are equal, and if what
+            came since is what both have had.
+    """
+
+    since: int
+    rest: object = None
+
+
+@runtime_checkable
+class Forgets(Protocol):
+    """An operator that goes by what came some time ago no more, so that a query that came later may come to share it."""
+
+    def recalls(self) -> Recall | None:
+        """What it goes by; None if all it ever had matters."""
 
 
 class Stateless:

@@ -30,6 +30,7 @@ from jupyter_stream.core.messages import (
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.plan.logical import Derived, Filter, Lookup, Over, Plan, Project, Scan, Union
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.relation import Beyond, RelationGroups
@@ -146,6 +147,11 @@ class RelationAggregate:
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""
         yield tick
+
+    def recalls(self) -> Recall | None:
+        """The rows that wait or live; all there were, where they live for ever, and until the first has come."""
+        oldest = self._groups.oldest
+        return None if oldest is None else Recall(oldest)
 
     def _report(self) -> None:
         self.control.holds(self._groups.bytes)

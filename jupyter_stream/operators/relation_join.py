@@ -11,10 +11,12 @@ import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Failed, Message, Punctuation, Tick
+from jupyter_stream.core.rows import earliest
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.plan.logical import RelationJoin as Plan
 from jupyter_stream.plan.logical import TableRelation
 from jupyter_stream.state.ledger import OLD, Ledger
@@ -206,6 +208,11 @@ class RelationJoin:
             rows = rows.rename(self._right_names)
         absent = [f for f in self._plan.schema if f.name not in rows.columns]
         return rows.with_columns(pl.lit(None, f.dtype).alias(f.name) for f in absent)
+
+    def recalls(self) -> Recall | None:
+        """The rows of both relations."""
+        frames = [f for frames in self._waiting for f in frames]
+        return Recall(earliest([*frames, *(ledger.rows for ledger in self._ledgers)]))
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""

@@ -16,6 +16,7 @@ from jupyter_stream.core.messages import TS, Batch, Failed, Int64s, Message, Pun
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.relation_rows import RowRelationGroups
 from jupyter_stream.state.slots import KeySlots
@@ -102,6 +103,11 @@ class RowRelation:
         self.control.holds(self._groups.bytes + (0 if self._partitions is None else self._partitions.bytes))
         self.control.extra["live_groups"] = self._groups.live
         self.control.extra["live_rows"] = self._groups.alive
+
+    def recalls(self) -> Recall | None:
+        """The newest rows."""
+        oldest = self._groups.oldest
+        return None if oldest is None else Recall(oldest)
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Nothing is waiting: rows are pushed out by rows alone. The end is passed on."""

@@ -33,6 +33,7 @@ from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.state.cells import SLOT, Cells
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.sessions import NONE, Intervals, SessionIntervals, renumber
@@ -246,6 +247,13 @@ class SessionAggregate:
         if self._config.provisional:
             yield from self._give(self._intervals.open, provisional=tick.at)
         yield tick
+
+    def recalls(self) -> Recall | None:
+        """The sessions that are open, and those a late row may yet meet."""
+        if self._config.provisional:
+            return None
+        sessions = (self._intervals.open, self._intervals.past)
+        return Recall(min(int(s.first.min(initial=MAX_TIME)) for s in sessions))
 
     # -- state -------------------------------------------------------------------------------------------------------
 

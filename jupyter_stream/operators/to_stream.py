@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import SIGN, TS, Batch, Message, Punctuation, ints
+from jupyter_stream.core.rows import earliest
 from jupyter_stream.core.time import MAX_TIME
-from jupyter_stream.operators.protocol import Operator, Stateless
+from jupyter_stream.operators.protocol import Operator, Recall, Stateless
 from jupyter_stream.plan.logical import StreamKind
 from jupyter_stream.state.relation_ends import taken_back
 
@@ -71,6 +72,10 @@ class EveryRow(Stateless):
         self.control.holds(int(self._alive.estimated_size()))
         if given.height:
             yield Batch(given)
+
+    def recalls(self) -> Recall | None:
+        """The rows of the relation."""
+        return Recall(earliest(self._waiting if self._alive is None else [*self._waiting, self._alive]))
 
 
 def to_stream(kind: StreamKind) -> Operator:

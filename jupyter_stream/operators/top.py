@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import SIGN, TS, WINDOW_END, WINDOW_START, Batch, Int64s, Message, Punctuation, ints
+from jupyter_stream.core.rows import earliest
 from jupyter_stream.core.time import MAX_TIME
-from jupyter_stream.operators.protocol import Stateless
+from jupyter_stream.operators.protocol import Recall, Stateless
 from jupyter_stream.plan.logical import Top
 from jupyter_stream.state.relation_ends import taken_back
 
@@ -99,6 +100,10 @@ class TopOfExtents(Stateless):
                 if rows.height:
                     yield Batch(rows)
         yield from super().on_punctuation(port, punctuation)
+
+    def recalls(self) -> Recall | None:
+        """The rows of extents that are not over."""
+        return Recall(earliest([] if self._kept is None else [self._kept]))
 
 
 class TopOfRelation(Stateless):
@@ -193,6 +198,10 @@ class TopOfRelation(Stateless):
         # without numbers, a row that only moves within the first hasn't changed
         shown = place.cast(pl.Int64) if self._order.number is not None else pl.lit(0, pl.Int64)
         return pairs.with_columns(shown.alias(_PLACE)).filter(self._order.wanted(place)).select(_ROW, _LOOK, _PLACE)
+
+    def recalls(self) -> Recall | None:
+        """The rows of the relation."""
+        return Recall(earliest(self._waiting if self._alive is None else [*self._waiting, self._alive]))
 
 
 class Limit(Stateless):

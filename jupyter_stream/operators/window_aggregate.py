@@ -47,6 +47,7 @@ from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.plan import folds, strategy
 from jupyter_stream.plan.strategy import Choice
 from jupyter_stream.state.adaptive import AdaptiveGroups, would_take
@@ -113,20 +114,15 @@ class WindowAggregate:
             return punctuation
         return self._window.end(self._window.closed(punctuation))
 
-    def holds_what(self, other: WindowAggregate, since: int) -> bool:
-        """Whether it holds what another one for the same window and groups does, and says the same from here on.
-
-        Args:
-            other: has had the same rows and punctuations, but for rows up to `since` that only this one has had.
-            since: microseconds.
-        """
+    def recalls(self) -> Recall | None:
+        """The rows of extents that are open."""
         window, k = self._window, self._closed
         if window.range is None or window.on is not None or self._config.provisional or k is None:
-            return False
-        if self._promises or other._promises:  # answers under way
-            return False
-        reached = (k, self._last_full, self._said)
-        return reached == (other._closed, other._last_full, other._said) and window.end(k + 1) - window.range > since
+            return None
+        if self._promises:  # answers under way
+            return None
+        # rows at the very beginning of an extent are in it
+        return Recall(window.end(k + 1) - window.range, (k, self._last_full))
 
     # -- rows --------------------------------------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.functions.expression import columns as columns_of
 from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.plan.keyed import FAR
 from jupyter_stream.plan.logical import JoinKind
 from jupyter_stream.state.halves import in_halves
@@ -368,6 +369,15 @@ class WindowJoin:
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: pairs are given once."""
         yield tick
+
+    def recalls(self) -> Recall | None:
+        """The rows that may find partners; but for an inner join, what partners they have had as well."""
+        if self._config.kind == "inner":  # rows of long ago do nothing where they are still held
+            return Recall(min(max(side.oldest, self._needed_from(p)) for p, side in enumerate(self._sides)))
+        left, right = self._waits
+        if left is None or right is None:
+            return None
+        return Recall(min(side.oldest for side in self._sides) - max(left, right, 0))
 
     def _report(self) -> None:
         for table, side in zip(self.synopses, self._sides, strict=True):

@@ -209,6 +209,14 @@ class Calendar:
             mine = days == day
             self._days.setdefault(day, []).append((numbers[mine], ends[mine]))
 
+    @property
+    def held(self) -> tuple[Int64s, Int64s]:
+        """All numbers, and their ends."""
+        entries = [entry for day in self._days.values() for entry in day]
+        numbers, ends = zip(*entries, strict=True) if entries else ((), ())
+        nothing = np.empty(0, np.int64)
+        return np.concatenate([nothing, *numbers]), np.concatenate([nothing, *ends])
+
     def expire(self, before: int) -> tuple[Int64s, Int64s]:
         """Take out what ends before a time, and when it does."""
         today = before // self._width

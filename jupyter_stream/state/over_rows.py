@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from jupyter_stream.core.messages import TS, Int64s, ints
+from jupyter_stream.core.rows import earliest
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.over_folds import Answers, Rows, Running, over_ranges
@@ -68,6 +69,11 @@ class OverRows:
     def kept(self) -> int:
         """Rows later ones can look back on."""
         return 0 if self._kept is None else self._kept.height
+
+    @property
+    def oldest(self) -> int:
+        """The earliest time of the rows held; `MAX_TIME` without any."""
+        return earliest(self._waiting if self._kept is None else [*self._waiting, self._kept])
 
     @property
     def bytes(self) -> int:

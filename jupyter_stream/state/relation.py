@@ -15,6 +15,7 @@ import polars as pl
 from jupyter_stream.aggregates import FrameForm
 from jupyter_stream.aggregates.count import DistinctValues
 from jupyter_stream.core.messages import SIGN, TS, Int64s, ints
+from jupyter_stream.core.rows import earliest
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.relation_columns import (
@@ -157,6 +158,13 @@ class RelationGroups:
     def alive(self) -> int:
         """Rows kept because they will leave."""
         return 0 if self._alive is None else self._alive.height
+
+    @property
+    def oldest(self) -> int | None:
+        """The earliest time of the rows it holds; None where it goes by others too."""
+        if self._range is None or (not self._keys and not self._began):
+            return None
+        return earliest(self._waiting if self._alive is None else [*self._waiting, self._alive])
 
     @property
     def bytes(self) -> int:

@@ -31,6 +31,11 @@ class NewestRows:
         self._numbers = np.empty(0, np.int64)
 
     @property
+    def rows(self) -> int:
+        """How many."""
+        return self._numbers.size
+
+    @property
     def bytes(self) -> int:
         """Bytes held."""
         return self._partitions.nbytes + self._numbers.nbytes
@@ -80,6 +85,13 @@ class RowRelationGroups(RelationGroups):
     def bytes(self) -> int:
         """Bytes held."""
         return super().bytes + self._newest.bytes
+
+    @property
+    def oldest(self) -> int | None:
+        """The earliest time of its rows; None where others, that are not aggregated, count among the newest too."""
+        if self._alive is None or self._alive.height != self._newest.rows or (not self._keys and not self._began):
+            return None
+        return int(ints(self._alive.to_series(self._alive.width - 1)).min())
 
     def arrive(self, partitions: Int64s, numbers: Int64s) -> None:
         """Rows have arrived, whether or not they are aggregated; before `add` and `release` of these."""

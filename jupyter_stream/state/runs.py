@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import Int64s
-from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.state.join_keys import Bools, Hashes, JoinKeys
 
 _ROW_BITS: Final = 22
@@ -256,6 +256,11 @@ class Runs:
     def bytes(self) -> int:
         """Bytes held."""
         return sum(r.bytes for r in self.runs)
+
+    @property
+    def oldest(self) -> int:
+        """The earliest time of all rows; `MAX_TIME` without any."""
+        return min((r.low for r in self.runs), default=MAX_TIME)
 
     def add(self, run: Run) -> None:
         """Store rows."""

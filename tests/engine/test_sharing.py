@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +30,31 @@ CREATE TABLE names (k STRING, name STRING);
 INSERT INTO names VALUES ('a', 'Ada'), ('b', 'Bob')
 """
 SLIDING = "[RANGE 6 MICROSECONDS SLIDE 3 MICROSECONDS]"
+W4, W2 = "[RANGE 4 MICROSECONDS]", "[RANGE 2 MICROSECONDS]"
+LATER = (
+    f"SELECT k, count(*) AS c FROM s {W4} GROUP BY k",
+    f"SELECT count(*) AS c, sum(n) AS t FROM s {W4}",
+    f"SELECT DISTINCT k FROM s {W4}",
+    f"SELECT a.k, a.n AS x, b.n AS y FROM s {W4} a JOIN s {W2} b ON a.k = b.k",
+    f"SELECT a.k, a.n AS x, b.m AS y FROM s {W4} a LEFT JOIN few {W2} b ON a.k = b.k",
+    f"SELECT a.k, a.n FROM s {W4} a LEFT ANTI JOIN few {W2} b ON a.k = b.k",
+    f"SELECT a.k, count(*) AS c FROM s {W4} a, few {W2} b WHERE a.k = b.k GROUP BY a.k",
+    f"SELECT k, n FROM s {W4} EXCEPT ALL SELECT k, m FROM few {W2}",
+    f"SELECT k, n FROM s {W4} EXCEPT ALL ON (k) SELECT k, m FROM few {W2}",
+    f"SELECT k, n FROM s {W4} WHERE n IN (SELECT n FROM s {W2} WHERE k = 'a')",
+    f"SELECT DSTREAM k, n FROM s {W4}",
+    f"SELECT RSTREAM k, n FROM s {W4}",
+    f"SELECT k, n FROM s {W4} ORDER BY n DESC LIMIT 2",
+    f"SELECT ISTREAM k, n FROM s {SLIDING}",
+    f"SELECT k, sum(n) AS t FROM s {SLIDING} GROUP BY k ORDER BY t LIMIT 1",
+    "SELECT k, sum(n) AS t FROM s [PARTITION BY k ROWS 2] GROUP BY k",
+    "SELECT count(*) AS c, min(n) AS t FROM s [ROWS 3]",
+    "SELECT a.k, b.n FROM s [ROWS 2] a JOIN s [RANGE 2 MICROSECONDS] b ON a.k = b.k",
+    "SELECT k, count(*) AS c FROM s [SESSION 2 MICROSECONDS PARTITION BY k] GROUP BY k",
+    "SELECT k, sum(n) OVER (PARTITION BY k RANGE 4 MICROSECONDS PRECEDING) AS t FROM s",
+    "SELECT k, sum(n) OVER (ROWS 2 PRECEDING) AS t FROM s",
+)
+"""Windows that let go of what came before, of every kind but those whose answers number rows from the start."""
 QUERIES = (
     "SELECT k, n FROM s WHERE n > 1",
     "SELECT k, n + 1 AS n FROM s WHERE n > 1",
@@ -55,6 +81,7 @@ QUERIES = (
     "SELECT k, m FROM few LIMIT 3",
     "SELECT k, first(n) AS f, avg(n) AS a FROM s [RANGE 3 MICROSECONDS TUMBLING] GROUP BY k",
     "SELECT count(*) AS c, max(n) AS m FROM s [RANGE 4 MICROSECONDS SLIDE 3 MICROSECONDS]",
+    *LATER,
 )
 """Much of each is also in another."""
 
@@ -256,6 +283,38 @@ def test_a_window_is_shared_with_a_query_that_came_later_once_what_came_before_i
     scene.end()
     assert (3, 9, "a", 1) in first.to_polars().rows() and (6, 12, "a", 2) in second.to_polars().rows()
     assert second.to_polars().rows() == [(6, 12, "a", 2), (9, 15, "a", 2)]
+
+
+def stateful(query: Query) -> list[tuple[str, str]]:
+    """Operators that hold something, each with who shares it."""
+    tables = query.stats["operators"]
+    forgetful = ("filter", "project", "named", "istream", "dstream", "scan", "rows of each extent")
+    return [(t["name"], t.get("shared_by", "")) for t in tables if not t["name"].startswith(forgetful)]
+
+
+@pytest.mark.parametrize("text", LATER)
+def test_every_window_is_shared_with_a_query_that_came_later_once_it_lets_go_of_what_came_before(
+    scene: Scene, text: str
+) -> None:
+    (first,) = scene.start(text)
+    scene.send([(1, "a", 2), (2, "b", 3), (3, "c", 2), (4, "a", 1)])
+    (later,) = scene.start(text)
+    assert any(not by for _, by in stateful(later))
+    at = 20
+    for _ in range(6):  # an operator after the other, each when those below it are shared
+        scene.send([(at + i, "abc"[i % 3], i % 4) for i in range(9)])
+        at += 20
+    assert all(by == "q2, q3" for _, by in stateful(later)), later.plan
+    already = [given_by(q)["changes"] for q in (first, later)]
+    scene.send([(at + i, "cab"[i % 3], i % 5) for i in range(9)])
+    first_new, later_new = (
+        Counter(given_by(q)["changes"]) - Counter(before) for q, before in zip((first, later), already, strict=True)
+    )
+    assert first_new == later_new and first_new
+    first.stop()
+    scene.send([(at + 30 + i, "cab"[i % 3], i % 5) for i in range(9)])
+    assert later.status == "running" and Counter(given_by(later)["changes"]) - Counter(already[1]) - later_new
+    assert not any(by for _, by in stateful(later))
 
 
 def test_a_query_shares_windows_only_with_those_that_have_had_more_rows_than_it(scene: Scene) -> None:
