@@ -52,7 +52,7 @@ def over(query: Query, uri: str, open_: Open) -> Query:
     source = open_(uri, stream.schema, options)
     time = replace(stream.time, progress=Unpromised(), idle_timeout=None)
     past = StreamDef(stream.name, stream.schema, time, uri, source, options, stream.text)
-    return replace(query, plan=_with(query.plan, past))
+    return replace(query, plan=reading(query.plan, {past.name: past}))
 
 
 def native(uri: str, query: Query) -> str | None:
@@ -78,13 +78,15 @@ def _fits(path: Path, wanted: Mapping[str, pl.DataType]) -> bool:
     return all(there.get(n) == t or (t == pl.Datetime("us") and there.get(n) == utc) for n, t in wanted.items())
 
 
-def _with(plan: Plan, stream: StreamDef) -> Plan:
+def reading(plan: Plan, instead: Mapping[str, StreamDef]) -> Plan:
+    """The plan with other streams, of the same columns, in the place of those of these names."""
     if isinstance(plan, Scan):
-        return Scan(stream, plan.schema)
+        stream = instead.get(plan.stream.name)
+        return plan if stream is None else Scan(stream, plan.schema)
     parts: Any = {}
     for name in ("input", "left", "right"):
         if hasattr(plan, name):
-            parts[name] = _with(getattr(plan, name), stream)
+            parts[name] = reading(getattr(plan, name), instead)
     if hasattr(plan, "parts"):
-        parts["parts"] = tuple(_with(p, stream) for p in plan.parts)
+        parts["parts"] = tuple(reading(p, instead) for p in plan.parts)
     return replace(plan, **parts)

@@ -6,13 +6,14 @@ import re
 import threading
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 import polars as pl
 
-from jupyter_stream import functions, history, language, user_aggregates
+from jupyter_stream import functions, history, language, recordings, user_aggregates
 from jupyter_stream.aggregates.user import Declared, calling, declared
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.core.table import ViewRows
@@ -73,6 +74,7 @@ class Session:
         self.namespace: MutableMapping[str, object] = namespace if namespace is not None else {}
         self.catalog = _Catalog(self)
         self.queries: dict[str, Query] = {}
+        self.recordings: dict[str, recordings.RecordingHandle] = {}
         self._sides: dict[tuple[str, str], SideStream] = {}
         self._lock = threading.RLock()
         self._sides_lock = (
@@ -333,6 +335,53 @@ class Session:
                 self.engine.launch([run])
         return query
 
+    def record(
+        self, stream: str, path: str | Path | None = None, *, seconds: float | None = None
+    ) -> recordings.RecordingHandle:
+        """Keep what arrives on a stream: its rows, their order, and the punctuations, as a Parquet file.
+
+        A replayable stream is read from its beginning; of a live one it is what arrives from now on.
+
+        Args:
+            stream: its name.
+            path: the file, `NAME.parquet` in the working folder unless said; a former one is replaced at the end.
+            seconds: how long, by the clock; until its source ends, or `stop`, when left out.
+
+        Raises:
+            QueryError: there is no such stream, or it is derived or a table.
+            SourceError: the file can't be written.
+            UnsupportedError: the stream has punctuations for single keys.
+        """
+        with self._lock:
+            handle = recordings.record(self, stream, path, seconds)
+            self.recordings[handle.name] = handle
+        return handle
+
+    def replay(
+        self,
+        path: str | Path,
+        *queries: str,
+        speed: float | None = None,
+        shuffle: str | None = None,
+        seed: int = 0,
+    ) -> recordings.Replay:
+        """Run queries once more on a recording; with a shuffle, in another order too, and compare the answers.
+
+        Args:
+            path: the recording.
+            *queries: names of the queries; all that read the recorded stream where none is named.
+            speed: times as fast as recorded; as fast as it goes when left out.
+            shuffle: by how much of the stream's time rows move at most, such as `30s`.
+            seed: of the shuffle.
+
+        Raises:
+            SourceError: there is no such recording.
+            QueryError: no query reads the stream, or there is no such query.
+            UnsupportedError: a query that can't be shuffled, with the reason.
+        """
+        with self._lock:
+            return recordings.replay(self, path, queries, speed, shuffle, seed)
+
     # -- what SHOW, DESCRIBE, DROP, EXPLAIN do -----------------------------------------------------------------------
 
     def _show_streams(self) -> Listing:
@@ -457,16 +506,24 @@ class Session:
             raise self._unknown(statement, statement.name.text)
         return query._pipeline.query
 
-    def _unknown(self, statement: language.Statement, name: str) -> QueryError:
-        from difflib import get_close_matches
+    def query(self, name: str) -> Query:
+        """The handle of that name. Raises `QueryError` if there is none, with the nearest."""
+        found = self.queries.get(name)
+        if found is None:
+            raise self.no_such(name)
+        return found
 
+    def no_such(self, name: str) -> QueryError:
+        """That there is no stream or query of that name, with the nearest or all that there are."""
         known = [*self.catalog.names, *self.queries]
         near = get_close_matches(name, known, 1)
         hint = f"Did you mean {near[0]}?" if near else (f"There are {', '.join(known)}." if known else None)
-        span = getattr(statement, "name", None)
-        if span is not None:
-            return statement.source.error(f"there is no stream or query called {name}", span.span, hint)
         return QueryError(f"there is no stream or query called {name}", hint=hint)
+
+    def _unknown(self, statement: language.Statement, name: str) -> QueryError:
+        span = getattr(statement, "name", None)
+        error = self.no_such(name)
+        return error if span is None else statement.source.error(error.message, span.span, error.hint)
 
     # -- side streams ------------------------------------------------------------------------------------------------
 
@@ -505,7 +562,10 @@ class Session:
         with self._lock:
             for query in self.queries.values():
                 query.stop()
+            for recording in self.recordings.values():
+                recording.stop()
             self.queries.clear()
+            self.recordings.clear()
             for name in self.catalog.names:
                 self.catalog.drop(name)
             self.catalog.aggregates.clear()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show, show_duration
 from jupyter_stream.errors import QueryError
-from jupyter_stream.magics import options, output
+from jupyter_stream.magics import options, output, recording
 from jupyter_stream.views.options import refuse
 
 if TYPE_CHECKING:
@@ -148,7 +148,13 @@ def _facts(s: Snapshot) -> dict[str, str]:
 
 
 def _stop(session: Session, names: tuple[str, ...]) -> None:
-    _do(session, "stop", "stopped", names)
+    kept = {n: r for n, r in session.recordings.items() if r.status == "recording" and (n in names or "all" in names)}
+    for name, running in kept.items():
+        running.stop()
+        output.say(f"stopped: {name}")
+    rest = tuple(n for n in names if n not in kept)
+    if rest or not kept:
+        _do(session, "stop", "stopped", rest)
 
 
 def _pause(session: Session, names: tuple[str, ...]) -> None:
@@ -234,6 +240,20 @@ COMMANDS: Final = (
         "NAME --over URI [--engine spark]",
         "answer a query once over history, files in the place of its stream; the handle is NAME_over",
         _run,
+        options=True,
+    ),
+    Command(
+        "record",
+        "STREAM [--for TIME] [--to FILE]",
+        "keep what arrives (rows, order, punctuations) as a Parquet file; the handle is STREAM_recording",
+        recording.record,
+        options=True,
+    ),
+    Command(
+        "replay",
+        "FILE [QUERY ...] [--speed N] [--shuffle TIME] [--seed N]",
+        "run queries once more on a recording; shuffled, in another order too, and compare the answers",
+        recording.replay,
         options=True,
     ),
     Command("drop", "NAME", "forget a stream or query", _drop),

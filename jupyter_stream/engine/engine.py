@@ -209,6 +209,8 @@ class Engine:
         if refused is not None:
             self._refuse(feed.stream.name, refused.select(ERRORS_SCHEMA.names), feed.readers)
         if frame is not None:
+            for tape in list(feed.tapes):
+                tape.took(feed.ingest, frame)
             self._broadcast(feed, feed.ingest.take(frame))
             if not feed.ingest.revised:  # where every batch is followed by a snapshot, small ones would be slower still
                 fit = int(frame.height * _PAUSE / (time.perf_counter() - began))

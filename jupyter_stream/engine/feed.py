@@ -51,6 +51,13 @@ class Part(Protocol):
         """A message of the stream."""
 
 
+class Tape(Protocol):
+    """What keeps a stream as it arrives."""
+
+    def took(self, ingest: Ingest, frame: pl.DataFrame) -> None:
+        """Rows that have arrived, before the stream's punctuation heeds them."""
+
+
 class Feed:
     """One reading of one source.
 
@@ -70,6 +77,7 @@ class Feed:
         self.readers: list[Reader] = []
         self.parts: list[Part] = []
         """What readers share takes rows after them."""
+        self.tapes: list[Tape] = []
         self.control = ControlTable(f"scan {stream.name}")
         self.queue = ControlTable(f"queue of {stream.name}")
         self.rejected = 0

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import polars as pl
-
 from jupyter_stream.core.messages import ROW
-from jupyter_stream.functions.expression import Column, Expr, columns
+from jupyter_stream.functions.expression import Expr, columns
 from jupyter_stream.plan.catalog import PunctuationColumn
 from jupyter_stream.plan.logical import (
     Aggregate,
@@ -34,7 +32,7 @@ from jupyter_stream.plan.logical import (
     Union,
     walk,
 )
-from jupyter_stream.windows import RowWindow
+from jupyter_stream.windows import RowWindow, TupleWindow
 
 
 def needed_columns(plan: Plan) -> dict[str, frozenset[str]]:
@@ -140,23 +138,45 @@ def call_inputs(calls: Iterable[AggregateCall]) -> list[Expr]:
 def reads_row_numbers(plan: Plan) -> bool:
     """Whether any expression names `row_num`, or rows of equal time are told apart by it."""
 
-    def exprs(node: Plan) -> list[Expr]:
-        match node:
-            case Filter(predicate=predicate):
-                return [predicate]
-            case Project(items=items):
-                return [e for _, e in items]
-            case Aggregate(keys=keys, calls=aggregates):
-                where = [] if node.where is None else [node.where]
-                return [*(e for _, e in keys), *call_inputs(aggregates), *where]
-            case Lookup(keys=pairs, residual=residual):
-                return [*(one for one, _ in pairs), *([] if residual is None else [residual])]
-            case Join(keys=pairs, residual=residual):
-                return [*(e for pair in pairs for e in pair), *([] if residual is None else [residual])]
-            case Sample(numbered=True) | Newest():
-                return [Column(ROW, pl.Int64())]
-            case Over(window=over, aggregates=aggregates):
-                return [Column(ROW, pl.Int64()), *over.partition, *call_inputs(aggregates)]
-        return []
+    def numbered(node: Plan) -> bool:
+        return isinstance(node, Over | Newest) or (isinstance(node, Sample) and node.numbered) or _names_row_num(node)
 
-    return any(ROW in columns(e) for node in walk(plan) for e in exprs(node))
+    return any(numbered(node) for node in walk(plan))
+
+
+def counts_arrivals(plan: Plan) -> bool:
+    """Whether answers depend on the order in which rows arrive, beyond the order of rows of equal time."""
+
+    def counts(node: Plan) -> bool:
+        match node:
+            case Newest() | Sample(numbered=True) | Aggregate(window=RowWindow()):
+                return True
+            case Aggregate(window=TupleWindow(every=every, by_rank=by_rank)) if every > 1 and not by_rank:
+                return True
+            case Aggregate(user=user) if user:
+                return False  # they take arrival numbers along, to break ties
+        return _names_row_num(node)
+
+    return any(counts(node) for node in walk(plan))
+
+
+def _names_row_num(node: Plan) -> bool:
+    return any(ROW in columns(e) for e in _exprs(node))
+
+
+def _exprs(node: Plan) -> list[Expr]:
+    match node:
+        case Filter(predicate=predicate):
+            return [predicate]
+        case Project(items=items):
+            return [e for _, e in items]
+        case Aggregate(keys=keys, calls=aggregates):
+            where = [] if node.where is None else [node.where]
+            return [*(e for _, e in keys), *call_inputs(aggregates), *where]
+        case Lookup(keys=pairs, residual=residual):
+            return [*(one for one, _ in pairs), *([] if residual is None else [residual])]
+        case Join(keys=pairs, residual=residual):
+            return [*(e for pair in pairs for e in pair), *([] if residual is None else [residual])]
+        case Over(window=over, aggregates=aggregates):
+            return [*over.partition, *call_inputs(aggregates)]
+    return []

@@ -81,3 +81,15 @@ def test_markup_in_a_listing_is_text(notebook):
     notebook.run("%%stream\nCREATE STREAM evil ORDER BY ts SOURCE 'frame://evil'")
     html = notebook.html("%%stream\nSHOW STREAMS")
     assert "<script" not in html and "&lt;script&gt;" in html
+
+
+def test_record_and_replay_say_what_they_do_and_prove_the_answers_equal(hot, tmp_path):
+    file = tmp_path / "t.parquet"
+    said = hot.run(f"%stream record trades --for '1 minute' --to {file}")
+    assert "recording trades for 1 minute" in said
+    assert hot.names["trades_recording"].wait(20)
+    said = hot.run(f"%stream replay {file} hot --shuffle 30s --seed 3")
+    assert "hot, answers: equal" in said and not hot.failed
+    assert hot.names["trades_replay"].equal and hot.names["hot_shuffled"].to_polars().height
+    assert "--for takes a length of time" in hot.run("%stream record trades --for soon")
+    assert "there is no file" in hot.run("%stream replay nothing.parquet")

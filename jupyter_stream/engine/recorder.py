@@ -1,0 +1,131 @@
+"""Keeps a stream as it arrives: its rows, their order, and what was promised before each. A reader without a plan of its own.
+
+All methods but the properties are called by the engine's thread alone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import polars as pl
+
+from jupyter_stream.core.messages import TS, Int64s, Message, Punctuation, ints
+from jupyter_stream.core.snapshot import State
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.engine.feed import Feed
+from jupyter_stream.engine.progress import FAR, Ingest
+from jupyter_stream.engine.side import SideStream
+from jupyter_stream.errors import UnsupportedError
+from jupyter_stream.plan.catalog import PunctuationColumn, StreamDef
+from jupyter_stream.plan.logical import Query
+from jupyter_stream.sources.recording import ARRIVED, PROMISED, Writer, now
+
+
+class Recorder:
+    """One recording under way.
+
+    Args:
+        name: what it goes by.
+        query: all columns of the stream.
+        stream: the stream.
+        writer: takes the rows.
+
+    Raises:
+        UnsupportedError: the stream's promises are for single keys, which a recording doesn't hold.
+    """
+
+    def __init__(self, name: str, query: Query, stream: StreamDef, writer: Callable[[], Writer]) -> None:
+        progress = stream.time.progress
+        if isinstance(progress, PunctuationColumn) and progress.key is not None:
+            raise UnsupportedError(
+                f"{stream.name} has punctuations for each {progress.key}, which recordings don't hold",
+                hint="Record a stream declared without punctuation_key.",
+            )
+        self.name = name
+        self.query = query
+        self.stream = stream
+        self.sides: Mapping[str, SideStream] = {}
+        self.listeners: list[Callable[[pl.DataFrame], None]] = []
+        self.late_frames: deque[pl.DataFrame] = deque(maxlen=1)
+        self.error_frames: deque[pl.DataFrame] = deque(maxlen=1)
+        self.paused = False
+        self.unfinished = False
+        self.state: State = "waiting"
+        self.error: str | None = None
+        self.ended = threading.Event()
+        self._feed: Feed | None = None
+        self._said = progress.column if isinstance(progress, PunctuationColumn) else None
+        self.writer = writer()
+
+    # -- what a reader is --------------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        """Whether more rows may come."""
+        return not self.ended.is_set()
+
+    @property
+    def full(self) -> bool:
+        """Whether too many rows wait to be written."""
+        return self.writer.full
+
+    def attach(self, feed: Feed) -> None:
+        """Keep what that feed reads."""
+        self._feed = feed
+        feed.readers.append(self)
+        feed.tapes.append(self)
+
+    def accept(self, feed: Feed, message: Message) -> None:
+        """The end is all that messages tell it."""
+        if isinstance(message, Punctuation) and message.value == MAX_TIME:
+            self.finish("finished")
+
+    def go_on(self) -> None:
+        """There is never more to do."""
+
+    def named_late(self) -> list[tuple[str, pl.DataFrame]]:
+        """Nothing goes through derived streams."""
+        return []
+
+    def finish(self, state: State, error: str | None = None) -> None:
+        """Keep no more; the file is whole a moment later."""
+        if not self.running:
+            return
+        if self._feed is not None:
+            self._feed.readers.remove(self)
+            self._feed.tapes.remove(self)
+        self.state, self.error = state, error
+        self.ended.set()
+        self.writer.close()
+
+    # -- what is kept ------------------------------------------------------------------------------------------------
+
+    def took(self, ingest: Ingest, frame: pl.DataFrame) -> None:
+        """Rows that have arrived. Those without a time are no rows of the stream: they go to `errors(name)` and aren't kept."""
+        self.state = "running"
+        stamped = TS in frame.columns
+        if not stamped:
+            column = self.stream.time.column
+            assert column is not None
+            frame = frame.with_columns(frame.get_column(column).cast(pl.Int64).alias(TS))
+        times = frame.get_column(TS)
+        data = times.is_between(-FAR, FAR).fill_null(False)
+        promised = None
+        if self._said is not None:
+            said = frame.get_column(self._said)
+            values = ints(said.to_physical().cast(pl.Int64).fill_null(MIN_TIME))
+            data &= said.is_null()
+            promised = np.maximum(np.maximum.accumulate(values), ingest.frontier.value)[data.to_numpy()]
+        kept = frame.filter(data)
+        if not kept.height:
+            return
+        if promised is None:
+            promised = ingest.frontier.promised(ints(kept.get_column(TS)))
+        self.writer.put(self._with_progress(kept if stamped else kept.drop(TS), promised))
+
+    def _with_progress(self, frame: pl.DataFrame, promised: Int64s) -> pl.DataFrame:
+        column = pl.Series(PROMISED, promised)
+        return frame.with_columns(pl.lit(now(), pl.Int64).alias(ARRIVED), column.set(column == MIN_TIME, None))

@@ -1,0 +1,222 @@
+"""Recording a stream, replaying it in its order and another, and comparing what queries answer."""
+
+import datetime as dt
+import threading
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jupyter_stream
+from jupyter_stream import QueryError, Session, SourceError, UnsupportedError
+from jupyter_stream.proof import compare
+from jupyter_stream.sources.recording import load
+from jupyter_stream.sources.reorder import reorder
+
+START = 1_700_000_000_000_000
+DECLARED = """CREATE STREAM trades (symbol STRING, price DOUBLE, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS)
+SOURCE 'frame://rows'"""
+QUERIES = """
+SELECT symbol, avg(price) AS price, count(*) AS n FROM trades [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY symbol;
+SELECT symbol, max(price) AS top FROM trades [RANGE 2 MINUTES] GROUP BY symbol;
+SELECT symbol, count(*) AS n FROM trades [SESSION 2 SECONDS] GROUP BY symbol;
+SELECT symbol, first(price) AS one, last(price) AS other, collect_list(price) AS list
+FROM trades [RANGE 1 MINUTE TUMBLING] GROUP BY symbol"""
+
+
+def some_rows(count=3000, late=8):
+    rng = np.random.default_rng(1)
+    times = np.sort(rng.integers(0, count * 100_000, count)) - rng.integers(0, late * 1_000_000, count)
+    times = times // 200_000 * 200_000 + START  # many are equal
+    return pl.DataFrame(
+        {"symbol": rng.choice(["a", "b", "c"], count), "price": rng.random(count),
+         "ts": pl.Series(times).cast(pl.Datetime("us"))}
+    )  # fmt: skip
+
+
+@pytest.fixture
+def session(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Session({"rows": some_rows()}) as made:
+        made.execute(DECLARED)
+        yield made
+
+
+def recorded(session, **how):
+    recording = session.record("trades", **how)
+    assert recording.wait(20)
+    return recording
+
+
+def test_a_recording_is_a_parquet_file_with_the_rows_in_order_of_arrival(session):
+    recording = recorded(session)
+    assert recording.path.name == "trades.parquet" and recording.rows == 3000
+    kept = pl.read_parquet(recording.path)
+    assert kept.select("symbol", "price", "ts").equals(session.namespace["rows"])
+    assert kept["$arrived"].is_sorted()
+    newest = kept["ts"].cast(pl.Int64).cum_max().shift(1)
+    assert (kept["$promised"] == newest - 5_000_000).drop_nulls().all()
+    assert not list(recording.path.parent.glob("*.part"))
+
+
+def test_replayed_in_recorded_order_a_query_answers_as_it_did(session):
+    asked = session.execute(QUERIES, name="q")
+    recorded(session)
+    replay = session.replay("trades.parquet")
+    assert replay.wait(30) and replay.equal is None
+    for query in asked:
+        query.wait(20)
+        again = session.queries[f"{query.name}_recorded"]
+        assert compare(query.name, "answers", query.to_polars(), again.to_polars()).equal
+        assert query.late.height and compare(query.name, "late rows", query.late, again.late).equal
+
+
+def test_shuffled_a_recording_gives_equal_answers_and_the_same_late_rows(session):
+    session.execute(QUERIES, name="q")
+    recorded(session)
+    replay = session.replay("trades.parquet", shuffle="30s")
+    assert replay.wait(30)
+    assert replay.equal, replay.report()
+    assert {p.what for p in replay.proofs} == {"answers", "changes", "late rows"}
+    assert "rows come at another place" in replay.report()
+    assert session.queries["q_shuffled"].late.height
+
+
+def test_a_proof_shows_the_row_that_differs(session):
+    @jupyter_stream.aggregate(name="arrival", arguments=("DOUBLE",), returns="DOUBLE")
+    class Arrival:  # what it gives depends on how often it was asked
+        asked = 0
+
+        def initialize(self, price):
+            pass
+
+        def iterate(self, price):
+            pass
+
+        def terminate(self):
+            Arrival.asked += 1
+            return float(Arrival.asked)
+
+    session.execute(
+        "SELECT symbol, arrival(price) AS a FROM trades [RANGE 1 MINUTE TUMBLING] GROUP BY symbol", name="odd"
+    )
+    recorded(session)
+    replay = session.replay("trades.parquet", shuffle="30s")
+    assert replay.wait(30)
+    assert replay.equal is False
+    report = replay.report()
+    assert "rows differ" in report and "shuffled" in report and "window_end" in report
+
+
+def test_answers_that_count_arrivals_are_not_shuffled(session):
+    session.execute("SELECT avg(price) AS p FROM trades [ROWS 10 SLIDE 10]", name="ten")
+    recorded(session)
+    with pytest.raises(UnsupportedError, match="ten counts rows in the order in which they arrive"):
+        session.replay("trades.parquet", shuffle="30s")
+    assert session.replay("trades.parquet").wait(20)
+
+
+def test_a_replay_leaves_the_streams_late_rows_alone(session):
+    (query,) = session.execute("SELECT count(*) AS n FROM trades [RANGE 10 SECONDS TUMBLING]", name="n")
+    query.wait(20)
+    before = session.side("late", "trades").count
+    recorded(session)
+    assert session.replay("trades.parquet", shuffle="10s").wait(20)
+    assert before and session.side("late", "trades").count == before
+
+
+def test_a_live_stream_is_recorded_from_now_on_until_it_is_stopped(tmp_path):
+    go, start = threading.Event(), dt.datetime(2024, 1, 1)
+
+    def ticks():
+        for i in range(100):
+            if i == 50:
+                go.wait(10)
+            yield {"n": i, "at": start + dt.timedelta(seconds=i)}
+
+    with Session({"ticks": ticks()}) as session:
+        session.execute("CREATE STREAM ticks (n INT, at TIMESTAMP) ORDER BY at SOURCE 'python://ticks'")
+        (query,) = session.execute("SELECT n FROM ticks", name="all")
+        while query.to_polars().height < 50:
+            query.wait(0.05)
+        recording = session.record("ticks", tmp_path / "t.parquet")
+        go.set()
+        assert query.wait(20) and recording.wait(20)
+        assert recording.status == "done"
+        kept = load(recording.path)
+        assert kept.rows["n"].to_list() == list(range(50, 100))
+        assert kept.rows["$promised"][0] == (start + dt.timedelta(seconds=49)).timestamp() * 1e6 or kept.late == 0
+
+
+def test_a_recording_ends_with_its_time(tmp_path):
+    with Session() as session:
+        session.execute("CREATE STREAM load ORDER BY current_time SOURCE 'system://cpu'")
+        recording = session.record("load", tmp_path / "cpu.parquet", seconds=1.5)
+        assert recording.wait(20)
+        session.execute("SELECT count(*) AS n FROM load [RANGE 1 SECOND TUMBLING]", name="n", paused=True)
+        replay = session.replay(tmp_path / "cpu.parquet", shuffle="1 second")
+        assert replay.wait(20) and replay.equal
+        counted = session.queries["n_recorded"].to_polars()["n"].sum()
+        assert counted == recording.rows > 0
+
+
+def test_punctuations_in_a_column_are_recorded_as_promises(tmp_path):
+    rows = pl.DataFrame(
+        {
+            "n": [1, 2, None, 3, 4, None, 5],
+            "at": [10, 5, None, 30, 7, None, 50],
+            "said": [None, None, 20, None, None, 40, None],
+        },
+        schema={"n": pl.Int64, "at": pl.Int64, "said": pl.Int64},
+    )
+    with Session({"rows": rows}) as session:
+        session.execute("""CREATE STREAM s (n BIGINT, at BIGINT, said BIGINT) ORDER BY at SOURCE 'frame://rows'
+                           WITH (punctuation = 'said')""")
+        session.record("s", tmp_path / "s.parquet").wait(20)
+        kept = load(tmp_path / "s.parquet")
+        assert kept.rows["n"].to_list() == [1, 2, 3, 4, 5]
+        assert kept.rows["$promised"].to_list() == [None, None, 20, 20, 40]
+        assert kept.late == 1
+
+
+def test_what_is_no_recording_is_refused_with_the_reason(session, tmp_path):
+    session.execute("SELECT symbol FROM trades", name="q")
+    session.namespace["rows"].write_parquet(tmp_path / "plain.parquet")
+    with pytest.raises(SourceError, match="no recording of a stream"):
+        session.replay(tmp_path / "plain.parquet")
+    with pytest.raises(SourceError, match="there is no file"):
+        session.replay(tmp_path / "nothing.parquet")
+    with pytest.raises(QueryError, match="there is no stream or query called trdes"):
+        session.record("trdes")
+    recorded(session)
+    with pytest.raises(QueryError, match="no length of time"):
+        session.replay("trades.parquet", shuffle="far")
+    with pytest.raises(SourceError, match="can't be written"):
+        session.record("trades", tmp_path / "no" / "folder.parquet")
+    assert b"jupyter_stream.recording" in pq.read_schema("trades.parquet").metadata
+
+
+@given(
+    times=st.lists(st.integers(0, 30), min_size=1, max_size=40),
+    delay=st.integers(0, 10),
+    within=st.integers(0, 40),
+    seed=st.integers(0, 5),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_shuffle_makes_no_row_late_and_keeps_late_ones_late_by_the_same(times, delay, within, seed):
+    ts = np.array(times)
+    newest = np.concatenate([[ts[0]], np.maximum.accumulate(ts)[:-1]])
+    promised = newest - delay
+    order, there = reorder(ts, promised, within, seed)
+    assert sorted(order) == list(range(ts.size))
+    late = ts < promised
+    assert ((ts[order] < there) == late[order]).all()
+    assert (there[late[order]] == promised[order][late[order]]).all()
+    assert (np.diff(there) >= 0).all() and set(there.tolist()) <= set(promised.tolist())
+    for group in (late, ~late):
+        for time in set(times):
+            same = [int(i) for i in order if ts[i] == time and group[i]]
+            assert same == sorted(same)
