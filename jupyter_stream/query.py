@@ -218,6 +218,7 @@ class Query:
             error=pipeline.error,
             started=pipeline.started,
             ended=pipeline.ended,
+            notes=pipeline.health.notes if isinstance(pipeline, SparkRun) else {},
             ordered=query.relation and bool(query.order),
         )
 

@@ -7,12 +7,10 @@ watches it; Spark calls back with each micro-batch in another.
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -23,34 +21,29 @@ from jupyter_stream.core.messages import LATE_ID, TS, Batch, Failed, Message, Mi
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.errors import QueryError, StreamError
-from jupyter_stream.operators.graph import Boundary, Entry, build
-from jupyter_stream.plan.catalog import StreamDef, Watermark
-from jupyter_stream.plan.logical import Lookup, Plan, Query, Scan, streams, walk
+from jupyter_stream.errors import QueryError
+from jupyter_stream.operators.graph import build
+from jupyter_stream.plan.logical import Lookup, Query, Scan, streams, walk
 from jupyter_stream.plan.needs import needed_columns
 from jupyter_stream.spark import preflight
 from jupyter_stream.spark.finish import Finish
 from jupyter_stream.spark.folders import Folder, kept, temporary
-from jupyter_stream.spark.inside import ROCKSDB, ROWS, run_inside
+from jupyter_stream.spark.health import Health
+from jupyter_stream.spark.inlet import Inlet
+from jupyter_stream.spark.inside import ROWS
 from jupyter_stream.spark.inside import told as told_in
-from jupyter_stream.spark.judge import Judge, Way, paths
+from jupyter_stream.spark.job import Job
+from jupyter_stream.spark.judge import Way, paths
+from jupyter_stream.spark.reasons import told
 from jupyter_stream.spark.record import Record, check_same
 from jupyter_stream.spark.rewrite import normal
 from jupyter_stream.spark.settings import Settings
-from jupyter_stream.spark.spool import Spool
-from jupyter_stream.spark.start import session
 from jupyter_stream.spark.tables import Versions
-from jupyter_stream.spark.translate import translate
 
 log = logging.getLogger(__name__)
 
 _AHEAD_ROWS: Final = 8_000_000
 """Rows that may wait for Spark, on disk, before the source does; few large micro-batches cost less than many small ones."""
-_LOOK: Final = 0.05
-"""Seconds between looks at what Spark's query is doing."""
-_SLOW: Final = "failed to connect back"
-"""What Spark says where a Python process hasn't started within 10 seconds, on a busy machine; we go on from the checkpoint."""
-_PATIENCE: Final = 4
 _TICK: Final = 1.0
 """Seconds between rows for the watermark alone, where a stream goes by the clock."""
 
@@ -82,35 +75,6 @@ class Changes(Protocol):
 
     def close(self) -> None:
         """There will be no more."""
-
-
-class Inlet:
-    """Where a stream enters the query.
-
-    Attributes:
-        way: its path up to the first window.
-        judge: judges its rows.
-        spool: its rows on their way to Spark.
-        boundaries: from which times on its rows miss no final answer, given a punctuation.
-        needed: the columns Spark sees.
-        late: its late rows, where operators inside Spark say which of them missed answers.
-    """
-
-    def __init__(self, way: Way, folder: Path, columns: frozenset[str], inside: Sequence[Entry] = ()) -> None:
-        self.way = way
-        self.judge = Judge(way)
-        self.boundaries: list[Boundary] = [e.boundary for e in inside] if inside else [way.boundary]
-        self.needed = columns if way.base is way.scan else frozenset(way.base.schema.names)
-        again = way.scan.stream.source.replayable
-        schema = way.base.schema
-        self.spool = Spool(folder, schema, self.needed, way.time_column, again=again, promises=bool(inside))
-        self.ticked = 0.0
-        self.late: deque[pl.DataFrame] = deque(maxlen=10_000)
-
-    @property
-    def stream(self) -> StreamDef:
-        """The stream."""
-        return self.way.scan.stream
 
 
 class SparkRun:
@@ -167,8 +131,6 @@ class SparkRun:
         self._on_missed = on_missed
         self._on_failed = on_failed
         self._submit = submit
-        self._namespace = namespace
-        self._settings = settings
         self._once = once
         self._claim = _folder_for(query, settings)
         self._folder = self._claim.path
@@ -201,23 +163,16 @@ class SparkRun:
         self._tables = {
             n.table.table: Versions(n.table, self._folder) for n in walk(self._plan) if isinstance(n, Lookup)
         }
-        self._table_changed = threading.Event()
-        self._answering = threading.Lock()
-        self._answered = -1
         self._reached = dict.fromkeys(self._inlets, MIN_TIME)
         self._backlog: deque[tuple[Any, Message]] = deque()
         self._backlog_rows = 0
         self._named: list[tuple[str, pl.DataFrame]] = []
         self._listed = np.empty(0, np.int64)  # late rows of the batch under way that have been told of
-        self._taken = 0
-        self._seen = -1
-        self._broken: str | None = None
-        self._input_ended = threading.Event()
-        self._restarting = False
-        self._stopping = threading.Event()
-        self._streaming: Any = None
         self._thread: threading.Thread | None = None
-        self.sink = ControlTable("spark")
+        self.health = Health()
+        where, take, look = self._folder, self._take_answers, self._measure
+        parts = (self._inside, self._inlets, self._tables)
+        self._job = Job(name, query, self._plan, *parts, where, namespace, settings, take, look)
 
     # -- wiring, on the engine's thread ------------------------------------------------------------------------------
 
@@ -228,14 +183,15 @@ class SparkRun:
         feed.readers.append(self)
         feed.ingest.boundaries.extend(b for i in inlets for b in i.boundaries)
         if self._thread is None:
-            self._start(self._answer_once if self._once else self._watch)
+            self._start(self._answer_once if self._once else self._follow)
 
     def read_natively(self, path: str) -> None:
         """Answer once over Parquet files that Spark reads itself: no row of them can fail here, and none is late."""
         self._start(lambda: self._answer_once(path))
 
-    def _start(self, target: Callable[[], None]) -> None:
-        self._thread = threading.Thread(target=target, name=f"jupyter-stream spark {self.name}", daemon=True)
+    def _start(self, what: Callable[[], None]) -> None:
+        name = f"jupyter-stream spark {self.name}"
+        self._thread = threading.Thread(target=self._run, args=(what,), name=name, daemon=True)
         self._thread.start()
 
     def detach(self) -> None:
@@ -264,7 +220,7 @@ class SparkRun:
         """Whether it can hold no more input for now."""
         if self._once:
             return False
-        return self._backlog_rows + sum(i.spool.written for i in self._inlets) - self._taken >= _AHEAD_ROWS
+        return self._backlog_rows + sum(i.spool.written for i in self._inlets) - self.health.taken >= _AHEAD_ROWS
 
     def accept(self, feed: Any, message: Message) -> None:
         """A message of a feed; held back while paused."""
@@ -316,7 +272,7 @@ class SparkRun:
                     self.relation.end(self._newest)  # what follows are expirations
                 inlet.spool.end()
                 if all(v == MAX_TIME for v in self._reached.values()):
-                    self._input_ended.set()
+                    self._job.input_ended.set()
             elif inlet.stream.time.kind != "external" and time.monotonic() - inlet.ticked > _TICK:
                 inlet.ticked = time.monotonic()
                 inlet.spool.tick(message.value)
@@ -362,7 +318,7 @@ class SparkRun:
                 operator.changed(at)
         if table in self._tables:
             self._tables[table].changed(at)
-            self._table_changed.set()
+            self._job.table_changed.set()
 
     def _failed(self, stream: str, message: Failed) -> None:
         self.failed_rows += message.frame.height
@@ -384,189 +340,47 @@ class SparkRun:
         self._backlog_rows = 0
         self.results.close()
         self.changes += 1
-        self._stopping.set()
+        self._job.stopping.set()
         self.done.set()
         if self._thread is None:
-            self._clean()
+            self._claim.release()
 
-    # -- Spark's query, on its own thread ----------------------------------------------------------------------------
+    # -- Spark's query, on a thread of its own ------------------------------------------------------------------------
 
-    def _watch(self) -> None:
-        try:
-            self._give_again()
-            for left in reversed(range(_PATIENCE)):
-                try:
-                    self._follow(self._begin())
-                    break
-                except Exception as error:
-                    if not left or self._stopping.is_set() or _SLOW not in told(error):
-                        raise
-                    self._broken = None
-        except Exception as error:
-            text = self._broken or told(error)
-            self._submit(lambda: self.finish("failed", text))
-        else:
-            self._submit(lambda: self.finish("finished"))
-        finally:
-            self._end()
-
-    def _follow(self, query: Any) -> None:
-        """Until there is nothing more to come of it."""
-        while not self._stopping.wait(_LOOK):
-            for inlet in self._inlets:
-                inlet.spool.flush()
-            self._measure(query)
-            if self._broken is not None:
-                break
-            if self._table_changed.is_set():
-                query = self._begin_again(query)
-            if self._input_ended.is_set():
-                self._drain(query)
-                break
-            if not query.isActive:
-                break
-        failure = query.exception()
-        self._measure(query)
-        if failure is not None and not self._stopping.is_set():
-            raise failure
-        if self._broken is not None:
-            raise StreamError(self._broken)
+    def _follow(self) -> None:
+        self._give_again()
+        self._job.follow()
 
     def _answer_once(self, path: str | None = None) -> None:
-        """As a batch job."""
+        table = self._job.answer_once(path)
+        if table is not None:
+            self._give(table)
+
+    def _run(self, what: Callable[[], None]) -> None:
+        """Until the query has ended, however."""
         try:
-            while path is None and not self._input_ended.wait(_LOOK):
-                if self._stopping.is_set():
-                    return
-            spark = session(self._namespace, self._settings)
-            waiting = list(self._inlets)
-
-            def given(node: Plan) -> Any:
-                inlet = next((i for i in waiting if i.way.base is node), None)
-                if inlet is None:
-                    return None
-                waiting.remove(inlet)
-                if path is None:
-                    return inlet.spool.all_rows(spark)
-                return inlet.spool.rows_of(spark, path, inlet.stream.time.column or "")
-
-            buckets = int(spark.conf.get("spark.sql.shuffle.partitions"))
-            self._give(self._made(spark, given, buckets).toArrow())
+            what()
         except Exception as error:
-            text = told(error)
+            text = self._job.broken or told(error)
             self._submit(lambda: self.finish("failed", text))
         else:
             self._submit(lambda: self.finish("finished"))
         finally:
-            self._stopping.wait(10)  # the engine's thread has been asked to finish
-            self._clean()
-
-    def _begin(self) -> Any:
-        self._table_changed.clear()
-        spark = session(self._namespace, self._settings)
-        windowed = self._inside or any(i.way.stage is not None for i in self._inlets)
-        waiting = list(self._inlets)
-
-        def given(node: Plan) -> Any:
-            inlet = next((i for i in waiting if i.way.base is node), None)
-            if inlet is None:
-                return None
-            waiting.remove(inlet)
-            delay = 0 if self._inside else _delay(inlet)
-            return inlet.spool.frame(spark, delay, watermark=windowed)
-
-        if self._inside:
-            spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
-        writer = (
-            self._made(spark, given, self._buckets(spark))
-            .writeStream.foreachBatch(self._batch)
-            .outputMode("append")
-            .option("checkpointLocation", str(self._folder / "checkpoint"))
-            .queryName(self.name)
-        )
-        if self._settings.trigger is not None:
-            writer = writer.trigger(processingTime=f"{self._settings.trigger} microseconds")
-        self._streaming = writer.start()
-        return self._streaming
-
-    def _made(self, spark: Any, given: Callable[[Plan], Any], buckets: int) -> Any:
-        """The DataFrame of its answers."""
-        if self._inside:
-            rows = [given(i.way.base) for i in self._inlets]
-            return run_inside(self.query, rows, [i.needed for i in self._inlets], buckets)
-        return translate(self._plan, given, lambda table: self._tables[table.table].frame(spark))
-
-    def _buckets(self, spark: Any) -> int:
-        """How many operators of ours share the work: the same number whenever a query goes on from its checkpoint."""
-        note = self._folder / "buckets"
-        if not note.exists():
-            note.write_text(spark.conf.get("spark.sql.shuffle.partitions"))
-        return int(note.read_text())
+            self._job.stopping.wait(10)  # the engine's thread has been asked to finish
+            self._job.stop()
+            self._claim.release()
 
     def _give_again(self) -> None:
         """The answers an earlier run with this checkpoint gave."""
-        if self._record is None:
-            return
-        with self._answering:
-            self._answered = self._record.answered
+        if self._record is not None:
+            self._job.answered = self._record.answered
             for table in self._record.tables():
                 self._give(table)
 
-    def _begin_again(self, query: Any) -> Any:
-        """Go on from where it is with what the tables hold now: Spark reads a table when a query starts."""
-        self._restarting = True
-        self._stop(query)
-        with self._answering:  # Spark has let go of the micro-batch that may be under way here
-            self._restarting = False
-        return self._begin()
-
-    def _drain(self, query: Any) -> None:
-        """Let Spark's query take all there is; stopping interrupts it."""
-        stopper = threading.Thread(target=self._stop_when_told, args=(query,), daemon=True)
-        stopper.start()
-        query.processAllAvailable()
-
-    def _stop_when_told(self, query: Any) -> None:
-        self._stopping.wait()
-        self._stop(query)
-
-    @staticmethod
-    def _stop(query: Any) -> None:
-        try:
-            query.stop()
-        except Exception:  # it has stopped by itself, or all of Spark has
-            log.debug("stopping a query", exc_info=True)
-
-    def _end(self) -> None:
-        self._stopping.wait(10)  # the engine's thread has been asked to finish
-        if self._streaming is not None:
-            self._stop(self._streaming)
-        self._clean()
-
-    def _clean(self) -> None:
-        self._claim.release()
-
-    def _batch(self, frame: Any, number: int) -> None:
-        """A micro-batch, on a thread of Spark's."""
-        with self._answering:
-            if self.running and self._broken is None:
-                self._answer(frame, number)
-
-    def _answer(self, frame: Any, number: int) -> None:
-        try:
-            table = frame.toArrow()
-        except Exception as error:
-            if self._restarting:
-                raise
-            # not raised from here: it would come back wrapped in the traces of three processes
-            self._broken = told(error)
-            return
-        if number <= self._answered:
-            return  # Spark had to compute it again for its state, which it had not committed
+    def _take_answers(self, number: int, table: Any) -> None:
         if self._record is not None:
             self._record.add(number, table)
         self._give(table)
-        self._answered = number
 
     def _said(self, table: Any) -> Iterator[pl.DataFrame | Failed]:
         """What a micro-batch gave: answers, and what could not be computed."""
@@ -591,7 +405,7 @@ class SparkRun:
                 self._failed(self._inlets[0].stream.name, made)
                 continue
             added = self.results.add(made, None) if self.relation is None else self.relation.change(made)
-            self.sink.rows_out += added.height
+            self.health.control.rows_out += added.height
             if self.state == "waiting":
                 self.state = "running"
             for listener in self.listeners:
@@ -600,19 +414,7 @@ class SparkRun:
             self._submit(self._tell)
 
     def _measure(self, query: Any) -> None:
-        progress = query.lastProgress
-        if progress is None:
-            return
-        if progress["batchId"] != self.sink.extra.get("batch"):
-            self.sink.extra["batch"] = progress["batchId"]
-            for one in query.recentProgress:
-                if one["numInputRows"] and one["batchId"] > self._seen:
-                    self._seen = one["batchId"]
-                    self._taken += one["numInputRows"]
-            operators = progress["stateOperators"]
-            self.sink.holds(sum(o["memoryUsedBytes"] for o in operators))
-            self.sink.extra["state_rows"] = sum(o["numRowsTotal"] for o in operators)
-            self.sink.extra["batch_ms"] = progress["batchDuration"]
+        if self.health.read(query):
             self.changes += 1
             self._submit(lambda: None)  # the engine may serve feeds that waited for room
 
@@ -626,12 +428,12 @@ class SparkRun:
     @property
     def state_bytes(self) -> int:
         """Bytes of state Spark holds, as it reports them."""
-        return self.sink.bytes if self.running else 0
+        return self.health.control.bytes if self.running else 0
 
     @property
     def controls(self) -> list[ControlTable]:
         """Control tables of its operators: Spark's query as a whole."""
-        return [self.sink]
+        return [self.health.control]
 
     @property
     def synopses(self) -> list[ControlTable]:
@@ -663,34 +465,3 @@ def _folder_for(query: Query, settings: Settings) -> Folder:
         found.release()
         raise
     return found
-
-
-def _delay(inlet: Inlet) -> int | None:
-    if inlet.way.time_column is not None:
-        return None
-    time = inlet.stream.time
-    if time.kind != "external":
-        return 0
-    return time.progress.delay if isinstance(time.progress, Watermark) else None
-
-
-def told(error: Exception) -> str:
-    """What is wrong, of an exception of PySpark's, whose message may only say that another was thrown."""
-    return reason(f"{error}\n{getattr(error, '_stackTrace', None) or ''}") or type(error).__name__
-
-
-def reason(text: str) -> str:
-    """What is wrong, from one of Spark's messages: its own words without the query's numbers and the trace."""
-    named = re.finditer(r"\[([A-Z][A-Z0-9_.]+)\] ", text)
-    cause = next((text[m.start() :].split("\n")[0] for m in named if m[1] not in _WRAPPERS), text)
-    raised = re.findall(
-        r"^([A-Za-z_][\w.]*(?:Error|Exception)\b.*)$", text.partition("Traceback (most recent")[2], re.MULTILINE
-    )
-    if raised and "Traceback" in cause:  # of Python's own traces the last line says it
-        cause = raised[-1] if len(raised) == 1 else next((r for r in raised if "Py4J" not in r), raised[0])
-    cause = re.split(r"\s*(?:SQLSTATE|== SQL|\n\s*at |JVM stacktrace)", cause, maxsplit=1)[0]
-    cause = re.sub(r'(If necessary|You may) set "[^"]+" to "[^"]+" to bypass this error\.', "", cause)
-    return " ".join(cause.split())[:500]
-
-
-_WRAPPERS = ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")

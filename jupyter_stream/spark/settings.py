@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from jupyter_stream.core.time import parse_duration
 from jupyter_stream.errors import QueryError, UnsupportedError
 
 CLUSTER = "Rows go to Spark through a folder of this machine: use the master local[*]."
 """Why no other master will do."""
+
+
+STALLED: Final = "jupyter_stream.stalled"
+"""The setting of ours among Spark's: after how long without a task ending a query goes on from its checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +27,15 @@ class Settings:
         conf: settings of Spark's.
         checkpoint: the folder a query goes on from when it is started again; None for none.
         trigger: microseconds between micro-batches; None for as soon as there are rows.
+        stalled: seconds without any progress, of a micro-batch under way, after which Spark is taken to wait for ever: far
+            beyond what the first task of a busy machine takes to start.
     """
 
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     checkpoint: Path | None = None
     trigger: int | None = None
+    stalled: float = 300
 
 
 def settings(
@@ -58,7 +66,13 @@ def settings(
     folder = None if checkpoint is None else Path(checkpoint).expanduser().absolute()
     if folder is not None and folder.exists() and not folder.is_dir():
         raise QueryError(f"the checkpoint {folder} is a file", hint="Name a folder; it is made if there is none.")
-    return Settings(master, {str(k): str(v) for k, v in pairs.items()}, folder, micros)
+    words = {str(k): str(v) for k, v in pairs.items()}
+    patience = words.pop(STALLED, None)
+    wait = None if patience is None else parse_duration(patience)
+    if patience is not None and (wait is None or wait <= 0):
+        raise QueryError(f"{patience!r} is no time", hint=f"Write for instance --conf {STALLED}='2 minutes'.")
+    own = {} if wait is None else {"stalled": wait / 1e6}
+    return Settings(master, words, folder, micros, **own)
 
 
 def _pair(word: str) -> tuple[str, str]:

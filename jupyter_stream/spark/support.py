@@ -212,6 +212,12 @@ _OPTIONS: Final = (
         "given again, no row is lost and none counts twice. Replayable sources are read again from their beginning; of live ones "
         "what came in between is missing. A query whose input has ended only gives its answers",
     ),
+    (
+        "`--conf jupyter_stream.stalled='5 minutes'`",
+        "after how long, with a micro-batch under way and none of its tasks ending, Spark is taken to wait for ever (rarely its "
+        "own server of states does): the query then goes on from its checkpoint, and fails with one message the third time. Five "
+        "minutes if nothing is said",
+    ),
     ("`--trigger '5 seconds'`", "time between micro-batches; without it the next begins when there are rows"),
 )
 

@@ -7,14 +7,17 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+import jupyter_stream
 from jupyter_stream.errors import QueryError
 from jupyter_stream.session import Session
-from jupyter_stream.spark.run import SparkRun, reason
+from jupyter_stream.spark.reasons import reason
+from jupyter_stream.spark.run import SparkRun
 
 START = dt.datetime(2024, 5, 1, 12)
 COUNTS = "SELECT k, count(*) AS n FROM s [RANGE 10 SECONDS TUMBLING] GROUP BY k"
@@ -38,7 +41,7 @@ class Live:
 
     def rows(self) -> Iterator[pl.DataFrame]:
         yield frame(range(0, 35))
-        self.go_on.wait(30)
+        self.go_on.wait(100)
         yield frame(range(35, 70))
         self.over.wait(30)
 
@@ -51,7 +54,7 @@ def live() -> Iterator[Live]:
     made.over.set()
 
 
-def until(condition: Callable[[], bool], seconds: float = 30) -> None:
+def until(condition: Callable[[], bool], seconds: float = 90) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it doesn't come about"
@@ -87,7 +90,7 @@ def test_stop_ends_it_and_leaves_nothing_behind(sessions: Callable[..., Session]
     assert query.status == "stopped"
     assert query.to_polars().height == 3
     until(lambda: not run._folder.exists())
-    assert not run._streaming.isActive
+    assert not run._job.streaming.isActive
 
 
 def test_files_spark_has_read_are_deleted(sessions: Callable[..., Session]) -> None:
@@ -186,3 +189,43 @@ def test_a_handle_tells_the_same_as_in_the_kernel(sessions: Callable[..., Sessio
     assert query.stats["state"] == "finished"
     assert "This query runs on Spark." in query.explain()
     assert "30 rows in, 3 out" in repr(query)
+
+
+class Stuck:
+    """An aggregate that never ends, as long as there are lives left in a file; each try takes one."""
+
+    lives = Path()
+
+    def initialize(self, n: int) -> None:
+        self.n = n
+        left = int(self.lives.read_text())
+        if left:
+            self.lives.write_text(str(left - 1))
+            time.sleep(3600)
+
+    def iterate(self, n: int) -> None:
+        self.n += n
+
+    def terminate(self) -> int:
+        return self.n
+
+
+@pytest.mark.parametrize(("lives", "patience"), [(1, "20 seconds"), (9, "3 seconds")])
+def test_query_that_spark_leaves_waiting_goes_on_from_its_checkpoint(
+    lives: int, patience: str, sessions: Callable[..., Session], tmp_path: Path
+) -> None:
+    (tmp_path / "lives").write_text(str(lives))
+    jupyter_stream.aggregate(name=f"stuck{lives}", arguments=("INT",), returns="BIGINT")(
+        type("Stuck", (Stuck,), {"lives": tmp_path / "lives"})
+    )
+    text = f"SELECT k, stuck{lives}(n) AS n FROM s [RANGE 10 SECONDS TUMBLING] GROUP BY k"
+    session = sessions(rows=frame(range(30)))
+    query = on_spark(session, declared("frame://rows") + text, conf={"jupyter_stream.stalled": patience})
+    if lives == 1:
+        assert query.wait(200)
+        assert sorted(query.to_polars()["n"]) == [10, 10, 10]
+        assert (tmp_path / "lives").read_text() == "0"
+    else:
+        with pytest.raises(QueryError, match="3 times over") as failed:
+            query.wait(200)
+        assert "\n" not in str(failed.value)

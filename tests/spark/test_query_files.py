@@ -14,6 +14,8 @@ from jupyter_stream.spark.support import TABLE
 from tests.oracle.compare import assert_same_bag
 from tests.sql.test_query_files import FOLDER, NAMES, as_frame, rows_of
 
+SOON = {"jupyter_stream.stalled": "100 seconds"}
+"""Spark's own server of states rarely leaves a task waiting for ever: the query then goes on from its checkpoint."""
 NOT_YET = "not yet by us"
 NOT_IN_SPARK = "not in Spark"
 GAPS = {
@@ -42,7 +44,7 @@ def test_query_file_on_spark(name: str, sessions: Callable[..., Session], monkey
     monkeypatch.chdir(FOLDER)  # the paths in the files are relative to it
     expected = expected_of(name)
     try:
-        handle: Any = sessions().run((FOLDER / f"{name}.sql").read_text(), engine="spark")[-1]
+        handle: Any = sessions().run((FOLDER / f"{name}.sql").read_text(), engine="spark", conf=SOON)[-1]
     except UnsupportedError as error:
         kind = next((k for k in {row.kind for row in TABLE} if k in str(error)), None)
         assert kind is not None, "a refusal says its kind"
@@ -50,10 +52,7 @@ def test_query_file_on_spark(name: str, sessions: Callable[..., Session], monkey
             assert kind == GAPS[name]
             raise
         pytest.xfail(kind)  # a query file added for the kernel, whose gap isn't listed yet
-    if not handle.wait(100):
-        # an assertion in Spark's own state server (its stateConnectionListenerThread) rarely leaves a worker waiting for ever
-        handle = sessions().run((FOLDER / f"{name}.sql").read_text(), engine="spark")[-1]
-        assert handle.wait(240), "it doesn't end"
+    assert handle.wait(400), "it doesn't end"
     assert handle.status == "finished", handle.snapshot().error
     result = handle.to_polars()
     named = [(a, e) for a, e in zip(result.columns, expected["columns"], strict=True) if e is not None]
