@@ -146,16 +146,19 @@ class WindowAggregate:
 
     def _add(self, ts: Int64s, columns: Sequence[pl.Series]) -> Iterator[Message]:
         """Fold rows in, in pieces where all at once might need partials of far too many panes and groups."""
-        keys, start, looked = len(self._config.keys), 0, 0
+        keys, start, looked, most = len(self._config.keys), 0, 0, ts.size
         while start < ts.size:
             groups, rest = self._groups, ts[start:]
             size = rest.size
             if self._config.choice.may_change and isinstance(groups, WindowGroups) and groups.movable:
-                size = groups.panes.affordable(rest, self._window, strategy.SPARED)
+                size = groups.panes.affordable(rest, self._window, most, strategy.SPARED)
+                if size < rest.size and most == ts.size:  # now it is worth counting
+                    most = pl.DataFrame(columns[:keys]).n_unique() if keys else 1
+                    size = groups.panes.affordable(rest, self._window, most, strategy.SPARED)
             piece = columns if size == ts.size else [c.slice(start, size) for c in columns]
             groups.add(rest[:size], piece[:keys], piece[keys:])
             start += size
-            if size == rest.size or not isinstance(groups, WindowGroups) or groups.panes.bytes <= looked:
+            if size == rest.size or not isinstance(groups, WindowGroups) or groups.panes.bytes <= 2 * looked:
                 continue
             looked = groups.panes.bytes  # only what has grown may have become sparse
             if groups.panes.sparse:

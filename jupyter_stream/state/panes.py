@@ -148,15 +148,17 @@ class Panes:
     @property
     def sparse(self) -> bool:
         """Whether hardly any of the partials hold something."""
-        used = sum(int(np.count_nonzero(self.arrays[0][row])) for row in self.rows.values())
-        return _SPARSE * used < len(self.rows) * self.slots
+        counts, rows = self.arrays[0], np.fromiter(self.rows.values(), np.int64, len(self.rows))
+        used = sum(int(np.count_nonzero(counts[rows[i : i + _SPAN]])) for i in range(0, rows.size, _SPAN))
+        return _SPARSE * used < rows.size * self.slots
 
-    def affordable(self, ts: Int64s, window: PaneMap, spared: int) -> int:
-        """How many of these rows can be folded in without partials growing beyond measure, if each has a group of its own.
+    def affordable(self, ts: Int64s, window: PaneMap, groups: int, spared: int) -> int:
+        """How many of these rows can be folded in without partials growing beyond measure, if no group of theirs is known yet.
 
         Args:
             ts: the rows' times.
             window: which panes they are in.
+            groups: how many groups they have at most.
             spared: bytes that partials may take at any rate; twice what they take now, they always may.
         """
         span = window.pane_of(int(ts.max())) - window.pane_of(int(ts.min())) + 1
@@ -165,7 +167,7 @@ class Panes:
         while (
             span > _FEW_PANES
             and size > _FEW
-            and (len(self.rows) + min(size, span)) * (self.slots + size) * 2 * each > measure
+            and (len(self.rows) + min(size, span)) * (self.slots + min(size, groups)) * 2 * each > measure
         ):
             size //= 2
         return size

@@ -11,6 +11,7 @@ from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.plan import strategy
 from jupyter_stream.query import Query
 from jupyter_stream.state import panes
+from jupyter_stream.state.groups import WindowGroups
 
 SLIDING = "SELECT k, sum(v) AS total FROM rows [RANGE 10 MILLISECONDS SLIDE 1 MILLISECOND] GROUP BY k"
 LANDMARK = "SELECT k, sum(v) AS total FROM rows [RANGE ALL SLIDE 1 MILLISECOND] GROUP BY k"
@@ -156,6 +157,18 @@ def test_a_batch_of_rows_each_of_its_own_pane_and_group_takes_memory_for_its_row
         assert query.to_polars().sort("k").select("k", "n").equals(pl.DataFrame({"k": range(8_000), "n": [1] * 8_000}))
         assert "most had rows in a few only" in query.explain()
         assert query.stats["peak_state_bytes"] < 100_000_000  # a count for each pane and group is 512 million bytes
+
+
+def test_few_groups_are_folded_in_at_once_however_many_panes_a_batch_spans() -> None:
+    rows = pl.DataFrame({"k": [i % 4 for i in range(30_000)], "ts": range(30_000)})
+    fold = WindowGroups.add
+    with Session({"rows": rows}) as session, patch.object(WindowGroups, "add", autospec=True, side_effect=fold) as add:
+        session.execute("CREATE STREAM s (k BIGINT, ts BIGINT) ORDER BY ts SOURCE 'frame://rows'")
+        (query,) = session.execute("SELECT k, count(*) AS n FROM s [RANGE 1 MICROSECONDS TUMBLING] GROUP BY k")
+        assert isinstance(query, Query)
+        assert query.wait(60)
+        assert query.to_polars().height == 30_000
+    assert add.call_count == 1
 
 
 def test_user_defined_aggregates_stay_with_panes_however_sparse_groups_are() -> None:
