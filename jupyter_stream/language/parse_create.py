@@ -62,6 +62,10 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
     if p.sign(TokenType.ALIAS):
         columns = None
         kind = "table" if table else "view" if view else "derived stream"
+        if watermark is not None:
+            p.fail(
+                f"a {kind} progresses as its SELECT does", watermark.span, "Declare it of the stream with the SOURCE."
+            )
         if names is not None:
             for column, dtype in names:
                 if dtype is not None:
@@ -167,8 +171,11 @@ def _clause(p: ExpressionParser) -> str:
 
 def _columns(
     p: ExpressionParser,
-) -> tuple[list[tuple[Name, Any]], WatermarkClause | None, tuple[ConstraintClause, ...]]:
-    """The column list; types may be missing (for AS SELECT). The parenthesis is open already."""
+) -> tuple[list[tuple[Name, Any]] | None, WatermarkClause | None, tuple[ConstraintClause, ...]]:
+    """The column list, its parenthesis open already; types may be missing (for AS SELECT).
+
+    None for the columns where only the watermark or constraints stand in it: the source knows them.
+    """
     columns: list[tuple[Name, Any]] = []
     constraints: list[ConstraintClause] = []
     watermark: WatermarkClause | None = None
@@ -193,9 +200,9 @@ def _columns(
         if p.comes(TokenType.VAR, TokenType.IDENTIFIER):
             p.fail(", or ) is missing here", hint="Columns are written name TYPE, name TYPE.")
         p.fail(") is missing here", hint="The list of columns isn't closed.")
-    if not columns:
+    if not columns and watermark is None and not constraints:
         p.fail("the list of columns is empty", p.behind, "Leave it out if the source knows its own columns.")
-    return columns, watermark, tuple(constraints)
+    return columns or None, watermark, tuple(constraints)
 
 
 def _watermark(p: ExpressionParser, at: Span) -> WatermarkClause:

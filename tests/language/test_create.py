@@ -133,6 +133,17 @@ def test_a_watermark_may_stand_among_the_columns(create: Callable[[str], StreamD
     assert made.time == TimeSpec("external", "ts", Watermark(5 * SECOND))
 
 
+def test_the_watermark_and_constraints_may_stand_alone_where_the_source_knows_its_columns(
+    create: Callable[[str], StreamDef],
+) -> None:
+    stream = create(
+        "CREATE STREAM s (WATERMARK FOR ts AS ts - INTERVAL 1 SECOND, CLUSTERED (a) WITHIN 3 ROWS) SOURCE 'x'"
+    )
+    assert stream.time == TimeSpec("external", "ts", Watermark(SECOND))
+    assert stream.constraints == (Clustered("a", 3),)
+    assert stream.schema.names == ("a", "b", "ts")
+
+
 def test_without_columns_the_sources_own_are_taken(create: Callable[[str], StreamDef]) -> None:
     assert (
         str(create("CREATE OR REPLACE STREAM s ORDER BY TS SOURCE 'x'").schema) == "(a BIGINT, b STRING, ts TIMESTAMP)"
@@ -234,6 +245,7 @@ MISTAKES = [
     ("CREATE STREAM s SOURCE 'x' WITH (a «'b'»)", "= is missing here", "a = 'value'"),
     ("CREATE STREAM s SOURCE 'x' WITH (a = «b»)", "the value of the option is missing here", None),
     ("CREATE STREAM s SOURCE 'x' «SOURCE» 'y'", "SOURCE stands twice", None),
+    ("CREATE STREAM s («WATERMARK FOR ts AS ts») AS SELECT ts FROM M", "a derived stream progresses as its SELECT does", "Declare it of the stream with the SOURCE."),
     ("CREATE STREAM s «SELECT» len FROM M", "AS is missing before SELECT", "AS SELECT"),
     ("CREATE STREAM s (a INT, CONSTRAINT «SORTED» (a) WITHIN 5 ROWS) SOURCE 'x'", "CLUSTERED, ORDERED or FOREIGN KEY is missing here", "CONSTRAINT CLUSTERED (orderID) WITHIN 10 ROWS"),
     ("CREATE STREAM s (a INT, CONSTRAINT c «SORTED» (a) WITHIN 5 ROWS) SOURCE 'x'", "CLUSTERED, ORDERED or FOREIGN KEY is missing here", "CONSTRAINT CLUSTERED (orderID) WITHIN 10 ROWS"),
