@@ -2,13 +2,17 @@
 
 from typing import Final
 
+from jupyter_stream.summaries.aggregate import Aggregate
 from jupyter_stream.summaries.count_sketch import CountSketch
 from jupyter_stream.summaries.histogram import Histogram
 from jupyter_stream.summaries.protocol import SketchKind
+from jupyter_stream.summaries.sample import Sample
 
 SUMMARIES: Final[tuple[SketchKind, ...]] = (
     CountSketch(),
     Histogram(),
+    Sample(),
+    Aggregate(),
 )
 """Every kind of summary; the first is what `CREATE SUMMARY` takes unless told."""
 

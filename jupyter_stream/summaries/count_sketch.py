@@ -13,7 +13,8 @@ from typing import Final, Self
 import numpy as np
 
 from jupyter_stream.core.messages import Int64s
-from jupyter_stream.summaries.protocol import Float64s, Items, Measure
+from jupyter_stream.summaries.aggregate import Aggregate, AggregateCells
+from jupyter_stream.summaries.protocol import MEASURES, Float64s, Items, Measure
 
 DEPTH: Final = 3
 _WIDTH_BITS: Final = 5
@@ -31,15 +32,17 @@ class CountSketchCells:
 
     share = 1 / WIDTH
 
-    def __init__(self, cells: int) -> None:
+    def __init__(self, cells: int, measured: int) -> None:
         self.cells = cells
+        self._measured = AggregateCells(cells, measured) if measured else None
         self._counters = np.zeros(cells * _CELL, np.int64)
         self._rows = np.zeros(cells, np.int64)
 
     @property
     def bytes(self) -> int:
         """Bytes held."""
-        return int(self._counters.nbytes + self._rows.nbytes)
+        own = int(self._counters.nbytes + self._rows.nbytes)
+        return own + (self._measured.bytes if self._measured else 0)
 
     @property
     def counts(self) -> Int64s:
@@ -58,11 +61,23 @@ class CountSketchCells:
             both += np.bincount(place, minlength=both.size)
         signed = both.reshape(-1, 2, WIDTH)
         self._counters += (signed[:, 0] - signed[:, 1]).ravel()
+        if self._measured:
+            self._measured.summarize(cells, items, values)
 
     def estimate(self, cells: Int64s, items: Items, measure: Measure = "count", column: int = 0) -> Float64s:
-        """The median of the rows' estimates, not below 0."""
-        if measure != "count":
-            raise ValueError(f"a count-sketch has no {measure}")
+        """The median of the rows' estimates, not below 0.
+
+        A sum is that times the cell's mean; minimum and maximum are the cell's.
+        """
+        if measure == "count":
+            return self._count(cells, items)
+        if self._measured is None:
+            raise ValueError(f"a count-sketch without measured columns has no {measure}")
+        if measure == "sum":
+            return self._count(cells, items) * self._measured.mean(cells, column)
+        return self._measured.estimate(cells, items, measure, column)
+
+    def _count(self, cells: Int64s, items: Items) -> Float64s:
         found = np.empty((DEPTH, items.size), np.int64)
         for row in range(DEPTH):
             bits = _bits(items, row)
@@ -82,17 +97,20 @@ class CountSketchCells:
         """Counter by counter: it is linear."""
         self._counters += other._counters
         self._rows += other._rows
+        if self._measured and other._measured:
+            self._measured.add(other._measured)
 
     def subtract(self, other: Self) -> None:
         """Counter by counter."""
         self._counters -= other._counters
         self._rows -= other._rows
+        if self._measured and other._measured:
+            self._measured.subtract(other._measured)
 
     def copy(self) -> Self:
         """The same counters."""
-        found = type(self)(self.cells)
-        found._counters[:] = self._counters
-        found._rows[:] = self._rows
+        found = type(self)(self.cells, self._measured.columns if self._measured else 0)
+        found.add(self)
         return found
 
 
@@ -106,12 +124,12 @@ class CountSketch:
 
     name = "count_sketch"
     description = f"Signed counters, {DEPTH} x {WIDTH} a cell: off by at most sqrt(F2 / {WIDTH // 8}) in 95% of cases."
-    measures: tuple[Measure, ...] = ("count",)
+    measures = MEASURES
 
     def empty(self, cells: int, measured: int) -> CountSketchCells:
         """No rows."""
-        return CountSketchCells(cells)
+        return CountSketchCells(cells, measured)
 
     def bytes(self, cells: int, measured: int) -> int:
-        """Eight bytes a counter, and the rows of each cell."""
-        return 8 * cells * (_CELL + 1)
+        """Eight bytes a counter, and the rows of each cell; of measured columns its aggregates."""
+        return 8 * cells * (_CELL + 1) + (Aggregate().bytes(cells, measured) if measured else 0)
