@@ -384,7 +384,7 @@ class AdaptiveGroups:
             if row is None:
                 table.panes.open(i)
             else:
-                arrays = [a[row] for a in self._eager.panes.arrays]
+                arrays = [self._eager.panes.row(n, row) for n in range(len(self._eager.panes.partials))]
                 table.absorb(i, self._eager, arrays, self._to(arrays))
         return table.read_tumbling(range(len(panes)))
 

@@ -36,7 +36,7 @@ _CHUNK_OF_ONE = 65_536
 _SAFE_SUM = 1 << 62
 _CELLS = 65_536
 """Answers given at a time, about: 5 ms, so that input need not wait for the groups of a large extent."""
-_RELEASED = 131_072
+_RELEASED = 65_536
 """Groups looked at together when slots are to be used again: 10 ms at most."""
 _NARROWEST = 2_048
 
@@ -196,7 +196,7 @@ class WindowGroups:
             slots = None
             if self.slots is not None:
                 if numbers is not None:
-                    slots = self.slots.find(numbers[start:stop], keys[0].dtype)
+                    slots = self.slots.find(numbers[start:stop])
                 else:
                     slots = self.slots.encode([k.slice(start, stop - start) for k in keys])
                 self.fit(self.slots.capacity)
@@ -227,7 +227,7 @@ class WindowGroups:
         if self.fold.back is not None and pane <= self.fold.back:
             self.fold.reopen(pane)
             late = _Late(np.ones(slots.size, np.bool_), np.full(slots.size, pane), slots)
-        cells = Cells(slots, self.panes.open(pane) * self.panes.slots, self.panes.slots)
+        cells = self.panes.cells_of(pane, slots)
         self._fold_cells(cells, late, columns, 0, slots.size)
         if any(f is not None for f in self._frames):
             self._add_frames(np.full(slots.size, pane), ts, slots, inputs)
@@ -310,7 +310,7 @@ class WindowGroups:
         self._largest[index] = largest
         mass = self._mass.get(index, 0) + largest * values.size
         if mass >= _SAFE_SUM:
-            held = int(self.panes.arrays[0][list(self.panes.rows.values())].sum()) + self.fold.count()
+            held = self.panes.count() + self.fold.count()
             mass = largest * (held + values.size)
             if mass >= _SAFE_SUM:
                 self._widen(index)
@@ -441,7 +441,7 @@ class WindowGroups:
     def read_pane(self, pane: int, k: int, without: Int64s) -> tuple[Int64s, list[pl.Series]]:
         """The same for an extent that is the one pane, wherever the window is."""
         row = self.panes.open(pane)
-        return self._answers([a[row] for a in self.panes.arrays], k, without)
+        return self._answers([self.panes.row(i, row) for i in range(len(self.panes.partials))], k, without)
 
     def _answers(self, arrays: list[Array], k: int, without: Int64s) -> tuple[Int64s, list[pl.Series]]:
         slots = np.flatnonzero(arrays[0])
@@ -539,7 +539,7 @@ class WindowGroups:
     def read_tumbling(self, panes: Sequence[int]) -> tuple[Int64s, Int64s, list[pl.Series]]:
         """Answers of many single-pane extents at once: index into `panes`, slot, and the answers, row by row."""
         rows = [self.panes.rows[p] for p in panes]
-        counts = self.panes.arrays[0][rows]
+        counts = self.panes.arrays[0][rows, : self.panes.slots]
         which, slots = np.nonzero(counts)
         at = np.asarray(rows)[which]
         arrays = [a[at, slots] for a in self.panes.arrays]

@@ -18,6 +18,8 @@ _MOVED = 6
 """Places of the old table moved for each key that comes. 4 are needed: the new ones are full after a quarter as many keys as
 there are old ones."""
 _MOVED_AT_LEAST = 4096
+_LARGE = 1 << 16
+"""Places from which on those of the next, larger table are made ready ahead: memory met for the first time is slow."""
 
 
 class _Places:
@@ -31,6 +33,14 @@ class _Places:
         self.taken = 0
         """Places that are not free."""
         self.gone = 0
+        self.ready = 0
+        """Places whose memory has been written to ahead."""
+
+    def make_ready(self, places: int) -> None:
+        """Write to the memory of the next so many places, before there are keys."""
+        self.keys[self.ready : self.ready + places] = 0
+        self.held[self.ready : self.ready + places] = _FREE
+        self.ready = min(self.keys.size, self.ready + places)
 
     def _home(self, keys: Int64s) -> Int64s:
         return ((keys.view(np.uint64) * _MULTIPLIER) >> self._shift).view(np.int64)
@@ -97,6 +107,7 @@ class HashTable:
         self._places = _Places(bits)
         self._old: _Places | None = None  # places being moved, up to `_moved`
         self._moved = 0
+        self._next: _Places | None = None  # places that will serve when these are full
         self._count = 0
 
     def __len__(self) -> int:
@@ -105,7 +116,8 @@ class HashTable:
     @property
     def bytes(self) -> int:
         """Bytes held."""
-        return sum(p.keys.nbytes + p.held.nbytes for p in (self._places, self._old) if p is not None)
+        held = sum(p.keys.nbytes + p.held.nbytes for p in (self._places, self._old) if p is not None)
+        return held + (0 if self._next is None else 16 * self._next.ready)
 
     def lookup(self, keys: Int64s) -> Int64s:
         """Slots of the keys, -1 for those not in the table."""
@@ -119,13 +131,30 @@ class HashTable:
     def insert(self, keys: Int64s, slots: Int64s) -> None:
         """Add keys that are distinct and not in the table."""
         self._move(_MOVED * keys.size + _MOVED_AT_LEAST)
-        if 2 * (self._places.taken + keys.size) > self._places.mask:
+        taken, size = self._places.taken + keys.size, self._places.mask
+        if 2 * taken > size:
             self._move(None)
             self._old, self._moved = self._places, 0
-            self._places = _Places(max(10, int(self._spare * (self._count + keys.size)).bit_length()))
+            self._places, self._next = self._larger(keys.size), None
             self._move(_MOVED_AT_LEAST)
+        elif 16 * taken > 5 * size and size > _LARGE:
+            # three eighths of the keys these places have room for are still to come
+            if self._next is None:
+                self._next = _Places(self._bits(3 * size // 16, 0.75))
+            self._next.make_ready(6 * keys.size * self._next.keys.size // size)
         self._count += keys.size
         self._places.put(keys, slots)
+
+    def _bits(self, more: int, share: float = 1.0) -> int:
+        """Of places for what there is and so many keys more, with so much of what is to be spare."""
+        return max(10, int(share * self._spare * (self._count + more)).bit_length())
+
+    def _larger(self, more: int) -> _Places:
+        """Places for what there is and so many keys more."""
+        ready = self._next
+        return (
+            ready if ready is not None and ready.keys.size >= 1 << self._bits(more, 0.75) else _Places(self._bits(more))
+        )
 
     def _move(self, most: int | None) -> None:
         """Move what is in the next so many old places; None: in all of them."""

@@ -6,7 +6,7 @@ open. Not for windows: which panes make an extent, and when, is `SlidingFold`'s 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,6 +22,13 @@ _SOME = 1024
 _SPAN = 4096
 """Panes a batch may span before its panes are found by sorting rather than by look-up."""
 
+
+_STEP = 65_536
+"""Slots made room for at a time, at most."""
+_RESERVED = 1 << 28
+"""Bytes of an array that are reserved ahead, at most: what is never written to takes no memory."""
+_AHEAD = 16
+"""Times the slots in use that are reserved."""
 
 _FEW = 1024
 """Rows that are folded in at once, however many panes and groups they may need."""
@@ -93,9 +100,13 @@ class Panes:
         self._shared: set[int] = set()
         self._low: dict[int, int] = {}
         self._free = list(range(room - 1, -1, -1))
+        self._spare: int | None = None  # the row opened next, which is filled ahead of time
+        self._filled = 0  # its slots that are
         self._touched = 0  # rows from here on have never been opened: their memory is the system's still
         self._cells = np.empty(0, np.int64)
         self.slots = 1
+        self.width = 1
+        """Slots there is room for. Those beyond `slots` have never been written to."""
         # a row is filled when it is opened, so that neither growth nor letting go costs more than the rows in use
         self.arrays: list[Array] = [np.empty((room, 1), _dtype(p)) for p in self.partials]
 
@@ -120,7 +131,7 @@ class Panes:
     def unshare(self, index: int) -> None:
         """The first NULL has come: from here the count is its own."""
         self._shared.discard(index)
-        self.arrays[index] = self.arrays[0].copy()
+        self.arrays[index] = self._mapped(self.arrays[0], lambda counts: counts)
 
     def is_wide(self, index: int) -> bool:
         """Whether an integer sum is kept in two limbs."""
@@ -135,8 +146,19 @@ class Panes:
         array = self.arrays[index]
         self._low[index] = len(self.partials)
         self.partials = (*self.partials, Partial("sum"))
-        self.arrays.append(array & _LIMB)
-        self.arrays[index] = array >> 32
+        self.arrays.append(self._mapped(array, lambda sums: sums & _LIMB))
+        self.arrays[index] = self._mapped(array, lambda sums: sums >> 32)
+
+    def _mapped(self, array: Array, change: Callable[[Array], Array]) -> Array:
+        made = np.empty(array.shape, array.dtype)
+        for row in self.rows.values():
+            made[row, : self.slots] = change(array[row, : self.slots])
+        self._filled = 0
+        return made
+
+    def count(self) -> int:
+        """Rows in all open panes."""
+        return sum(int(self.row(0, row).sum()) for row in self.rows.values())
 
     def occupied(self, slots: slice) -> NDArray[np.bool_]:
         """Which of some slots have rows in any open pane."""
@@ -149,7 +171,7 @@ class Panes:
     def sparse(self) -> bool:
         """Whether hardly any of the partials hold something."""
         counts, rows = self.arrays[0], np.fromiter(self.rows.values(), np.int64, len(self.rows))
-        used = sum(int(np.count_nonzero(counts[rows[i : i + _SPAN]])) for i in range(0, rows.size, _SPAN))
+        used = sum(int(np.count_nonzero(counts[rows[i : i + _SPAN], : self.slots])) for i in range(0, rows.size, _SPAN))
         return _SPARSE * used < rows.size * self.slots
 
     def affordable(self, ts: Int64s, window: PaneMap, groups: int, spared: int) -> int:
@@ -182,7 +204,8 @@ class Panes:
                 taken[row, slots.size :] = self.partials[i].identity
             self.arrays[i] = taken
         self._follow()
-        self.slots = size
+        self._filled = 0
+        self.slots = self.width = size
 
     def _follow(self) -> None:
         for i in self._shared:
@@ -190,35 +213,62 @@ class Panes:
 
     def fit(self, slots: int) -> None:
         """Make room for at least that many slots."""
-        if slots > self.slots:
-            grown = max(2 * self.slots, slots)
-            self._resize((self.arrays[0].shape[0], grown))
-            self.slots = grown
+        if slots <= self.slots:
+            return
+        grown = max(slots, min(2 * self.slots, self.slots + _STEP))
+        height = self.arrays[0].shape[0]
+        if grown > self.width:
+            # copying a million groups takes longer than the step between two batches may
+            ahead = min(_AHEAD * grown, _RESERVED // (8 * height)) if grown > _STEP else 0
+            self.width = max(grown if grown <= _STEP else 2 * grown, ahead)
+            self._resize((height, self.width))
+        for i in self.active():
+            for row in self.rows.values():
+                self.arrays[i][row, self.slots : grown] = self.partials[i].identity
+        self.slots = grown
 
     def _resize(self, shape: tuple[int, int]) -> None:
         for i in self.active():
             old = self.arrays[i]
             self.arrays[i] = np.empty(shape, old.dtype)
             for row in self.rows.values():
-                self.arrays[i][row, : old.shape[1]] = old[row]
-                self.arrays[i][row, old.shape[1] :] = self.partials[i].identity
-        self._touched = max(self.rows.values(), default=-1) + 1
+                self.arrays[i][row, : self.slots] = old[row, : self.slots]
+        self._touched, self._filled = max(self.rows.values(), default=-1) + 1, 0
         self._follow()
 
     def open(self, pane: int) -> int:
         """The row of a pane, which is opened if it isn't."""
         row = self.rows.get(pane)
         if row is None:
-            if not self._free:
-                have = self.arrays[0].shape[0]
-                self._resize((2 * have, self.slots))
-                self._free.extend(range(2 * have - 1, have - 1, -1))
-            row = self._free.pop()
-            for i in self.active():
-                self.arrays[i][row] = self.partials[i].identity
+            if self._spare is None:
+                self._spare, self._filled = self._take_row(), 0
+            row = self._spare
+            self._fill(self.slots)
+            self._spare = None
             self.rows[pane] = row
-            self._touched = max(self._touched, row + 1)
         return int(row)
+
+    def _take_row(self) -> int:
+        if not self._free:
+            have = self.arrays[0].shape[0]
+            self._resize((2 * have, self.width))
+            self._free.extend(range(2 * have - 1, have - 1, -1))
+        return self._free.pop()
+
+    def _fill(self, slots: int) -> None:
+        """Fill the spare row up to that slot."""
+        assert self._spare is not None
+        for i in self.active():
+            self.arrays[i][self._spare, self._filled : slots] = self.partials[i].identity
+        self._filled = slots
+        self._touched = max(self._touched, self._spare + 1)
+
+    def _fill_ahead(self) -> None:
+        """Fill some of the row that will be opened next: a million slots at once take longer than a batch."""
+        if self._spare is None and self._free:
+            self._spare, self._filled = self._free.pop(), 0
+        if self._spare is not None and self._filled < self.slots:
+            self._fill(min(self.slots, self._filled + _STEP))
 
     def free(self, panes: Sequence[int]) -> None:
         """Forget panes."""
@@ -233,22 +283,28 @@ class Panes:
 
         A batch in arrival order mostly meets one or two panes, for which no division is needed.
         """
+        if self.slots > _STEP:
+            self._fill_ahead()
         earliest, latest = bounds or (int(ts.min()), int(ts.max()))
         low, high = window.pane_of(earliest), window.pane_of(latest)
         if low == high:
             row = self.open(low)
-            return Halves(ts.size, row, row) if slots is None else Cells(slots, row * self.slots, self.slots)
+            return Halves(ts.size, row, row) if slots is None else Cells(slots, row * self.width, self.slots)
         if high == low + 1:
             first, second = self.open(low), self.open(high)
             if slots is None:
                 return Halves(ts.size, first, second, ts >= window.pane_start(high))
-            at = np.multiply(ts >= window.pane_start(high), (second - first) * self.slots, out=self._room(ts.size))
+            at = np.multiply(ts >= window.pane_start(high), (second - first) * self.width, out=self._room(ts.size))
             base = min(first, second)
             if second < first:
-                at += (first - second) * self.slots
+                at += (first - second) * self.width
             at += slots
-            return Cells(at, base * self.slots, (abs(second - first) + 1) * self.slots)
+            return Cells(at, base * self.width, abs(second - first) * self.width + self.slots)
         return self._many(window.pane(ts), low, high, slots)
+
+    def cells_of(self, pane: int, slots: Int64s) -> Cells:
+        """The same for rows of one pane."""
+        return Cells(slots, self.open(pane) * self.width, self.slots)
 
     def _room(self, rows: int) -> Int64s:
         if self._cells.size < rows:
@@ -268,10 +324,10 @@ class Panes:
         base = int(at.min())
         span = int(at.max()) - base + 1
         at -= base
-        at *= self.slots
+        at *= self.width
         if slots is not None:
             at += slots
-        return Cells(at, base * self.slots, span * self.slots)
+        return Cells(at, base * self.width, (span - 1) * self.width + self.slots)
 
     def update(self, index: int, cells: Cells | Halves, values: Array | None) -> None:
         """Fold values into partial `index`; without values, count. Duplicates among the cells are expected."""
@@ -327,12 +383,12 @@ class Panes:
 
     def row(self, index: int, row: int) -> Array:
         """Partial `index` of the pane in `row`, by slot; a view."""
-        view: Array = self.arrays[index][row]
+        view: Array = self.arrays[index][row, : self.slots]
         return view
 
     def check(self) -> None:
         """Raise AssertionError unless each row is free or given out, once."""
-        used = list(self.rows.values())
+        used = [*self.rows.values(), *([] if self._spare is None else [self._spare])]
         assert len(set(used)) == len(used)
         assert not set(used) & set(self._free)
         assert len(used) + len(self._free) == self.arrays[0].shape[0]

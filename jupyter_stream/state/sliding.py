@@ -62,10 +62,13 @@ class SlidingFold:
             return
         for i in self._panes.active():
             array = self._back[i]
-            if array.size != slots:
-                resized = np.full(slots, self._panes.partials[i].identity, array.dtype)
-                resized[: min(slots, array.size)] = array[:slots]
-                self._back[i] = resized
+            if array.size < slots:
+                whole = array.base  # of which it is the beginning, reserved ahead as that of the panes is
+                if whole is None or whole.size < slots:
+                    whole = np.empty(self._panes.width, array.dtype)
+                    whole[: array.size] = array
+                whole[array.size : slots] = self._panes.partials[i].identity
+                self._back[i] = whole[:slots]
 
     def unshare(self, index: int) -> None:
         """The panes have unshared a count."""

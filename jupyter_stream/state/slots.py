@@ -12,6 +12,7 @@ import polars as pl
 
 from jupyter_stream.core.messages import Int64s, ints
 from jupyter_stream.state.hash_table import EMPTY, DirectTable, HashTable
+from jupyter_stream.state.key_rows import KeyRows, longer
 
 _COMPACT_ABOVE = 1024
 
@@ -31,24 +32,24 @@ class KeySlots:
         self._table: DirectTable | HashTable
         self._null: int
         self._seed = 0
-        self._values = pl.DataFrame(schema=dict(schema))
+        self._dtype: pl.DataType = schema[0][1] if self._integral else pl.Null()
+        self._rows = KeyRows(dict(schema))
         self._clear()
 
     def _clear(self) -> None:
         self._table = DirectTable() if self._integral else HashTable(spare=self._spare)
         self._null = EMPTY
-        self._values = self._values.clear()
-        self._at = np.empty(0, np.int64)  # slot -> row of _values
+        self._rows.clear()
+        self._numbers = np.empty(0, np.int64)  # slot -> the one integral column, which has no rows
         self._live = np.empty(0, np.bool_)
-        self._free = np.empty(0, np.int64)
-        self._numbers: Int64s | None = None  # the one integral column of _values as an array, as far as `_numbered`
-        self._numbered = 0
+        self._free: list[Int64s] = []  # pieces
+        self._freed = 0
         self.capacity = 0
 
     @property
     def live(self) -> int:
         """Groups that have a slot."""
-        return self.capacity - self._free.size
+        return self.capacity - self._freed
 
     @property
     def used(self) -> Int64s:
@@ -58,14 +59,7 @@ class KeySlots:
     @property
     def bytes(self) -> int:
         """Bytes held."""
-        return (
-            self._table.bytes
-            + int(self._values.estimated_size())
-            + self._at.nbytes
-            + self._live.nbytes
-            + self._free.nbytes
-            + (0 if self._numbers is None else self._numbers.nbytes)
-        )
+        return self._table.bytes + self._rows.bytes + self._numbers.nbytes + self._live.nbytes + 8 * self._freed
 
     def encode(self, columns: Sequence[pl.Series]) -> Int64s:
         """The slot of each row; new groups get one. `columns` are the grouping columns, in order."""
@@ -79,29 +73,13 @@ class KeySlots:
 
     def gather(self, slots: Int64s) -> list[pl.Series]:
         """The grouping columns of the given slots."""
-        if self._integral and self._null == EMPTY:
-            # 2 ns a slot; Polars' gather takes 80 µs a call and 10 ns
-            name = self._names[0]
-            return [_from_ints(self._integers()[self._at[slots]], self._values.schema[name]).alias(name)]
-        if self._values.n_chunks() > 8:
-            self._values = self._values.rechunk()
-        rows = pl.Series(self._at[slots])
-        return [self._values.get_column(name).gather(rows) for name in self._names]
-
-    def _integers(self) -> Int64s:
-        """The one integral column of `_values` as numbers, 0 where it is NULL."""
-        height = self._values.height
-        if self._numbers is None or self._numbered < height:
-            new = self._values.get_column(self._names[0])[0 if self._numbers is None else self._numbered :]
-            found = np.zeros(new.len(), np.int64)
-            found[new.is_not_null().to_numpy()] = ints(new.drop_nulls())
-            if self._numbers is None or self._numbers.size < height:
-                grown = np.empty(max(1024, height + height // 2), np.int64)
-                grown[: height - found.size] = 0 if self._numbers is None else self._numbers[: height - found.size]
-                self._numbers = grown
-            self._numbers[height - found.size : height] = found
-            self._numbered = height
-        return self._numbers
+        if not self._integral:
+            return self._rows.gather(slots)
+        # 2 ns a slot; Polars' gather takes 80 µs a call and 10 ns
+        column = _from_ints(self._numbers[slots], self._dtype).alias(self._names[0])
+        if self._null != EMPTY:
+            column = column.zip_with(pl.Series(slots != self._null), column.clear(slots.size))
+        return [column]
 
     def release(self, live: np.ndarray) -> None:
         """Free all slots that are not live (`live` is a mask over `capacity` slots)."""
@@ -133,21 +111,15 @@ class KeySlots:
             self._give_back(np.array([self._null]))
             slots = slots[slots != self._null]
             self._null = EMPTY
-        if self._integral:
-            numbers = self._integers()
-            self._table.remove(numbers[self._at[slots]])
-        else:
-            self._table.remove(_hash(self._rows(slots), self._seed))
+        self._table.remove(self._numbers[slots] if self._integral else self._hashes(slots))
         self._live[slots] = False
         self._give_back(slots)
 
     def _give_back(self, slots: Int64s) -> None:
-        self._free = np.concatenate([self._free, slots])
-        if self._values.height > 2 * self.live + _COMPACT_ABOVE:
-            kept = np.flatnonzero(self._live[: self.capacity])
-            self._values = self._values[pl.Series(self._at[kept])].rechunk()
-            self._numbers = None
-            self._at[kept] = np.arange(kept.size)
+        self._free.append(slots)
+        self._freed += slots.size
+        if not self._integral:
+            self._rows.compact(self._live[: self.capacity], self.live)
 
     def renumber(self) -> Int64s:
         """Give live groups the slots 0, 1, ...; returns the former slot of each."""
@@ -164,9 +136,12 @@ class KeySlots:
         self._table = table
         if self._null != EMPTY:
             self._null = int(new[self._null])
-        self._at = self._at[old]
+        if self._integral:
+            self._numbers = self._numbers[old]
+        else:
+            self._rows.take(old)
         self._live = np.ones(old.size, np.bool_)
-        self._free = np.empty(0, np.int64)
+        self._free, self._freed = [], 0
         self.capacity = old.size
         return old
 
@@ -177,16 +152,16 @@ class KeySlots:
             values = ints(column.drop_nulls())
         else:
             values = ints(column)
-        found = self.find(values, column.dtype) if values.size else np.empty(0, np.int64)
+        found = self.find(values) if values.size else np.empty(0, np.int64)
         if valid is None:
             return found
         if self._null == EMPTY:
-            self._null = int(self._allocate(pl.DataFrame({self._names[0]: pl.Series([None], dtype=column.dtype)}))[0])
+            self._null = int(self._number(np.zeros(1, np.int64))[0])
         slots = np.full(len(column), self._null, np.int64)
         slots[valid] = found
         return slots
 
-    def find(self, values: Int64s, dtype: pl.DataType) -> Int64s:
+    def find(self, values: Int64s) -> Int64s:
         """`encode` for one integral column without NULLs, given as numbers."""
         if isinstance(self._table, DirectTable):
             found = self._table.lookup_all(values)
@@ -203,7 +178,7 @@ class KeySlots:
             # in the order they come: hot keys come early, and their slots then share cache lines, which makes updates
             # under a Zipf law 1.3 to 1.5 times faster
             new = missing[self._table.first_seen(missing)]
-            slots = self._allocate(pl.DataFrame({self._names[0]: _from_ints(new, dtype)}))
+            slots = self._number(new)
             self._table.insert(new, slots)
             found[unknown] = slots if new.size == missing.size else self._table.lookup(missing)
         return found
@@ -216,46 +191,61 @@ class KeySlots:
         if unknown.size:
             missing = hashes[unknown]
             first = self._table.first_seen(missing)
-            self._table.insert(missing[first], self._allocate(rows[pl.Series(unknown[first])]))
+            slots = self._allocate(first.size)
+            self._rows.add(rows[pl.Series(unknown[first])], slots)
+            self._table.insert(missing[first], slots)
             found[unknown] = self._table.lookup(missing)
-        if not _same(rows, self._rows(found)):
+        if not _same(rows, pl.DataFrame(self.gather(found))):
             # two keys, one 64-bit hash: take another hash function. Expected once in 10^5 years at 10^6 groups
             self._rehash()
             return self._find_rows(rows)
         return found
 
-    def _rows(self, slots: Int64s) -> pl.DataFrame:
-        return pl.DataFrame(self.gather(slots))
+    def _hashes(self, slots: Int64s) -> Int64s:
+        return _hash(pl.DataFrame(self.gather(slots)), self._seed)
 
     def _rehash(self) -> None:
         self._seed += 1
         live = np.flatnonzero(self._live[: self.capacity])
         table = HashTable(spare=self._spare)
         if live.size:
-            table.insert(_hash(self._rows(live), self._seed), live)
+            table.insert(self._hashes(live), live)
         self._table = table
 
-    def _allocate(self, rows: pl.DataFrame) -> Int64s:
-        count = rows.height
-        reused = self._free[self._free.size - min(count, self._free.size) :]
-        self._free = self._free[: self._free.size - reused.size]
-        fresh = np.arange(self.capacity, self.capacity + count - reused.size)
-        self.capacity += fresh.size
-        if self.capacity > self._at.size:
-            grown = max(1024, 2 * self.capacity)
-            self._at = np.concatenate([self._at, np.zeros(grown - self._at.size, np.int64)])
-            self._live = np.concatenate([self._live, np.zeros(grown - self._live.size, np.bool_)])
-        slots = np.concatenate([reused, fresh])
-        self._at[slots] = np.arange(self._values.height, self._values.height + count)
+    def _number(self, values: Int64s) -> Int64s:
+        """Slots for new values of the one integral column."""
+        slots = self._allocate(values.size)
+        self._numbers = longer(self._numbers, self.capacity)
+        self._numbers[slots] = values
+        return slots
+
+    def _allocate(self, count: int) -> Int64s:
+        """Slots for so many new groups, used ones first."""
+        pieces, missing = [], count
+        while missing and self._free:
+            piece = self._free.pop()
+            if piece.size > missing:
+                self._free.append(piece[:-missing])
+                piece = piece[-missing:]
+            pieces.append(piece)
+            missing -= piece.size
+        self._freed -= count - missing
+        pieces.append(np.arange(self.capacity, self.capacity + missing))
+        self.capacity += missing
+        if self.capacity > self._live.size:
+            self._live = np.concatenate(
+                [self._live, np.zeros(max(1024, 2 * self.capacity) - self._live.size, np.bool_)]
+            )
+        slots = np.concatenate(pieces)
         self._live[slots] = True
-        self._values = self._values.vstack(rows)
         return slots
 
     def check(self) -> None:
         """Raise AssertionError unless slots, values and table agree."""
         live = np.flatnonzero(self._live[: self.capacity])
         assert live.size == self.live
-        assert np.intersect1d(live, self._free).size == 0
+        assert sum(p.size for p in self._free) == self._freed
+        assert not any(self._live[p].any() for p in self._free)
         if live.size:
             assert np.array_equal(self.encode(self.gather(live)), live)
 

@@ -3,7 +3,8 @@ done in between. Target: 50 ms. Rows are in memory, 64k a batch, and there is al
 
 Three queries over keys drawn from a million: *tumbling*, every window meets the same keys; *changing*, every window has keys
 of its own, so that the groups of the last one are let go meanwhile; *sliding*, range / slide 4, with a maximum, which can't be
-taken back. The pauses of the first windows, in which tables grow, are told apart.
+taken back. The pauses of the first windows, in which tables grow, are told apart,
+and so is that of the very first batch, before which nothing can be known.
 `python flush.py [names]`.
 """
 
@@ -89,9 +90,14 @@ def run(name: str) -> None:
     stats = query.stats
     session.close()
     pauses, worked = np.diff(np.array([watched.taken, watched.worked])) * 1e3
-    second = (np.array(watched.reached[:-1]) - 1_735_689_600 * SECOND) / SECOND
+    second = np.array(watched.reached[:-1]) / SECOND - 1_735_689_600
     print(f"  {name}: {window}, {stats['rows_out']:,} answers, state at most {stats['peak_state_bytes'] / 1e6:,.0f} MB")
-    for title, which in (("while tables grow", second < 130), ("then", (second >= 130) & (second < 1e6))):
+    stages = (
+        ("the first batch", second < -1e6),
+        ("while tables grow", (second >= -1e6) & (second < 130)),
+        ("then", (second >= 130) & (second < 1e6)),
+    )
+    for title, which in stages:
         worst = pauses[which]
         busiest = worked[which]
         print(

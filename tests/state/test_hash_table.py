@@ -104,3 +104,21 @@ def test_a_table_that_grows_a_little_at_a_time_forgets_nothing() -> None:
         expected = np.where((seen % 500) % 3 == 0, EMPTY, seen)
         assert np.array_equal(table.lookup(keys[seen]), expected)
     table.check()
+
+
+def test_a_large_table_that_grows_and_lets_go_finds_all_it_holds() -> None:
+    table = HashTable()
+    rng = np.random.default_rng(4)
+    fresh = rng.permutation(600_000) * 7_919
+    gone = 0
+    for start in range(0, fresh.size, 10_000):
+        some = fresh[start : start + 10_000]
+        table.insert(some, np.arange(start, start + some.size))
+        if start - gone > 150_000:
+            table.remove(fresh[gone : gone + 20_000])
+            gone += 20_000
+        sample = fresh[: start + 10_000 : 97]
+        met = np.arange(0, start + 10_000, 97)
+        assert np.array_equal(table.lookup(sample), np.where(met < gone, EMPTY, met))
+        assert len(table) == start + 10_000 - gone
+    table.check()
