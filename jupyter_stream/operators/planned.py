@@ -10,7 +10,7 @@ import polars as pl
 from jupyter_stream import aggregates
 from jupyter_stream.aggregates.user import HELD
 from jupyter_stream.aggregates.whole_rows import EXTENT
-from jupyter_stream.core.messages import TS
+from jupyter_stream.core.messages import TS, UNTIL
 from jupyter_stream.core.time import show_duration
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions.expression import Column, Expr, columns
@@ -285,8 +285,9 @@ def join(plan: Join, wanted: frozenset[str] | None = None) -> WindowJoin:
             high,
             lifetimes,
             wanted,
-            keys_of_join(plan),
-            extents,
+            promised=keys_of_join(plan),
+            extents=extents,
+            ends=wanted is None or UNTIL in wanted,
         )
     )
     if (low, high) != (plan.low, plan.high):

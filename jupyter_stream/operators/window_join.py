@@ -28,17 +28,17 @@ from jupyter_stream.core.messages import (
     Tick,
     ints,
 )
+from jupyter_stream.core.rows import columns_of
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
-from jupyter_stream.functions.expression import columns as columns_of
+from jupyter_stream.functions.expression import columns as columns_in
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.plan.keyed import FAR
 from jupyter_stream.plan.logical import JoinKind
-from jupyter_stream.state.halves import in_halves
-from jupyter_stream.state.join_keys import Bools, Hashes, JoinKeys
-from jupyter_stream.state.runs import Run, Runs, chosen, packed
+from jupyter_stream.state.join_keys import Bools, JoinKeys
+from jupyter_stream.state.runs import Run, Runs
 from jupyter_stream.windows import TimeWindow
 
 
@@ -59,6 +59,7 @@ class WindowJoinConfig:
         lifetimes: how long rows of each side live, microseconds, None for ever: joined rows live while both do.
         wanted: the columns of the joined row that somebody reads; None for all.
         extents: a tumbling window both rows have to be in the same extent of; None without.
+        ends: whether somebody reads when joined rows leave.
         promised: which of the keys group-wise punctuations of each input speak of, if any.
     """
 
@@ -73,33 +74,27 @@ class WindowJoinConfig:
     high: int | None
     lifetimes: tuple[int | None, int | None]
     wanted: frozenset[str] | None = None
+    ends: bool = True
     promised: tuple[int | None, int | None] = (None, None)
     extents: TimeWindow | None = None
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class _New:
-    """Rows of a batch: their input, columns, keys, order by hash, times, and whether each has found a partner."""
+    """Rows of a batch: their input, and themselves. Each says whether it has found a partner."""
 
     port: int
-    frame: pl.DataFrame
-    keys: JoinKeys
-    order: Hashes
-    times: Int64s
+    run: Run
     matched: Bools
-
-    def __post_init__(self) -> None:
-        self.low, self.high = int(self.times.min()), int(self.times.max())
 
 
 @dataclass(frozen=True)
 class _Met:
-    """Pairs: numbers of new rows and of a run's, the later of their times, and when the first of the two leaves."""
+    """Pairs: numbers of new rows and of a run's, and the joined rows where somebody wants them."""
 
     mine: Int64s
     theirs: Int64s
-    later: Int64s
-    until: Int64s
+    joined: pl.DataFrame | None
 
 
 class WindowJoin:
@@ -117,6 +112,10 @@ class WindowJoin:
         self._pads = (config.kind in ("left", "full"), config.kind in ("right", "full"))
         # how long a row waits: for partners on the other side whose time is at most so much greater than its own
         self._waits = (config.high, None if config.low is None else -config.low)
+        # what is to be seen to: rows of one extent are as near to each other as the window says
+        apart = MAX_TIME if config.extents is None else config.extents.slide - 1
+        self._least = None if config.low is None or config.low <= -apart else config.low
+        self._most = None if config.high is None or config.high >= apart else config.high
         read = _needed(config)
         self._fields = (
             [f for f in config.left if f.name in read],
@@ -160,8 +159,9 @@ class WindowJoin:
         times = ints(frame.get_column(TS))
         if self._config.extents is not None:
             columns = [*columns, pl.Series((times - self._config.extents.phase) // self._config.extents.slide)]
-        keys, hashes = JoinKeys.of(columns, frame.height)
-        new = _New(port, frame, keys, packed(hashes), times, np.zeros(frame.height, np.bool_))
+        matched = np.zeros(frame.height, np.bool_)
+        keys = JoinKeys.of(columns, frame.height)
+        new = _New(port, Run(frame, keys, times, None if self._config.kind == "inner" else matched), matched)
         for run in self._sides[1 - port].runs:
             yield from self._meet(new, run)
         self._keep(new)
@@ -173,59 +173,66 @@ class WindowJoin:
         absent = [f for f in self._fields[port] if f.name not in frame.columns]  # nobody reads them
         if absent:
             frame = frame.with_columns(pl.lit(None, f.dtype).alias(f.name) for f in absent)
-        return frame.select(*self._names[port], TS, *([UNTIL] if UNTIL in frame.columns else []))
+        return columns_of(frame, [*self._names[port], TS, *([UNTIL] if UNTIL in frame.columns else [])])
 
     def _meet(self, new: _New, run: Run) -> Iterator[Message]:
         """Pairs of new rows and a run of the other side."""
         low, high = self._config.low, self._config.high
         if new.port == 1:  # seen from the right, differences are the other way round
             low, high = (None if high is None else -high), (None if low is None else -low)
-        if (low is not None and new.low + low > run.high) or (high is not None and new.high + high < run.low):
+        rows = new.run
+        if (low is not None and rows.low + low > run.high) or (high is not None and rows.high + high < run.low):
             return
-        order = run.near(new.order, new.times, low, high)
-        if run.crowded:  # there may be many pairs: some at a time
-            for mine, theirs in run.pairs(order, new.times, low, high):
-                yield from self._pairs(new, run, self._met(new, run, mine, theirs))
-            return
+        timed = self._least is not None or self._most is not None
 
-        def met(part: Hashes) -> list[_Met]:
-            return [self._met(new, run, mine, theirs) for mine, theirs in run.pairs(part, new.times, low, high)]
+        def made(mine: Int64s, theirs: Int64s, same: bool) -> _Met:
+            return self._met(new, run, mine, theirs, same)
 
-        for part in in_halves(met, order):
-            for each in part:
-                yield from self._pairs(new, run, each)
+        for met in rows.meets(run, low, high, timed, made):
+            yield from self._pairs(new, run, met)
 
-    def _met(self, new: _New, run: Run, mine: Int64s, theirs: Int64s) -> _Met:
-        """Those of the candidates that meet."""
-        meets = new.keys.same(mine, run.keys, theirs)
-        one, two = new.times.take(mine), run.times.take(theirs)
+    def _met(self, new: _New, run: Run, mine: Int64s, theirs: Int64s, same: bool) -> _Met:
+        """Those of the candidates that meet, so far as keys and times say; joined where that is all there is to say."""
+        meets = None if same else new.run.keys.same(mine, run.keys, theirs)
+        one, two = new.run.times.take(mine), run.times.take(theirs)
         lefts, rights = (one, two) if new.port == 0 else (two, one)
-        if self._config.low is not None or self._config.high is not None:
+        if self._least is not None or self._most is not None:
             difference = rights - lefts
-            if self._config.low is not None:
-                meets &= difference >= self._config.low
-            if self._config.high is not None:
-                meets &= difference <= self._config.high
-        ends = self._ends(new.port, new.frame, one, mine), self._ends(1 - new.port, run.frame, two, theirs)
+            if self._least is not None:
+                meets = _both(meets, difference >= self._least)
+            if self._most is not None:
+                meets = _both(meets, difference <= self._most)
+        ends = [self._own_ends(new.run, mine), self._own_ends(run, theirs)]
         left_ends, right_ends = ends if new.port == 0 else ends[::-1]
         # what was joined before lives as long as all its parts
         if left_ends is not None:
-            meets &= rights < left_ends
+            meets = _both(meets, rights < left_ends)
         if right_ends is not None:
-            meets &= lefts < right_ends
+            meets = _both(meets, lefts < right_ends)
         later = np.maximum(lefts, rights)
-        until = _earlier(left_ends, right_ends, later.size)
-        if meets.all():
-            return _Met(mine, theirs, later, until)
-        return _Met(mine[meets], theirs[meets], later[meets], until[meets])
+        until = None
+        if self._config.ends:
+            left_ends, right_ends = (
+                times + length if own is None and length is not None else own
+                for own, times, length in zip(
+                    (left_ends, right_ends), (lefts, rights), self._config.lifetimes, strict=True
+                )
+            )
+            until = _earlier(left_ends, right_ends, later.size)
+        if meets is not None and not meets.all():
+            mine, theirs, later = mine[meets], theirs[meets], later[meets]
+            until = None if until is None else until[meets]
+        joined = None
+        if mine.size and (self._residual is not None or self._config.kind not in ("semi", "anti")):
+            joined = self._joined(new, run, mine, theirs, later, until)
+        return _Met(mine, theirs, joined)
 
     def _pairs(self, new: _New, run: Run, met: _Met) -> Iterator[Message]:
-        mine, theirs, later, until = met.mine, met.theirs, met.later, met.until
+        mine, theirs, joined = met.mine, met.theirs, met.joined
         if not mine.size:
             return
-        joined = None
         if self._residual is not None:
-            joined = self._joined(new, run, mine, theirs, later, until)
+            assert joined is not None
             joined = joined.with_columns(pl.Series("$new", mine), pl.Series("$old", theirs))
             joined, (true,), failed = self._residual.evaluate(joined)
             if failed is not None:
@@ -236,31 +243,31 @@ class WindowJoin:
         if self._config.kind in ("semi", "anti"):
             yield from self._first_matches(new, run, mine, theirs)
         elif mine.size:
-            yield Batch(joined if joined is not None else self._joined(new, run, mine, theirs, later, until))
+            assert joined is not None
+            yield Batch(joined)
         if run.matched is not None:
             new.matched[mine] = True
             run.matched[theirs] = True
 
-    def _ends(self, port: int, frame: pl.DataFrame, times: Int64s, rows: Int64s) -> Int64s | None:
-        """Ends of lifetimes: the rows' own, or after their window; None for never."""
-        if UNTIL in frame.columns:
-            return ints(frame.get_column(UNTIL)).take(rows)
-        length = self._config.lifetimes[port]
-        return None if length is None else times + length
+    def _own_ends(self, run: Run, rows: Int64s) -> Int64s | None:
+        """Ends of lifetimes that rows bring with them; None where their window says it."""
+        return ints(run.frame.get_column(UNTIL)).take(rows) if UNTIL in run.frame.columns else None
 
-    def _joined(self, new: _New, run: Run, mine: Int64s, theirs: Int64s, later: Int64s, until: Int64s) -> pl.DataFrame:
-        rows = (new.frame, run.frame) if new.port == 0 else (run.frame, new.frame)
+    def _joined(
+        self, new: _New, run: Run, mine: Int64s, theirs: Int64s, later: Int64s, until: Int64s | None
+    ) -> pl.DataFrame:
+        rows = (new.run.frame, run.frame) if new.port == 0 else (run.frame, new.run.frame)
         at = [pl.Series(i.astype(np.uint32)) for i in ((mine, theirs) if new.port == 0 else (theirs, mine))]
         # by index, since `gather` goes through a planner
         columns = [rows[0].get_column(n)[at[0]] for n in self._names[0]]
         columns += [rows[1].get_column(n)[at[1]].alias(name) for n, name in self._right_names.items()]
-        return pl.DataFrame([*columns, pl.Series(TS, later), pl.Series(UNTIL, until)])
+        return pl.DataFrame([*columns, pl.Series(TS, later), *([] if until is None else [pl.Series(UNTIL, until)])])
 
     def _first_matches(self, new: _New, run: Run, mine: Int64s, theirs: Int64s) -> Iterator[Message]:
         """Semi: left rows that find their first partner."""
         if self._config.kind != "semi" or not mine.size:
             return
-        matched, frame, at = (new.matched, new.frame, mine) if new.port == 0 else (run.matched, run.frame, theirs)
+        matched, frame, at = (new.matched, new.run.frame, mine) if new.port == 0 else (run.matched, run.frame, theirs)
         assert matched is not None
         found = np.zeros(matched.size, np.bool_)
         found[at] = True
@@ -272,25 +279,22 @@ class WindowJoin:
 
     def _keep(self, new: _New) -> None:
         """Store rows that may still find partners. A semi join's left rows need one only."""
-        kind, needed = self._config.kind, self._needed_from(new.port)
-        matched = None if kind == "inner" else new.matched
-        may = None if new.low >= needed else new.times >= needed
+        kind, needed, run = self._config.kind, self._needed_from(new.port), new.run
+        may = None if run.low >= needed else run.times >= needed
         if kind == "semi" and new.port == 0 and new.matched.any():
             may = ~new.matched if may is None else may & ~new.matched
-        if may is None:
-            self._sides[new.port].add(Run(new.frame, new.keys, new.order, new.times, matched))
-        elif may.any():
-            frame, keys = new.frame.filter(pl.Series(may)), new.keys.filter(may)
-            some = None if matched is None else matched[may]
-            self._sides[new.port].add(Run(frame, keys, chosen(new.order, may), new.times[may], some))
+        stay = run if may is None else run.only(may)
+        if stay is not None:
+            self._sides[new.port].add(stay)
 
     def _past(self, new: _New) -> Iterator[Message]:
         """New rows that can find no partner any more and have found none."""
-        if new.low >= self._needed_from(new.port):
+        needed, run = self._needed_from(new.port), new.run
+        if run.low >= needed:
             return
-        alone = ~new.matched & (new.times < self._needed_from(new.port))
+        alone = ~new.matched & (run.times < needed)
         if alone.any():
-            yield from self._alone(new.port, new.frame.filter(pl.Series(alone)))
+            yield from self._alone(new.port, run.frame.filter(pl.Series(alone)))
 
     def _needed_from(self, port: int) -> int:
         """Rows of an input before this time find no partner any more: the other's punctuation has passed them all."""
@@ -307,6 +311,8 @@ class WindowJoin:
             yield Batch(self._padded(port, self._with_end(port, rows)))
 
     def _with_end(self, port: int, rows: pl.DataFrame) -> pl.DataFrame:
+        if not self._config.ends:
+            return rows.drop(UNTIL, strict=False)
         if UNTIL in rows.columns:
             return rows
         length = self._config.lifetimes[port]
@@ -319,7 +325,7 @@ class WindowJoin:
         ]
         lefts, rights = ([rows.get_column(n) for n in self._names[port]], others)[:: 1 if port == 0 else -1]
         rights = [c.alias(self._right_names[c.name]) for c in rights]
-        return pl.DataFrame([*lefts, *rights, rows.get_column(TS), rows.get_column(UNTIL)])
+        return pl.DataFrame([*lefts, *rights, *(rows.get_column(n) for n in (TS, UNTIL) if n in rows.columns)])
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Let go of the other side's rows it says find no partner any more."""
@@ -396,7 +402,12 @@ def _needed(config: WindowJoinConfig) -> frozenset[str]:
     """The columns of a joined row that are to be made."""
     if config.wanted is None:
         return frozenset((*config.left.names, *config.right_names))
-    return config.wanted if config.residual is None else config.wanted | columns_of(config.residual)
+    return config.wanted if config.residual is None else config.wanted | columns_in(config.residual)
+
+
+def _both(one: Bools | None, other: Bools) -> Bools:
+    """What is true of both; None is true of all."""
+    return other if one is None else one & other
 
 
 def _earlier(one: Int64s | None, other: Int64s | None, rows: int) -> Int64s:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from jupyter_stream.core.messages import ROW
+from jupyter_stream.core.messages import ROW, UNTIL
 from jupyter_stream.functions.expression import Expr, columns
 from jupyter_stream.plan.catalog import PunctuationColumn
 from jupyter_stream.plan.logical import (
@@ -43,7 +43,10 @@ def needed_columns(plan: Plan) -> dict[str, frozenset[str]]:
 
 
 def joined_columns(plan: Plan) -> dict[int, frozenset[str]]:
-    """By `id` of each join of streams: the columns of its rows that are read, be it by its own condition."""
+    """By `id` of each join of streams the columns of its rows that are read.
+
+    Those of its own condition are among them, and `$until` where somebody reads when they leave.
+    """
     found = _Found()
     _visit(plan, set(plan.schema.names), found)
     return {join: frozenset(wanted) for join, wanted in found.joins.items()}
@@ -72,7 +75,7 @@ def _visit(plan: Plan, wanted: set[str], found: _Found) -> None:
             _visit(plan.input, wanted | columns(predicate), found)
         case Project(items=items):
             # all of them: what nobody wants is computed nevertheless, and can fail
-            _visit(plan.input, set().union(*(columns(e) for _, e in items)), found)
+            _visit(plan.input, set().union(wanted & {UNTIL}, *(columns(e) for _, e in items)), found)
         case Aggregate(keys=keys, calls=aggregates, window=window):
             needed: set[str] = set()
             for _, expr in keys:
@@ -81,6 +84,8 @@ def _visit(plan: Plan, wanted: set[str], found: _Found) -> None:
                 needed |= columns(expr)
             if window.on is not None:
                 needed.add(window.on)
+            if plan.ends:
+                needed.add(UNTIL)
             if plan.where is not None:
                 needed |= columns(plan.where)
             if isinstance(window, RowWindow):
@@ -88,12 +93,12 @@ def _visit(plan: Plan, wanted: set[str], found: _Found) -> None:
                     needed |= columns(expr)
             _visit(plan.input, needed, found)
         case Over(window=over, aggregates=aggregates):
-            needed = wanted & set(plan.input.schema.names)
+            needed = wanted & {UNTIL, *plan.input.schema.names}
             for expr in (*over.partition, *call_inputs(aggregates)):
                 needed |= columns(expr)
             _visit(plan.input, needed, found)
         case Lookup(input=below_it):
-            needed = wanted & set(below_it.schema.names)
+            needed = wanted & {UNTIL, *below_it.schema.names}
             if plan.residual is not None:
                 needed |= columns(plan.residual) & set(below_it.schema.names)
             for key, _ in plan.keys:
@@ -110,24 +115,24 @@ def _visit(plan: Plan, wanted: set[str], found: _Found) -> None:
             for left_key, right_key in plan.keys:
                 below |= columns(left_key)
                 other |= columns(right_key)
-            _visit(left, below, found)
-            _visit(right, other, found)
+            _visit(left, below | {UNTIL}, found)
+            _visit(right, other | {UNTIL}, found)
         case Sample(numbered=numbered):
-            _visit(plan.input, wanted if numbered else set(plan.schema.names), found)
+            _visit(plan.input, wanted if numbered else {*(wanted & {UNTIL}), *plan.schema.names}, found)
         case Derived() | ToStream() | ExtentRows():
             _visit(plan.input, wanted, found)
         case Alive() | Newest() | Distinct() | Top() | ExtentChanges():
-            _visit(plan.input, set(plan.input.schema.names), found)  # rows are told apart by all columns
+            _visit(plan.input, {UNTIL, *plan.input.schema.names}, found)  # rows are told apart by all columns
         case RelationJoin():
             for part in plan.inputs:
-                _visit(part, set(part.schema.names), found)
+                _visit(part, {UNTIL, *part.schema.names}, found)
         case Bags(parts=parts):
             for part in parts:
-                _visit(part, set(part.schema.names), found)
+                _visit(part, {UNTIL, *part.schema.names}, found)
         case Union(parts=parts, schema=schema):
             at = [i for i, name in enumerate(schema.names) if name in wanted]
             for part in parts:
-                _visit(part, {part.schema.names[i] for i in at}, found)
+                _visit(part, {*(wanted & {UNTIL}), *(part.schema.names[i] for i in at)}, found)
 
 
 def call_inputs(calls: Iterable[AggregateCall]) -> list[Expr]:

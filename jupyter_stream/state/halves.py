@@ -7,20 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Final, TypeVar
 
-from jupyter_stream.state.join_keys import Hashes
-
 Made = TypeVar("Made")
 _WORTH: Final = 65_536
 """Rows below which handing half of them to another thread costs more than it saves."""
 
 
-def in_halves(work: Callable[[Hashes], Made], rows: Hashes) -> list[Made]:
-    """The work done on all rows, or on each half of them; it must change nothing that others see."""
-    if rows.size < _WORTH:
-        return [work(rows)]
-    half = rows.size // 2
-    other = _beside().submit(work, rows[half:])
-    one = work(rows[:half])
+def in_halves(work: Callable[[int, int], Made], begin: int, end: int) -> list[Made]:
+    """The work done on all rows from `begin` to `end`, or on each half of them; it must change nothing that others see."""
+    if end - begin < _WORTH:
+        return [work(begin, end)]
+    half = (begin + end) // 2
+    other = _beside().submit(work, half, end)
+    one = work(begin, half)
     return [one, other.result()]
 
 

@@ -6,7 +6,6 @@ A hash finds candidates, the values decide: equality is exact. Rows with a NULL 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -19,31 +18,40 @@ Bools: TypeAlias = NDArray[np.bool_]
 Hashes: TypeAlias = NDArray[np.uint64]
 
 
-@dataclass(frozen=True)
 class JoinKeys:
     """Keys of some rows.
 
-    Attributes:
+    Args:
         columns: one for each key: integers and times as int64, anything else as it is.
         rows: how many rows.
+        hashes: those of the rows, where they are known.
     """
 
-    columns: tuple[Int64s | pl.Series, ...]
-    rows: int
+    def __init__(self, columns: tuple[Int64s | pl.Series, ...], rows: int, hashes: Hashes | None = None) -> None:
+        self.columns, self.rows, self._hashes = columns, rows, hashes
 
     @classmethod
-    def of(cls, columns: Sequence[pl.Series], rows: int) -> tuple[JoinKeys, Hashes]:
-        """The keys and their hashes. Without a column all rows have the same key."""
-        if not columns:
-            return cls((), rows), np.zeros(rows, np.uint64)
-        frame = pl.DataFrame([_normal(c).alias(f"{i}") for i, c in enumerate(columns)])
-        hashes: Hashes = frame.hash_rows(seed=0).to_numpy()
-        return cls(tuple(ints(c) if _is_number(c.dtype) else c for c in frame.get_columns()), rows), hashes
+    def of(cls, columns: Sequence[pl.Series], rows: int) -> JoinKeys:
+        """The keys. Without a column all rows have the same key."""
+        normal = [_normal(c) for c in columns]
+        return cls(tuple(ints(c) if _is_number(c.dtype) else c for c in normal), rows)
+
+    @property
+    def hashes(self) -> Hashes:
+        """A number for each row, the same for the same key. Computed when somebody asks."""
+        if self._hashes is None:
+            if not self.columns:
+                self._hashes = np.zeros(self.rows, np.uint64)
+            else:
+                frame = pl.DataFrame([pl.Series(f"{i}", c) for i, c in enumerate(self.columns)])
+                self._hashes = frame.hash_rows(seed=0).to_numpy()
+        return self._hashes
 
     @property
     def bytes(self) -> int:
         """Bytes held."""
-        return sum(c.nbytes if isinstance(c, np.ndarray) else int(c.estimated_size()) for c in self.columns)
+        known = 0 if self._hashes is None else self._hashes.nbytes
+        return known + sum(c.nbytes if isinstance(c, np.ndarray) else int(c.estimated_size()) for c in self.columns)
 
     def limits(self, key: int, values: pl.Series, limits: Int64s, without: int) -> Int64s:
         """For each row the limit of its value in one of the columns; `without` for a value that has none."""
@@ -57,7 +65,7 @@ class JoinKeys:
     def filter(self, kept: Bools) -> JoinKeys:
         """Some of the rows."""
         columns = tuple(c[kept] if isinstance(c, np.ndarray) else c.filter(pl.Series(kept)) for c in self.columns)
-        return JoinKeys(columns, int(kept.sum()))
+        return JoinKeys(columns, int(kept.sum()), None if self._hashes is None else self._hashes[kept])
 
     def append(self, other: JoinKeys) -> JoinKeys:
         """These rows, then the other's."""
@@ -69,7 +77,10 @@ class JoinKeys:
                 assert isinstance(one, pl.Series)
                 assert isinstance(two, pl.Series)
                 columns.append(pl.concat([one, two], rechunk=True))
-        return JoinKeys(tuple(columns), self.rows + other.rows)
+        hashes = None
+        if self._hashes is not None and other._hashes is not None:
+            hashes = np.concatenate([self._hashes, other._hashes])
+        return JoinKeys(tuple(columns), self.rows + other.rows, hashes)
 
     def same(self, at: Int64s, other: JoinKeys, at_other: Int64s) -> Bools:
         """Whether rows `at` of these have the keys of rows `at_other` of the other ones."""

@@ -1,89 +1,57 @@
-"""Rows of one side of a join, in runs: found by their keys' hash, within many of one key by time, freed as time passes.
+"""Rows of one side of a join, in runs, freed as time passes.
 
 A run is what came together. Small ones are merged into larger ones, so that there are few; rows that can find no partner any more
-leave with their run. Nothing is put in order by time but within keys that have many rows, and there only when that pays.
+leave with their run. A run gets an index (`run_index`) when looking for rows in it pays: of two runs that meet one needs none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.state.join_keys import Bools, Hashes, JoinKeys
+from jupyter_stream.state.halves import in_halves
+from jupyter_stream.state.join_keys import Bools, JoinKeys
+from jupyter_stream.state.run_index import MOST_ROWS, Asked, Index, indexed
 
-_ROW_BITS: Final = 22
-_ROW_MASK: Final = np.uint64((1 << _ROW_BITS) - 1)
-_MOST_ROWS: Final = 1 << _ROW_BITS
+Made = TypeVar("Made")
+Make: TypeAlias = Callable[[Int64s, Int64s, bool], Made]
+
 _SMALL: Final = 4_096
 """Rows: runs below are merged at once."""
 _LARGE: Final = 32_768
 """Rows: above, runs are merged when there are `_FEW` alike, since looking in one more costs less than merging them."""
 _FEW: Final = 6
-_PAIRS: Final = 1 << 19
-"""Pairs made at a time."""
+_BLOCK: Final = 4_096
+"""Rows whose earliest and latest times are known, so that those of no use are passed over together."""
+_MAKING: Final = 2
+"""Rows that can be looked up in the time that it takes to put one into an index, and"""
 _CROWDED: Final = 4
-"""Candidates per row above which those of the right time are looked for."""
-
-
-def packed(hashes: Hashes) -> Hashes:
-    """The upper 42 bits of each row's hash and the row's number as one integer, in order: 7 ns a row.
-
-    Rows looked up in this order go through a run from its beginning to its end, as the processor likes it.
-    """
-    both = (hashes & ~_ROW_MASK) | np.arange(hashes.size, dtype=np.uint64)
-    both.sort()
-    return both
-
-
-def chosen(order: Hashes, kept: Bools) -> Hashes:
-    """`packed` of the rows kept, numbered anew."""
-    at = (order & _ROW_MASK).view(np.int64)
-    stay = kept.take(at)
-    numbers = np.cumsum(kept, dtype=np.int64) - 1
-    return (order[stay] & ~_ROW_MASK) | numbers.take(at[stay]).view(np.uint64)
+"""where many rows have one key."""
 
 
 class Run:
-    """Rows by hash.
-
-    Rows with equal upper bits of their hash are a *group*; a table says which groups each range of hashes has.
+    """Rows that came together, or were put together since.
 
     Args:
         frame: the rows' columns.
         keys: their keys.
-        order: `packed` of the keys' hashes.
         times: microseconds.
         matched: whether each has found a partner; None where nobody asks.
     """
 
-    def __init__(
-        self, frame: pl.DataFrame, keys: JoinKeys, order: Hashes, times: Int64s, matched: Bools | None
-    ) -> None:
+    def __init__(self, frame: pl.DataFrame, keys: JoinKeys, times: Int64s, matched: Bools | None) -> None:
         self.frame, self.keys, self.times, self.matched = frame, keys, times, matched
         self.low, self.high = int(times.min()), int(times.max())
-        self._packed = order
-        upper = order >> np.uint64(_ROW_BITS)
-        first = np.flatnonzero(upper[1:] != upper[:-1]) + 1
-        self._groups = first.size + 1
-        self._first: Int64s | None = None  # where each group begins, and the end; None where each row is one
-        if self._groups < times.size:
-            self._first = first = np.concatenate([[0], first, [times.size]])
-            upper = upper[first[:-1]]
-        self._upper = upper
-        bits = max(4, self._groups.bit_length())
-        self._shift = np.uint64(64 - bits)
-        place = (upper >> np.uint64(64 - _ROW_BITS - bits)).view(np.int64)
-        starts = np.flatnonzero(place[1:] != place[:-1]) + 1
-        starts = np.concatenate([[0], starts, [self._groups]])
-        self._cells = np.zeros(1 << bits, np.int64)  # the first group << 32 | how many groups; 0: none
-        self._cells[place[starts[:-1]]] = (starts[:-1] << 32) | np.diff(starts)
-        self._timed: tuple[Int64s, Int64s, int, int] | None = None
+        self._index: Index | None = None
+        self._asked = 0  # rows looked at for want of an index
+        self._blocks: tuple[Int64s, Int64s] | None = None
+        self._held = sum(int(c.estimated_size()) for c in frame.get_columns())
 
     @property
     def rows(self) -> int:
@@ -93,105 +61,81 @@ class Run:
     @property
     def bytes(self) -> int:
         """Bytes held."""
-        arrays = [self._packed, self._upper, self._cells, self.times, self._first, self.matched]
-        if self._timed is not None:
-            arrays += self._timed[:2]
-        return (
-            sum(a.nbytes for a in arrays if a is not None)
-            + self.keys.bytes
-            + sum(int(c.estimated_size()) for c in self.frame.get_columns())
-        )
+        arrays = [self.times, self.matched, *(self._blocks or ())]
+        index = 0 if self._index is None else self._index.bytes
+        held: int = sum(a.nbytes for a in arrays if a is not None)
+        return held + self.keys.bytes + self._held + index
 
-    @property
-    def hashes(self) -> Hashes:
-        """The upper bits of each row's hash, in the rows' order."""
-        hashes = np.empty(self.rows, np.uint64)
-        hashes[(self._packed & _ROW_MASK).view(np.int64)] = self._packed & ~_ROW_MASK
-        return hashes
+    def near(self, first: int | None, last: int | None) -> tuple[int, int]:
+        """From which row to which those with `first <= time <= last` are; others are among them."""
+        if (first is None or first <= self.low) and (last is None or last >= self.high):
+            return 0, self.rows
+        if self._blocks is None:
+            starts = np.arange(0, self.rows, _BLOCK)
+            self._blocks = np.minimum.reduceat(self.times, starts), np.maximum.reduceat(self.times, starts)
+        earliest, latest = self._blocks
+        some = np.ones(earliest.size, np.bool_)
+        if first is not None:
+            some &= latest >= first
+        if last is not None:
+            some &= earliest <= last
+        if not some.any():
+            return 0, 0
+        return int(some.argmax()) * _BLOCK, min(self.rows, (some.size - int(some[::-1].argmax())) * _BLOCK)
 
-    def near(self, order: Hashes, times: Int64s, low: int | None, high: int | None) -> Hashes:
-        """Of other rows, those that have partners of the right time here, if any.
+    def meets(self, other: Run, low: int | None, high: int | None, timed: bool, made: Make[Made]) -> Iterator[Made]:
+        """What is made of candidates, some at a time.
+
+        Those with times outside of the bounds may be among them. Either looks for its rows in the other: the one where that
+        takes less, since an index has to be made first, and serves whoever comes later.
 
         Args:
-            order: `packed` of the other rows.
-            times: theirs.
-            low: least time here minus time there, None for no bound.
+            other: rows to find.
+            low: least time there minus time here, None for no bound.
             high: the greatest.
+            timed: whether there may be rows of one key that are farther apart.
+            made: takes numbers of rows here and of the other's, and whether their keys are known to be equal. It must change
+                nothing that others see, since it may be called by two threads.
         """
-        some = None if low is None else times <= self.high - low
-        if high is not None:
-            early = times >= self.low - high
-            some = early if some is None else some & early
-        if some is None or some.all():
-            return order
-        return order[some.take((order & _ROW_MASK).view(np.int64))]
+        if other._cost(self) <= self._cost(other):
+            same = other.index.exact
+            yield from other._pairs(self, low, high, timed, lambda mine, theirs: made(mine, theirs, same))
+        else:
+            other._asked += other.rows
+            low, high = (None if high is None else -high), (None if low is None else -low)
+            same = self.index.exact
+            yield from self._pairs(other, low, high, timed, lambda theirs, mine: made(mine, theirs, same))
+
+    def _cost(self, asking: Run) -> int:
+        """What it takes to look for rows here, about, in rows looked at."""
+        if self._index is None:  # what has been looked at in vain would have paid for an index
+            return max(0, _MAKING * self.rows - self._asked) + asking.rows
+        return (_CROWDED if self._index.crowded else 1) * asking.rows
 
     @property
-    def crowded(self) -> bool:
-        """Whether several rows have one key, so that pairs may be many."""
-        return self._first is not None
+    def index(self) -> Index:
+        """The rows by key."""
+        if self._index is None:
+            self._index = indexed(self.keys, self.times)
+        return self._index
 
-    def pairs(self, order: Hashes, times: Int64s, low: int | None, high: int | None) -> Iterator[tuple[Int64s, Int64s]]:
-        """Candidates for other rows (see `near`), some at a time: numbers of those rows, and of rows here.
-
-        Those with times outside of the bounds may be among them, and those with another key.
-        """
-        found, groups = self._find(order)
-        if not found.size:
+    def _pairs(
+        self, asking: Run, low: int | None, high: int | None, timed: bool, made: Callable[[Int64s, Int64s], Made]
+    ) -> Iterator[Made]:
+        """What is made of numbers of rows that look for some here, and of these."""
+        begin, end = asking.near(None if high is None else self.low - high, None if low is None else self.high - low)
+        if begin == end:
             return
-        new = (order.take(found) & _ROW_MASK).view(np.int64)
-        if self._first is None:
-            yield new, (self._packed[groups] & _ROW_MASK).view(np.int64)
+        index = self.index
+        asked = Asked(asking.keys, asking.times, low if timed else None, high if timed else None)
+        if index.crowded:  # there may be many pairs: some at a time
+            for pair in index.pairs(asked, begin, end):
+                yield made(*pair)
             return
-        begin, end = self._first[groups], self._first[groups + 1]
-        rows = self._packed
-        if (low is not None or high is not None) and int((end - begin).sum()) > _CROWDED * new.size + _SMALL:
-            at = times.take(new)
-            begin, end, rows = self._in_time(
-                groups, None if low is None else at + low, None if high is None else at + high
-            )
-        yield from _expanded(new, begin, end, rows)
-
-    def _find(self, hashes: Hashes) -> tuple[Int64s, Int64s]:
-        """Which of the hashes have a group, and which."""
-        cells = self._cells.take((hashes >> self._shift).view(np.int64))
-        new = np.flatnonzero(cells)
-        cells = cells[new]
-        group, left = cells >> 32, cells & 0xFFFFFFFF
-        wanted = hashes[new] >> np.uint64(_ROW_BITS)
-        hit = self._upper.take(group) == wanted
-        found = [(new[hit], group[hit])]
-        going = np.flatnonzero(~hit & (left > 1))
-        while going.size:  # the next group of the same range: at most a few times
-            new, group, left, wanted = new[going], group[going] + 1, left[going] - 1, wanted[going]
-            hit = self._upper.take(group) == wanted
-            found.append((new[hit], group[hit]))
-            going = np.flatnonzero(~hit & (left > 1))
-        if len(found) == 1:
-            return found[0]
-        return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
-
-    def _in_time(self, groups: Int64s, first: Int64s | None, last: Int64s | None) -> tuple[Int64s, Int64s, Hashes]:
-        """Where a group's rows with `first <= time <= last` begin and end, among all rows by group and time."""
-        if self._timed is None:
-            assert self._first is not None
-            rows = (self._packed & _ROW_MASK).view(np.int64)
-            group = np.repeat(np.arange(self._groups), np.diff(self._first))
-            # group and time in one number; where the times are too far apart for that, in steps of a power of two
-            shift = max(0, (self.high - self.low).bit_length() - (62 - _ROW_BITS))
-            span = ((self.high - self.low) >> shift) + 2
-            order = group * span + ((self.times[rows] - self.low) >> shift)
-            at = np.argsort(order)
-            self._timed = (order[at], rows[at], shift, span)
-        order, rows, shift, span = self._timed
-        base = groups * span
-        low, high = base, base + span - 1
-        if first is not None:
-            low = base + (np.clip(first, self.low, self.high + 1) - self.low >> shift)
-        if last is not None:  # one before the first time is before all rows of the group
-            high = base + (np.clip(last, self.low - 1, self.high) - self.low >> shift)
-        begin = np.searchsorted(order, low, "left")
-        return begin, np.maximum(np.searchsorted(order, high, "right"), begin), rows.view(np.uint64)
+        if not index.by_numbers:
+            _ = asking.keys.hashes  # computed once, before two threads ask
+        for part in in_halves(lambda b, e: [made(*pair) for pair in index.pairs(asked, b, e)], begin, end):
+            yield from part
 
     def only(self, kept: Bools) -> Run | None:
         """Some of the rows."""
@@ -201,7 +145,7 @@ class Run:
             return self
         matched = None if self.matched is None else self.matched[kept]
         frame = self.frame.filter(pl.Series(kept))
-        return Run(frame, self.keys.filter(kept), chosen(self._packed, kept), self.times[kept], matched)
+        return Run(frame, self.keys.filter(kept), self.times[kept], matched)
 
     def append(self, other: Run) -> Run:
         """The rows of both."""
@@ -211,7 +155,6 @@ class Run:
         return Run(
             pl.concat([self.frame, other.frame], how="vertical", rechunk=True),
             self.keys.append(other.keys),
-            packed(np.concatenate([self.hashes, other.hashes])),
             np.concatenate([self.times, other.times]),
             matched,
         )
@@ -220,25 +163,9 @@ class Run:
         """Raise AssertionError where an invariant is broken."""
         assert self.rows == self.frame.height == self.keys.rows > 0
         assert self.matched is None or self.matched.size == self.rows
-        hashes = self.hashes
-        new, groups = self._find(hashes)
-        assert np.array_equal(np.sort(new), np.arange(self.rows))
-        assert np.array_equal(self._upper[groups], hashes[new] >> np.uint64(_ROW_BITS))
-
-
-def _expanded(new: Int64s, begin: Int64s, end: Int64s, rows: Hashes) -> Iterator[tuple[Int64s, Int64s]]:
-    """Each of `new` with each of `rows[begin:end]`, `_PAIRS` at a time."""
-    counts = end - begin
-    totals = np.cumsum(counts)
-    at = 0
-    while at < new.size:
-        done = int(totals[at - 1]) if at else 0
-        stop = max(at + 1, int(np.searchsorted(totals, done + _PAIRS, "right")))
-        sizes = counts[at:stop]
-        offset = begin[at:stop] - (totals[at:stop] - sizes - done)
-        old = np.arange(int(totals[stop - 1]) - done) + np.repeat(offset, sizes)
-        yield np.repeat(new[at:stop], sizes), (rows[old] & _ROW_MASK).view(np.int64)
-        at = stop
+        asked = Asked(self.keys, self.times, 0, 0)
+        own = [one[one == other] for one, other in self.index.pairs(asked, 0, self.rows)]
+        assert np.array_equal(np.sort(np.concatenate(own)), np.arange(self.rows))
 
 
 class Runs:
@@ -272,7 +199,7 @@ class Runs:
             self.runs[-2:] = [one.append(two)]
         alike = self.runs[-_FEW:]
         if len(alike) == _FEW and all(a.rows < 2 * b.rows for a, b in pairwise(alike)):
-            while len(alike) > 1 and sum(r.rows for r in alike) <= _MOST_ROWS:
+            while len(alike) > 1 and sum(r.rows for r in alike) <= MOST_ROWS:
                 alike = [
                     a if b is None else a.append(b) for a, b in zip(alike[::2], [*alike[1::2], None], strict=False)
                 ]

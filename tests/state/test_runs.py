@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jupyter_stream.state import run_index
 from jupyter_stream.state import runs as module
 from jupyter_stream.state.join_keys import JoinKeys
-from jupyter_stream.state.runs import Run, Runs, packed
+from jupyter_stream.state.runs import Run, Runs
 from tests.oracle.search import searching
 
 YEAR = 365 * 86_400_000_000
@@ -20,20 +21,23 @@ YEAR = 365 * 86_400_000_000
 
 def run_of(numbers: list[int], keys: list[object], times: list[int]) -> Run:
     """A run whose rows are told apart by a number."""
-    columns, hashes = JoinKeys.of([pl.Series(keys)], len(keys))
     return Run(
-        pl.DataFrame({"n": numbers}), columns, packed(hashes), np.array(times, np.int64), np.zeros(len(keys), np.bool_)
+        pl.DataFrame({"n": numbers}),
+        JoinKeys.of([pl.Series(keys)], len(keys)),
+        np.array(times, np.int64),
+        np.zeros(len(keys), np.bool_),
     )
 
 
 def found(side: Runs, keys: list[object], times: list[int], low: int, high: int) -> list[tuple[int, int]]:
     """Pairs of a row asked for and a stored one: equal keys, and the stored one's time within bounds of the other's."""
-    columns, hashes = JoinKeys.of([pl.Series(keys)], len(keys))
     at = np.array(times, np.int64)
+    rows = run_of(list(range(len(keys))), keys, times)
     pairs = []
     for run in side.runs:
-        for mine, theirs in run.pairs(run.near(packed(hashes), at, low, high), at, low, high):
-            same = columns.same(mine, run.keys, theirs)
+        for mine, theirs, known in rows.meets(run, low, high, True, lambda *candidates: candidates):
+            same = rows.keys.same(mine, run.keys, theirs)
+            assert not known or same.all()
             difference = run.times[theirs] - at[mine]
             same &= (difference >= low) & (difference <= high)
             numbers = run.frame.get_column("n").to_numpy()[theirs]
@@ -60,7 +64,9 @@ def test_what_is_stored_in_pieces_is_found_and_let_go(data: st.DataObject) -> No
     side = Runs()
     cuts = sorted(data.draw(st.lists(st.integers(1, max(1, len(keys) - 1)), max_size=8, unique=True)))
     small = data.draw(st.sampled_from((1, 8, 4_096)))
-    with patch.multiple(module, _SMALL=small, _LARGE=4 * small, _CROWDED=0, _PAIRS=data.draw(st.integers(1, 50))):
+    made = patch.multiple(module, _SMALL=small, _LARGE=4 * small, _BLOCK=small, _MAKING=data.draw(st.integers(0, 8)))
+    looked = patch.multiple(run_index, _CROWDED=0, _MANY=0, _PAIRS=data.draw(st.integers(1, 50)), _SPREAD=0)
+    with made, looked, patch.object(run_index, "_FEW", data.draw(st.sampled_from((0, 64)))):
         for begin, end in zip([0, *cuts], [*cuts, len(keys)], strict=True):
             if end > begin:
                 numbers = list(range(begin, end))
