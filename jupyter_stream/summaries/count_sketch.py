@@ -50,17 +50,25 @@ class CountSketchCells:
         return self._rows
 
     def summarize(self, cells: Int64s, items: Items, values: Float64s) -> None:
-        """A sign into one counter of each row. The upper half of a table is for the sign -1: one count instead of weights."""
+        """A sign into one counter of each row.
+
+        Of many rows the plus and minus signs are counted apart, which is three times as fast as adding signs up.
+        """
         self._rows += np.bincount(cells, minlength=self.cells)
-        begin = cells * (2 * _CELL)
-        both = np.zeros(2 * self._counters.size, np.int64)
+        few = items.size < self.cells * _CELL // 2
+        both = np.zeros(0 if few else 2 * self._counters.size, np.int64)
         for row in range(DEPTH):
-            place = _bits(items, row)
-            place += begin
-            place += 2 * WIDTH * row
-            both += np.bincount(place, minlength=both.size)
-        signed = both.reshape(-1, 2, WIDTH)
-        self._counters += (signed[:, 0] - signed[:, 1]).ravel()
+            bits = _bits(items, row)
+            if few:
+                np.add.at(
+                    self._counters, cells * _CELL + row * WIDTH + (bits & (WIDTH - 1)), 1 - 2 * (bits >> _WIDTH_BITS)
+                )
+            else:
+                bits += cells * (2 * _CELL) + 2 * WIDTH * row
+                both += np.bincount(bits, minlength=both.size)
+        if not few:
+            signed = both.reshape(-1, 2, WIDTH)
+            self._counters += (signed[:, 0] - signed[:, 1]).ravel()
         if self._measured:
             self._measured.summarize(cells, items, values)
 

@@ -59,8 +59,9 @@ def _hash(column: pl.Series) -> Items:
         doubles = column.cast(pl.Float64).to_numpy() + 0.0  # -0.0 is 0.0
         return _nulled(column, mixed(np.where(np.isnan(doubles), np.nan, doubles).view(np.uint64)))
     if dtype.is_integer() or dtype.is_temporal() or dtype == pl.Boolean:
-        whole = column.to_physical().cast(pl.Int64, strict=False).fill_null(0).to_numpy()
-        return _nulled(column, mixed(whole.view(np.uint64)))
+        whole = column.to_physical().cast(pl.Int64, strict=False)
+        numbers = (whole.fill_null(0) if column.null_count() else whole).to_numpy()
+        return _nulled(column, mixed(numbers.view(np.uint64)))
     # texts and the rest: only distinct values are hashed, each once
     texts = (column if dtype == pl.String else column.cast(pl.String)).to_arrow().dictionary_encode()
     words = np.asarray(texts.dictionary.to_pylist(), dtype=object)

@@ -1,7 +1,7 @@
 """The rows of one zone, such that those of a cell, or of an item, are found without looking through the others.
 
-A batch is kept as it came, beside an order of its rows by the leading bits of their items' hashes (a radix sort of 16 bits,
-some 10 ns a row): a cell is a stretch of that order, an item a shorter one. Batches are merged as they become many.
+A batch is kept as it came, beside the order of its rows by the leading bits of their items' hashes (a radix sort of 16 bits,
+some 10 ns a row): a cell is a stretch of that order, an item a shorter one. Small batches are merged as they become many.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from jupyter_stream.core.rows import rows_at, together
 from jupyter_stream.summaries.hashing import PREFIX_BITS, prefix_of
 from jupyter_stream.summaries.protocol import Items
 
-_CHUNKS: Final = 8
-"""A zone keeps at most so many chunks of a like size before they are made one."""
+_CHUNKS: Final = 16
+"""Small chunks of a zone before some of them, the smallest, are made one."""
+_LARGE: Final = 32_768
+"""Rows of a chunk that is left as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +42,28 @@ class Matches:
 
 
 class _Chunk:
-    """Rows, and their places in the order of their items' prefixes."""
+    """Rows in the order of their items' prefixes, as places in a frame that other chunks may share."""
 
-    __slots__ = ("frame", "items", "order", "prefix", "seq")
+    __slots__ = ("frame", "items", "place", "prefix", "seq")
 
-    def __init__(self, frame: pl.DataFrame, items: Items, seq: Int64s) -> None:
-        prefix = prefix_of(items)
-        self.order = np.argsort(prefix, kind="stable").astype(np.int32)
-        self.prefix: NDArray[np.uint16] = prefix[self.order]
-        self.items = items
+    def __init__(self, frame: pl.DataFrame, place: Int64s, items: Items, seq: Int64s) -> None:
         self.frame = frame
+        self.place = place.astype(np.int32)
+        self.items = items
+        self.prefix: NDArray[np.uint16] = prefix_of(items)
         self.seq = seq
 
     @property
+    def rows(self) -> int:
+        return int(self.seq.size)
+
+    @property
     def bytes(self) -> int:
-        own = self.order.nbytes + self.prefix.nbytes + self.items.nbytes + self.seq.nbytes
-        return int(own + self.frame.estimated_size())
+        own = self.place.nbytes + self.prefix.nbytes + self.items.nbytes + self.seq.nbytes
+        return int(own + self.frame.estimated_size() * self.rows / self.frame.height)
+
+    def at(self, places: Int64s) -> pl.DataFrame:
+        return rows_at(self.frame, self.place[places].astype(np.int64))
 
 
 class KeptRows:
@@ -70,13 +78,19 @@ class KeptRows:
         """Bytes held."""
         return sum(c.bytes for c in self._chunks)
 
-    def keep(self, frame: pl.DataFrame, items: Items, seq: Int64s) -> None:
-        """Take in rows with their items' hashes and arrival numbers (rising); all three of the same length."""
-        if not items.size:
-            return
-        self._chunks.append(_Chunk(frame, items, seq))
-        self.rows += items.size
-        self._merge()
+    def keep(self, frame: pl.DataFrame, place: Int64s, items: Items, seq: Int64s) -> None:
+        """Take in rows.
+
+        Args:
+            frame: the rows, maybe among others.
+            place: where in the frame they are, in the order of `prefix_of` their items; shape (rows,).
+            items: their items, in that order.
+            seq: their arrival numbers, in that order.
+        """
+        if items.size:
+            self._chunks.append(_Chunk(frame, place, items, seq))
+            self.rows += items.size
+            self._merge()
 
     def take_over(self, other: KeptRows) -> None:
         """Take in all rows of another zone, which is done with."""
@@ -92,13 +106,13 @@ class KeptRows:
         for chunk in self._chunks:
             begin = np.searchsorted(chunk.prefix, np.uint16(low), "left")
             end = np.searchsorted(chunk.prefix, np.uint16(high), "right")
-            places = np.sort(chunk.order[begin:end]).astype(np.int64)
-            seq = chunk.seq[places]
+            places = np.arange(begin, end)
+            seq = chunk.seq[begin:end]
             wanted = seq >= since if until is None else (seq >= since) & (seq < until)
             if not wanted.all():
                 places, seq = places[wanted], seq[wanted]
             if places.size:
-                frames.append(rows_at(chunk.frame, places))
+                frames.append(chunk.at(places))
                 numbers.append(seq)
         if not frames:
             return self.nothing(), np.zeros(0, np.int64)
@@ -117,7 +131,7 @@ class KeptRows:
             which = np.repeat(np.arange(items.size), many)
             looked_at += which.size
             first = np.repeat(begin - (np.cumsum(many) - many), many)
-            places = chunk.order[first + np.arange(which.size)].astype(np.int64)
+            places = first + np.arange(which.size)
             found = chunk.items[places] == items[which]
             if until is not None:
                 found &= chunk.seq[places] < until
@@ -125,7 +139,7 @@ class KeptRows:
                 which, places = which[found], places[found]
             if places.size:
                 asked.append(which)
-                frames.append(rows_at(chunk.frame, places))
+                frames.append(chunk.at(places))
                 numbers.append(chunk.seq[places])
         if not frames:
             return Matches(np.zeros(0, np.int64), self.nothing(), np.zeros(0, np.int64), looked_at)
@@ -136,29 +150,22 @@ class KeptRows:
         return self._chunks[0].frame.clear() if self._chunks else pl.DataFrame()
 
     def _merge(self) -> None:
-        """Make the last ones a chunk while there are many of about the same size: each row is moved a logarithm of times."""
-        while len(self._chunks) > _CHUNKS:
-            last = self._chunks[-_CHUNKS:]
-            rest = self._chunks[:-_CHUNKS]
-            frame = together([c.frame for c in last]).rechunk()
-            seq = np.concatenate([c.seq for c in last])
-            items = np.concatenate([c.items for c in last])
-            self._chunks = rest
-            whole = _Chunk(frame, items, seq)
-            while self._chunks and self._chunks[-1].seq.size <= 2 * whole.seq.size:
-                before = self._chunks.pop()
-                whole = _Chunk(
-                    together([before.frame, whole.frame]).rechunk(),
-                    np.concatenate([before.items, whole.items]),
-                    np.concatenate([before.seq, whole.seq]),
-                )
-            self._chunks.append(whole)
+        """Make small chunks one as they become many: each row is moved a logarithm of times, until its chunk is large."""
+        while len(small := sorted((c for c in self._chunks if c.rows < _LARGE), key=lambda c: c.rows)) > _CHUNKS:
+            self._unite(small[: len(small) // 2])
+
+    def _unite(self, few: list[_Chunk]) -> None:
+        items = np.concatenate([c.items for c in few])
+        order = np.argsort(prefix_of(items), kind="stable")
+        frame = together([c.at(np.arange(c.rows)) for c in few]).rechunk()
+        seq = np.concatenate([c.seq for c in few])
+        self._chunks = [c for c in self._chunks if c not in few]
+        self._chunks.append(_Chunk(frame, order, items[order], seq[order]))
 
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""
-        assert self.rows == sum(c.seq.size for c in self._chunks)
+        assert self.rows == sum(c.rows for c in self._chunks)
+        assert sum(c.rows < _LARGE for c in self._chunks) <= _CHUNKS
         for chunk in self._chunks:
-            assert chunk.frame.height == chunk.seq.size == chunk.items.size == chunk.order.size
-            assert (np.sort(chunk.order) == np.arange(chunk.order.size)).all()
-            assert (prefix_of(chunk.items)[chunk.order] == chunk.prefix).all()
+            assert chunk.rows == chunk.items.size == chunk.place.size == np.unique(chunk.place).size
             assert (chunk.prefix[1:] >= chunk.prefix[:-1]).all()

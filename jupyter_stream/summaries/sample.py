@@ -1,7 +1,7 @@
 """A reservoir sample of each cell: the rows of the least random priorities, so that samples can be added and subtracted.
 
-J. S. Vitter, "Random sampling with a reservoir", 1985, in the form of bottom-k sketches (Cohen, Kaplan, 2007): every row draws a
-number; a cell keeps the rows that drew less than its threshold, which comes down when they are too many.
+J. S. Vitter, "Random sampling with a reservoir", 1985, in the form of bottom-k sketches (Cohen, Kaplan, 2007): every row
+draws a number; a cell keeps the rows that drew less than its threshold, which comes down when they are too many.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _ALL: Final = np.uint64(2**64 - 1)
 class SampleCells:
     """At most `ROOM` rows of each cell.
 
-    Error: with N rows in the cell and m of them in the sample, a count is off by more than `N * sqrt(ln(2 / d) / (2 * m))` with a
-    chance of at most d (Hoeffding, who allows for drawing without replacement); by `1.36 * N / sqrt(m)` in 5% of cases.
+    Error: with N rows in the cell and m of them in the sample, a count is off by more than `N * sqrt(ln(2 / d) / (2 * m))`
+    with a chance of at most d (Hoeffding, who allows for drawing without replacement); by `1.36 * N / sqrt(m)` in 5% of cases.
     Cells of at most `ROOM` rows are exact.
     """
 

@@ -13,9 +13,10 @@ import polars as pl
 
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.summaries.granularities import Granularities
-from jupyter_stream.summaries.hashing import bucket_of, items_of
+from jupyter_stream.summaries.hashing import bucket_of, items_of, prefix_of
 from jupyter_stream.summaries.kept_rows import Matches
 from jupyter_stream.summaries.protocol import Float64s, Items, Measure
+from jupyter_stream.summaries.pyramid import Pyramid
 from jupyter_stream.summaries.spec import SummarySpec
 from jupyter_stream.summaries.zone import Zone
 
@@ -77,11 +78,12 @@ class StreamSummary:
         self.gone = 0
         """Rows left out since they came after their zone was freed."""
         self._zones = Granularities(spec)
+        self._pyramids = tuple(Pyramid() for _ in range(spec.depth))
 
     @property
     def bytes(self) -> int:
         """Bytes of the summaries, never above `spec.bytes`."""
-        return sum(z.sketch.bytes for z in self._zones.zones)
+        return sum(z.sketch.bytes for z in self._zones.zones) + sum(p.bytes for p in self._pyramids)
 
     @property
     def row_bytes(self) -> int:
@@ -105,7 +107,8 @@ class StreamSummary:
             items = items_of([frame.get_column(c) for c in self.spec.columns])
         since = self.seq
         self.seq += ts.size
-        rows = _Rows(frame, ts, items, np.arange(since, self.seq), self._values(frame))
+        order = np.argsort(prefix_of(items), kind="stable")
+        rows = _Rows(np.arange(ts.size), ts, items, self._values(frame)).at(order)
         zones = self._zones
         if ts.size and int(ts.min()) < zones.kept_from:
             alive = np.flatnonzero(ts >= zones.kept_from)
@@ -121,7 +124,7 @@ class StreamSummary:
             before = rows.ts < end
             if before.any():
                 taken = rows if before.all() else rows.at(np.flatnonzero(before))
-                arrivals.append(self._take(zone, taken, since))
+                arrivals.append(self._take(zone, frame, taken, since))
                 rows = rows.at(np.flatnonzero(~before))
 
         low, high = int(rows.ts.min()), int(rows.ts.max())
@@ -151,7 +154,11 @@ class StreamSummary:
             keep_from: rows from there on may still be asked for, whatever the granularities reach; what lies before and fills a
                 zone is freed. Unless given: `clock` minus `spec.reach(spec.depth)`.
         """
+        before = [z.number for z in self._zones.zones]
         self._zones.advance(clock, keep_from)
+        if before != [z.number for z in self._zones.zones]:
+            for pyramid in self._pyramids:  # sums over zones that are no more
+                pyramid.forget()
 
     # -- questions -------------------------------------------------------------------------------------------------------------
 
@@ -170,6 +177,23 @@ class StreamSummary:
         Raises KeyError where the zone was freed.
         """
         return self._zone(zone).sketch.estimate(bucket_of(items, self.spec.buckets), items, measure, column)
+
+    def estimates(
+        self, items: Items, low: int | None = None, high: int | None = None
+    ) -> tuple[Int64s, Int64s, Float64s]:
+        """Of each item in each zone that may hold rows with `low <= ts < high`, about how many rows; top-down, by the pyramids.
+
+        Returns:
+            The zones' numbers, shape (zones,), their granularities, shape (zones,), and counts, shape (zones, items).
+        """
+        numbers, levels, found = [], [], []
+        wanted = {view.number for view in self.zones(low, high)}
+        for level in range(self.spec.depth, 0, -1):
+            zones = [z for z in self._zones.level(level) if z.number in wanted]
+            numbers += [z.number for z in zones]
+            levels += [level] * len(zones)
+            found.append(self._pyramids[level - 1].estimate(zones, items))
+        return np.array(numbers, np.int64), np.array(levels, np.int64), np.concatenate(found)
 
     def typical(self, zone: int, buckets: Int64s) -> Float64s:
         """What `Count` is of a row in each of these cells of a zone, on average over its rows; shape of the buckets."""
@@ -218,6 +242,8 @@ class StreamSummary:
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""
         self._zones.check()
+        for level, pyramid in enumerate(self._pyramids, 1):
+            pyramid.check(self._zones.level(level))
         assert self.bytes <= self.spec.bytes
         zones = self._zones
         for place, zone in enumerate(zones.zones):
@@ -243,10 +269,10 @@ class StreamSummary:
         columns = [frame.get_column(c).cast(pl.Float64).to_numpy() for c in self.spec.measured]
         return np.stack([np.asarray(c, dtype=np.float64) for c in columns])
 
-    def _take(self, zone: Zone, rows: _Rows, since: int) -> Arrival:
+    def _take(self, zone: Zone, frame: pl.DataFrame, rows: _Rows, since: int) -> Arrival:
         cells = bucket_of(rows.items, self.spec.buckets)
         zone.sketch.summarize(cells, rows.items, rows.values)
-        zone.kept.keep(rows.frame, rows.items, rows.seq)
+        zone.kept.keep(frame, rows.place, rows.items, since + rows.place)
         low, high = int(rows.ts.min()), int(rows.ts.max())
         zone.high = max(zone.high, high)
         zone.version += 1
@@ -255,15 +281,13 @@ class StreamSummary:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows on their way to their zones."""
+    """Rows of a batch on their way to their zones, in the order of their items' prefixes."""
 
-    frame: pl.DataFrame
+    place: Int64s
     ts: Int64s
     items: Items
-    seq: Int64s
     values: Float64s
 
     def at(self, places: Int64s) -> _Rows:
-        return _Rows(
-            self.frame[pl.Series(places)], self.ts[places], self.items[places], self.seq[places], self.values[:, places]
-        )
+        values = self.values[:, places] if len(self.values) else np.zeros((0, places.size))
+        return _Rows(self.place.take(places), self.ts.take(places), self.items.take(places), values)

@@ -8,7 +8,7 @@ from jupyter_stream.summaries.kept_rows import KeptRows
 from jupyter_stream.summaries.protocol import Sketch
 
 DRIFT: Final = 0.3
-"""How far the chance that two rows of a cell are equal may move before the behaviour of the stream counts as another."""
+"""How far the chance that two rows are equal may move before the behaviour of the stream counts as another."""
 ENOUGH: Final = 1_000
 """Rows before that chance says anything."""
 
@@ -48,15 +48,14 @@ class Zone:
     def drifts(self) -> bool:
         """Whether the stream behaves otherwise than when the zone began (paper §3.3), by the confidence of the sketch.
 
-        The variance of an estimate, `share * F2`, gives the chance that two rows of a cell are equal; of a steady stream it
+        The variance of an estimate, `share * F2`, gives the chance that two rows of the zone are equal; of a steady stream it
         stays, whatever the number of rows. Another skew moves it, and so do other frequent items.
         """
-        counts = self.sketch.counts.astype(float)
-        pairs = float((counts * (counts - 1)).sum())
-        if self.sketch.share == 0 or counts.sum() < ENOUGH or pairs == 0:
+        rows = float(self.sketch.counts.sum())
+        if self.sketch.share == 0 or rows < ENOUGH:
             return False
-        chance = (float(self.sketch.confidence().sum()) / self.sketch.share - float(counts.sum())) / pairs
+        chance = (float(self.sketch.confidence().sum()) / self.sketch.share - rows) / (rows * (rows - 1))
         if self._chance is None:
             self._chance = chance
             return False
-        return abs(chance - self._chance) > DRIFT * max(self._chance, 1 / counts.size)
+        return abs(chance - self._chance) > DRIFT * max(self._chance, 1 / rows)

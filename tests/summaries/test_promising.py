@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from jupyter_stream.summaries.promising import DIRECTIONS, PromisingRegions
 
 
-@settings(max_examples=30, deadline=None, phases=QUICK)
+@settings(max_examples=15, deadline=None, phases=QUICK)
 @given(streams(), st.sampled_from(DIRECTIONS), st.integers(0, 30), st.sampled_from([0, 1]))
 def test_every_row_comes_once_or_is_missed(batches, direction, budget, kind):
     made = summary(kind=kind)

@@ -99,7 +99,7 @@ def test_a_copy_is_another_one(kind, stream):
     np.testing.assert_allclose(counts_and_sums(made, stream), before)
 
 
-@settings(max_examples=20, phases=QUICK)
+@settings(max_examples=12, phases=QUICK)
 @given(streams)
 def test_count_sketch_is_off_by_more_than_it_says_in_few_cases(stream):
     made = stream.into(kind_named("count_sketch"))
@@ -121,7 +121,7 @@ def test_count_sketch_is_off_by_more_than_it_says_in_five_percent_of_cases_over_
     assert 0 < np.concatenate(over).mean() < 0.05
 
 
-@settings(max_examples=20, phases=QUICK)
+@settings(max_examples=12, phases=QUICK)
 @given(streams)
 def test_confidence_of_a_count_sketch_is_near_the_variance_it_stands_for(stream):
     made = stream.into(kind_named("count_sketch"))
@@ -130,7 +130,7 @@ def test_confidence_of_a_count_sketch_is_near_the_variance_it_stands_for(stream)
     assert (np.abs(made.confidence() - true) <= true * 6 * np.sqrt(2 / count_sketch.WIDTH) + 1e-9).all()
 
 
-@settings(max_examples=20, phases=QUICK)
+@settings(max_examples=12, phases=QUICK)
 @given(streams)
 def test_histogram_is_never_too_low_and_too_high_by_no_more_than_its_share(stream):
     made = stream.into(kind_named("histogram"))
@@ -141,7 +141,7 @@ def test_histogram_is_never_too_low_and_too_high_by_no_more_than_its_share(strea
         assert (over <= 4 * others / histogram.BINS).mean() >= 0.6  # Markov: 3/4 on average over hashes
 
 
-@settings(max_examples=20, phases=QUICK)
+@settings(max_examples=12, phases=QUICK)
 @given(streams)
 def test_sample_keeps_the_bound_of_hoeffding(stream):
     made = stream.into(kind_named("sample"))
@@ -152,7 +152,7 @@ def test_sample_keeps_the_bound_of_hoeffding(stream):
     assert (off <= rows * np.sqrt(np.log(2e6) / (2 * sample.ROOM))).all()
 
 
-@settings(max_examples=20, phases=QUICK)
+@settings(max_examples=12, phases=QUICK)
 @given(streams)
 def test_aggregate_summary_is_exact_of_a_cell(stream):
     made = stream.into(kind_named("aggregate"))
