@@ -5,7 +5,9 @@ Kept in the order they came, so that an aggregate may break ties by arrival.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -16,6 +18,7 @@ from jupyter_stream.core.messages import Int64s
 
 PANE = "pane"
 _MERGE_ABOVE = 16
+_WINDOW = "window"
 _FOLDED = np.iinfo(np.int64).min
 """Where a landmark keeps what is folded: before every pane, for a late row of a pane folded already came after all in it."""
 
@@ -70,6 +73,31 @@ class FramePanes:
             return pl.DataFrame(schema={SLOT: pl.Int64()})
         return self._merge(pieces).group_by(SLOT).agg(self.form.finish().alias(VALUE))
 
+    def close(self, windows: Sequence[tuple[int | None, int]]) -> list[pl.DataFrame]:
+        """The window moves through several places: what `finish` gives at each, worked out together.
+
+        A call of Polars costs as much as some ten thousand values, and an extent may hold a few.
+        """
+        if len(windows) == 1 or any(first is None for first, _ in windows):
+            return one_by_one(self, windows)
+        pieces: list[pl.DataFrame] = []
+        which: list[int] = []
+        for i, (first, end) in enumerate(windows):
+            for pane in self._panes.irange(first, end, inclusive=(True, False)):
+                pieces += self._panes[pane]
+                which += [i] * len(self._panes[pane])
+        self.advance(*windows[-1])
+        if not pieces:
+            return [pl.DataFrame(schema={SLOT: pl.Int64()})] * len(windows)
+        rows = pl.concat(pieces)
+        rows = rows.with_columns(pl.Series(_WINDOW, np.repeat(which, [p.height for p in pieces])))
+        if len(set(which)) < len(which):
+            rows = rows.group_by([_WINDOW, *self._keys], maintain_order=True).agg(self.form.merge())
+        found = rows.group_by([_WINDOW, SLOT], maintain_order=True).agg(self.form.finish().alias(VALUE))
+        cuts = found.get_column(_WINDOW).search_sorted(np.arange(len(windows) + 1)).to_list()
+        found = found.select(SLOT, VALUE)
+        return [found[start:stop] for start, stop in pairwise(cuts)]
+
     def advance(self, first: int | None, end: int) -> None:
         """The window moves to panes `first <= pane < end`; `first` None keeps all (a landmark)."""
         if first is None:
@@ -99,6 +127,25 @@ class FramePanes:
         new[old] = np.arange(old.size)
         for pane, pieces in self._panes.items():
             self._panes[pane] = [f.with_columns(pl.Series(SLOT, new[f.get_column(SLOT).to_numpy()])) for f in pieces]
+
+
+class Moving(Protocol):
+    """Partial results a window moves over."""
+
+    def advance(self, first: int | None, end: int) -> None:
+        """The window moves."""
+
+    def finish(self, first: int | None, end: int) -> pl.DataFrame:
+        """Answers: columns `slot`, `v`."""
+
+
+def one_by_one(partials: Moving, windows: Sequence[tuple[int | None, int]]) -> list[pl.DataFrame]:
+    """The window moves through several places: what `finish` gives at each."""
+    found = []
+    for first, end in windows:
+        partials.advance(first, end)
+        found.append(partials.finish(first, end))
+    return found
 
 
 class FrameAnswers:

@@ -23,7 +23,7 @@ from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.state.closed import Closed, Overflowed
 from jupyter_stream.state.distinct_panes import DistinctPanes
-from jupyter_stream.state.frames import PANE, FrameAnswers, FramePanes
+from jupyter_stream.state.frames import PANE, FrameAnswers, FramePanes, one_by_one
 from jupyter_stream.state.panes import Cells, Halves, PaneMap, Panes
 from jupyter_stream.state.sliding import SlidingFold
 from jupyter_stream.state.slots import KeySlots
@@ -456,14 +456,14 @@ class WindowGroups:
         for aggregate, frames, answer in zip(self._aggregates, self._frames, self._finish(taken, slots), strict=True):
             if answer is None:
                 assert frames is not None
-                answer = self._answers_of(aggregate, frames, first, end).of(slots)
+                answer = self._answers_of(aggregate, frames.finish(first, end)).of(slots)
             answers.append(answer)
         return slots, answers
 
     @property
     def extents_at_once(self) -> int:
         """How many extents to `close` together: about `_CELLS` answers."""
-        return max(1, min(4096 if self.dense else 16, _CELLS // self.panes.slots))
+        return max(1, min(4096 if self.dense else 64, _CELLS // self.panes.slots))
 
     def close(self, extents: Sequence[int]) -> Iterator[Closed]:
         """Move the window through some extents, in order, and give their answers, some groups at a time.
@@ -474,7 +474,7 @@ class WindowGroups:
         firsts = [window.first_pane(k) for k in extents]
         ends = [window.panes_per_slide * k for k in extents]
         move = self.fold.move(firsts, ends)
-        framed = [self._framed(first, end) for first, end in zip(firsts, ends, strict=True)]
+        framed = self._framed(list(zip(firsts, ends, strict=True)))
         slots = self.panes.slots
         width = slots
         if slots * move.depth > 4 * _CELLS:
@@ -510,20 +510,21 @@ class WindowGroups:
             answers.append(answer)
         return Closed(extents[which], slots, answers, *lost, arrays[0].size)
 
-    def _framed(self, first: int | None, end: int) -> list[FrameAnswers | None]:
-        """Answers of an extent from partial results that are no numbers, for each aggregate that has such."""
-        answers: list[FrameAnswers | None] = []
+    def _framed(self, windows: Sequence[tuple[int | None, int]]) -> list[list[FrameAnswers | None]]:
+        """The window moves: answers at each place from partial results that are no numbers, for each aggregate that has such."""
+        answers: list[list[FrameAnswers | None]] = [[] for _ in windows]
         for aggregate, frames in zip(self._aggregates, self._frames, strict=True):
-            if frames is not None:
-                frames.advance(first, end)
-            answers.append(None if frames is None else self._answers_of(aggregate, frames, first, end))
+            if frames is None:
+                found: Sequence[pl.DataFrame | None] = [None] * len(windows)
+            else:
+                found = frames.close(windows) if isinstance(frames, FramePanes) else one_by_one(frames, windows)
+            for of_extent, frame in zip(answers, found, strict=True):
+                of_extent.append(None if frame is None else self._answers_of(aggregate, frame))
         return answers
 
-    def _answers_of(
-        self, of: GroupAggregate, frames: FramePanes | UserPanes | DistinctPanes, first: int | None, end: int
-    ) -> FrameAnswers:
+    def _answers_of(self, of: GroupAggregate, found: pl.DataFrame) -> FrameAnswers:
         of_nothing = 0 if of.function.name == "count" else None
-        return FrameAnswers(frames.finish(first, end), self.panes.slots, of.name, of.dtype, of_nothing)
+        return FrameAnswers(found, self.panes.slots, of.name, of.dtype, of_nothing)
 
     def _beyond(self, arrays: Sequence[Array]) -> NDArray[np.bool_] | None:
         """Which cells hold a sum beyond 64 bits that would have to be exact; None if none does."""
