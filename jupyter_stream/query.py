@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
+from jupyter_stream.core.coverage import WHOLE, Coverage
 from jupyter_stream.core.snapshot import Snapshot, State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show
 from jupyter_stream.engine.explain import Text
@@ -94,6 +95,11 @@ class Query:
         """Records this query could not use: `raw` and `reason`. Those of other queries are in `errors(name)` too."""
         frames = list(self._pipeline.error_frames)
         return pl.concat(frames) if frames else ERRORS_SCHEMA.empty()
+
+    @property
+    def coverage(self) -> Coverage:
+        """What share of the exact answer has been given, with its 95% interval: less than 1 where a budget has put work off."""
+        return self._pipeline.coverage if isinstance(self._pipeline, Pipeline) else WHOLE
 
     def on_result(self, callback: Callable[[pl.DataFrame], None]) -> Query:
         """Call back with each frame of new answers, in a thread of its own. Returns the query."""
@@ -218,9 +224,15 @@ class Query:
             error=pipeline.error,
             started=pipeline.started,
             ended=pipeline.ended,
-            notes=pipeline.health.notes if isinstance(pipeline, SparkRun) else {},
+            notes=self._notes(),
             ordered=query.relation and bool(query.order),
         )
+
+    def _notes(self) -> dict[str, str]:
+        pipeline = self._pipeline
+        if isinstance(pipeline, SparkRun):
+            return pipeline.health.notes
+        return {} if pipeline.spending is None else {"coverage": str(pipeline.coverage)}
 
     def _hint(self) -> str | None:
         pipeline = self._pipeline

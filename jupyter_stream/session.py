@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import polars as pl
 
-from jupyter_stream import functions, history, language, recordings, user_aggregates
+from jupyter_stream import functions, history, language, recordings, summary_statements, user_aggregates
 from jupyter_stream.aggregates.user import Declared, calling, declared
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.core.table import ViewRows
@@ -40,6 +40,7 @@ from jupyter_stream.plan.catalog import (
 )
 from jupyter_stream.plan.logical import Derived, streams, walk
 from jupyter_stream.plan.logical import Query as Plan
+from jupyter_stream.plan.preference import Budget, parse_budget, parse_weight
 from jupyter_stream.plan.strategy import STRATEGIES, Strategy
 from jupyter_stream.plan.upkeep import PARTITIONS, UPKEEPS, Maintenance, Upkeep
 from jupyter_stream.query import Explanation, Listing, Message, Query, Running
@@ -114,6 +115,8 @@ class Session:
         conf: Mapping[str, str] | Sequence[str] = (),
         checkpoint: str | Path | None = None,
         trigger: str | None = None,
+        budget: str | None = None,
+        weight: float | str = 1.0,
     ) -> list[Result]:
         """Run statements; returns what each has to say.
 
@@ -132,6 +135,9 @@ class Session:
             conf: on Spark: settings of Spark's, a mapping or `key=value` words.
             checkpoint: on Spark: a folder the query goes on from when it is started again.
             trigger: on Spark: the time between micro-batches, such as `5 seconds`.
+            budget: in the kernel: what a query may spend before more input is taken, `20%` of a core or `500 probes/row`; None
+                for as much as it takes, and everything is exact.
+            weight: in the kernel: its share of the time left, against other queries'.
 
         Raises:
             QueryError: a mistake in the text.
@@ -151,9 +157,16 @@ class Session:
         if engine != "spark" and (master, tuple(conf), checkpoint, trigger) != (None, (), None, None):
             raise QueryError("--master, --conf, --checkpoint and --trigger are Spark's", hint="Add --engine spark.")
         how = settings(master, conf, checkpoint, trigger)
+        allowed = None if budget is None else parse_budget(budget)
+        share = parse_weight(str(weight))
+        if engine != "kernel" and (allowed is not None or share != 1):
+            raise UnsupportedError(
+                "budgets and weights are the kernel's; Spark schedules its jobs itself",
+                hint="Leave --budget and --weight out.",
+            )
         values = _Parameters(self.namespace, parameters or {})
         statements = language.parse(text, values, first_line)
-        chosen = partial(_chosen, strategy=strategy, partitions=partitions)
+        chosen = partial(_chosen, strategy=strategy, partitions=partitions, budget=allowed, weight=share)
         results: list[Result] = []
         starting: list[Query] = []
         with self._lock, calling(self.catalog.aggregates):
@@ -168,6 +181,8 @@ class Session:
                         results.append(self._tables.create(statement))
                     case language.CreateAggregate():
                         results.append(self._create_aggregate(statement))
+                    case language.CreateSummary():
+                        results.append(summary_statements.create(self.catalog, statement))
                     case language.Insert() | language.Delete() | language.Update():
                         results.append(self._tables.change(statement))
                     case language.Select() | language.CreateView():
@@ -279,6 +294,10 @@ class Session:
                 return user_aggregates.listing(self.catalog)
             case language.DescribeAggregate(name=name):
                 return user_aggregates.description(self.catalog, name, statement.source)
+            case language.Show(what="summaries"):
+                return summary_statements.listing(self.catalog)
+            case language.DescribeSummary(name=name):
+                return summary_statements.description(self.catalog, name, statement.source)
             case language.Show(what="queries"):
                 return self.show_queries()
             case language.Show(what="functions") | language.DescribeFunctions(name=None):
@@ -437,6 +456,8 @@ class Session:
 
     def _describe(self, statement: language.Describe) -> Result:
         name = statement.name.text
+        if statement.function is None and self.catalog.find(name) is None and name.lower() in self.catalog.summaries:
+            return summary_statements.description(self.catalog, statement.name, statement.source)
         if statement.function is None and name in self.queries and self.catalog.find(name) is None:
             return Explanation(self.queries[name].explain())
         entry = self.catalog.find(name if statement.function is None else f"{statement.function}({name})")
@@ -454,6 +475,8 @@ class Session:
         name = statement.name.text
         if statement.kind == "aggregate":
             return user_aggregates.drop(self.catalog, statement)
+        if statement.kind == "summary":
+            return summary_statements.drop(self.catalog, statement)
         if statement.kind == "query" or (self.catalog.find(name) is None and name in self.queries):
             found = name in self.queries
         else:
@@ -472,6 +495,9 @@ class Session:
                 user = next((e.name for e in self.catalog if _derives_from(e, entry)), None)
                 if user is not None:
                     raise QueryError(f"{user} is derived from {entry.name}", hint=f"Drop {user} first.")
+                kept = next((s.name for s in self.catalog.summaries.values() if s.stream == entry.name), None)
+                if kept is not None:
+                    raise QueryError(f"{kept} is a summary of {entry.name}", hint=f"DROP SUMMARY {kept} first.")
                 self.catalog.drop(name)
                 if isinstance(entry, StreamDef) and isinstance(entry.table, ViewRows):
                     query = self.queries.pop(entry.name, None)
@@ -569,6 +595,7 @@ class Session:
             for name in self.catalog.names:
                 self.catalog.drop(name)
             self.catalog.aggregates.clear()
+            self.catalog.summaries.clear()
             self._sides.clear()
 
     def close(self) -> None:
@@ -625,8 +652,11 @@ class _Parameters:
         return eval(text, self._all)
 
 
-def _chosen(query: Plan, strategy: Strategy | Upkeep | None, partitions: int) -> Plan:
+def _chosen(
+    query: Plan, strategy: Strategy | Upkeep | None, partitions: int, budget: Budget | None, weight: float
+) -> Plan:
     """The query, to be run as asked."""
+    query = replace(query, budget=budget, weight=weight)
     match strategy:
         case "upa" | "direct" | "nt":
             return replace(query, maintenance=Maintenance(strategy, partitions))
@@ -635,7 +665,7 @@ def _chosen(query: Plan, strategy: Strategy | Upkeep | None, partitions: int) ->
 
 def _asked(query: Plan) -> tuple[object, ...]:
     """What makes a query the same as another."""
-    return query.text.strip(), query.strategy, query.maintenance
+    return query.text.strip(), query.strategy, query.maintenance, query.preference, query.budget, query.weight
 
 
 def _is_table(entry: Entry) -> bool:

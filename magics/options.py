@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from jupyter_stream.errors import QueryError, UnsupportedError
+from jupyter_stream.errors import QueryError
 from jupyter_stream.views.options import CHARTS, ViewOptions, refuse
 
 ENGINES: Final = ("kernel", "spark")
@@ -91,12 +91,9 @@ def parse(line: str) -> CellLine:
     session: dict[str, Any] = {}
     if said.engine is not None:
         session["engine"] = said.engine
-    for name in ("master", "conf", "checkpoint", "trigger"):
+    for name in ("master", "conf", "checkpoint", "trigger", "budget", "weight"):
         if getattr(said, name):
             session[name] = getattr(said, name)
-    for name in ("budget", "weight"):
-        if getattr(said, name) is not None:
-            raise UnsupportedError(f"--{name} is not available in this version", hint="Leave it out.")
     if said.keep is not None:
         session["keep"] = _positive("--keep", said.keep)
     if said.paused:

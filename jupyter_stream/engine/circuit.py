@@ -52,6 +52,10 @@ class Circuit:
             out = operator.on_tick(message)
         self._drive(target.step, iter(out))
 
+    def run(self, step: Step, messages: Iterator[Message]) -> None:
+        """Send on what an operator says that nothing has come to."""
+        self._drive(step, messages)
+
     def go_on(self) -> None:
         """Have the operator that rests longest say more."""
         self.feed, step, messages = self.resting.popleft()

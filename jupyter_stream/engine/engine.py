@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import polars as pl
 
@@ -24,6 +24,7 @@ from jupyter_stream.operators.planned import integer_time
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Query, streams
 from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
+from jupyter_stream.plan.promising import read_of
 from jupyter_stream.schedulers import RoundRobin, Scheduler
 from jupyter_stream.sources.protocol import REPLAY_ROWS, Prunable
 
@@ -33,6 +34,8 @@ T = TypeVar("T")
 
 _CLOCK_LOOK = 0.05
 """Seconds between looks for enabling time stamps while nothing arrives."""
+_IDLE_LOOK = 0.02
+"""The same while a query has put work off that its budget doesn't pay for yet."""
 _MEANWHILE = 16_384
 """Rows taken at a time while a query has more to say: neither waits long for the other."""
 _PAUSE = 0.02
@@ -48,6 +51,18 @@ class Worker(Protocol):
 
     def go_on(self) -> None:
         """Do some of that."""
+
+
+@runtime_checkable
+class Idler(Protocol):
+    """A query that puts work off where there isn't time for all."""
+
+    @property
+    def waits_for_idle_time(self) -> bool:
+        """Whether it has some to do when nothing comes."""
+
+    def take_up(self) -> bool:
+        """Do some of it. Returns whether its budget let it."""
 
 
 class Runner(Reader, Worker, Protocol):
@@ -184,7 +199,7 @@ class Engine:
                     worker.go_on()
             if unfinished:
                 self._retire()
-            if ready or unfinished:
+            if ready or unfinished or self._use_idle_time():
                 continue
             clocked = [f for f in self._feeds if f.needs_clock]
             for feed in clocked:
@@ -193,7 +208,8 @@ class Engine:
                     self._broadcast(feed, feed.ingest.advance(value))
             with self._wake:
                 if not self._signalled:
-                    self._wake.wait(_CLOCK_LOOK if clocked else None)
+                    putting_off = any(isinstance(r, Idler) and r.waits_for_idle_time for r in self._runners)
+                    self._wake.wait(_IDLE_LOOK if putting_off else _CLOCK_LOOK if clocked else None)
                 self._signalled = False
         for feed in self._feeds:
             feed.stop()
@@ -202,6 +218,12 @@ class Engine:
         for runner in self._runners:
             if runner.running:
                 runner.finish("stopped")
+
+    def _use_idle_time(self) -> bool:
+        """Let queries that have put work off do some of it, each as much as its weight. Returns whether any did."""
+        waiting = [r for r in self._runners if isinstance(r, Idler) and r.waits_for_idle_time]
+        used = [r.take_up() for r in waiting]  # each of them, whatever the others do
+        return any(used)
 
     def _serve(self, feed: Feed, unfinished: bool) -> None:
         began = time.perf_counter()
@@ -341,6 +363,8 @@ def _columns(stream: StreamDef, pipelines: list[Runner]) -> tuple[str, ...] | No
     wanted: set[str] = set()
     for pipeline in pipelines:
         wanted |= needed_columns(pipeline.query.plan)[stream.name]
+        if pipeline.query.preference is not None and pipeline.query.budget is not None:
+            wanted |= read_of(pipeline.query.preference, stream.name)
     columns = tuple(n for n in stream.schema.names if n in wanted)
     return None if len(columns) == len(stream.schema) or not columns else columns
 

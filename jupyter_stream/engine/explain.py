@@ -44,6 +44,7 @@ def explain(graph: Graph, feeds: dict[str, ControlTable] | None = None, rates: R
     """
     costs = _Costs(graph, rates)
     lines = list(_tree(graph, graph.root, "", "", feeds, costs))
+    lines[:0] = graph.notes
     if feeds is None and costs.any and graph.plan is not None:
         each = cost(graph.plan.plan, Rates())
         lines.append(f"estimated cost: {each:,.0f} rows looked at per second, at a row per second of each stream")

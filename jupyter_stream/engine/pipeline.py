@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.coverage import WHOLE, Coverage
 from jupyter_stream.core.messages import (
     SIGN,
     TS,
@@ -26,6 +27,7 @@ from jupyter_stream.core.messages import (
     Punctuation,
     Tick,
 )
+from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
@@ -37,6 +39,7 @@ from jupyter_stream.engine.relation import Relation
 from jupyter_stream.engine.results import Results
 from jupyter_stream.engine.shared import Sharer, Tap
 from jupyter_stream.engine.side import SideStream
+from jupyter_stream.engine.spending import Budgeted, Spending
 from jupyter_stream.operators.graph import Entry, Graph, build
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.planned import integer_time
@@ -46,6 +49,7 @@ from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.cost import Rates
 from jupyter_stream.plan.keyed import reach
 from jupyter_stream.plan.logical import Query, TableRelation, walk
+from jupyter_stream.plan.promising import COVERAGE
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +89,11 @@ class Pipeline:
         """What it reads, and where that enters operators of its own."""
         self.taps: list[Tap] = []
         """Parts it shares with other queries."""
+        self.spending = _spending(query, self.graph)
+        """Of a query with a budget."""
         schema = query.plan.schema
+        if self.spending is not None:
+            schema = Schema((*schema.fields, Field(COVERAGE, pl.Float64())))
         integer = integer_time(query.plan)
         self.relation = Relation(schema, keep, integer, query.order) if query.relation else None
         self.results = self.relation or Results(schema, keep, query.emit.mode != "final")
@@ -188,6 +196,8 @@ class Pipeline:
             self._hold_back(lambda: self.hear(feed, tap, message), message.rows if isinstance(message, Batch) else 0)
             return
         self.circuit.feed = feed
+        if self.spending is not None and isinstance(message, Batch):
+            self.spending.before(message.rows)
         self._guarded(lambda: self.circuit.deliver(tap.target, message))
 
     def no_more(self, tap: Tap) -> None:
@@ -230,6 +240,28 @@ class Pipeline:
             for of_feed, message in ends:
                 self._run(of_feed, message)
 
+    @property
+    def waits_for_idle_time(self) -> bool:
+        """Whether it has put work off that it may do when nothing comes."""
+        waits = self.spending is not None and self.spending.operator.left > 0
+        return waits and self.running and not self.paused and not self.circuit.resting
+
+    def take_up(self) -> bool:
+        """Do some of the work put off. Returns whether the budget let it."""
+        assert self.spending is not None
+        spending = self.spending
+        probes = spending.idle(live=not any(f.stream.source.replayable for f in self.feeds))
+        if probes < 1:
+            return False
+        self.circuit.feed = next(iter(self.feeds))
+        self._guarded(lambda: self.circuit.run(spending.step, spending.operator.take_up(probes)))
+        return True
+
+    @property
+    def coverage(self) -> Coverage:
+        """The share of the exact answer given so far."""
+        return WHOLE if self.spending is None else self.spending.operator.coverage
+
     def _run(self, feed: Feed, message: Message) -> None:
         if isinstance(message, Punctuation) and message.value == MAX_TIME and self.circuit.resting:
             self._ends.append((feed, message))
@@ -251,6 +283,8 @@ class Pipeline:
             self._newest = max(self._newest, newest)
             first, last = self._spans.get(feed.stream.name, (oldest, newest))
             self._spans[feed.stream.name] = min(first, oldest), max(last, newest)
+        if self.spending is not None and isinstance(message, Batch) and self.feeds[feed]:
+            self.spending.before(message.rows)
         self._guarded(lambda: self._enter(feed, message))
 
     def _enter(self, feed: Feed, message: Message) -> None:
@@ -345,6 +379,8 @@ class Pipeline:
             return
         assert isinstance(message, Batch)
         frame = message.frame
+        if self.spending is not None:
+            frame = frame.with_columns(pl.lit(self.coverage.share, pl.Float64()).alias(COVERAGE))
         if self.relation is not None:
             added = self.relation.change(frame)
         else:
@@ -410,3 +446,10 @@ class Pipeline:
             for s in self.graph.steps
             if isinstance(s.operator, Named) and s.operator.late is not None
         ]
+
+
+def _spending(query: Query, graph: Graph) -> Spending | None:
+    for step in graph.steps:
+        if query.budget is not None and isinstance(step.operator, Budgeted):
+            return Spending(step, step.operator, query.budget, query.weight)
+    return None

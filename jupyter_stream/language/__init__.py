@@ -1,5 +1,6 @@
 """The language: text -> statements (`parse`) -> bound logical plans (`bind_stream`, `bind_derived`, `bind_query`)."""
 
+from jupyter_stream.language.bind_preference import bind_summary
 from jupyter_stream.language.bind_statement import bind_derived, bind_query, bind_table_as, bind_view
 from jupyter_stream.language.bind_table import bind_assignments, bind_table, bind_values, bind_where
 from jupyter_stream.language.create import OPTIONS, bind_stream
@@ -9,6 +10,7 @@ from jupyter_stream.language.syntax import (
     CreateAggregate,
     CreateStream,
     CreateStreamAs,
+    CreateSummary,
     CreateTable,
     CreateTableAs,
     CreateView,
@@ -16,6 +18,7 @@ from jupyter_stream.language.syntax import (
     Describe,
     DescribeAggregate,
     DescribeFunctions,
+    DescribeSummary,
     Drop,
     Explain,
     Insert,
@@ -34,6 +37,7 @@ __all__ = [
     "CreateAggregate",
     "CreateStream",
     "CreateStreamAs",
+    "CreateSummary",
     "CreateTable",
     "CreateTableAs",
     "CreateView",
@@ -41,6 +45,7 @@ __all__ = [
     "Describe",
     "DescribeAggregate",
     "DescribeFunctions",
+    "DescribeSummary",
     "Drop",
     "Explain",
     "Insert",
@@ -54,6 +59,7 @@ __all__ = [
     "bind_derived",
     "bind_query",
     "bind_stream",
+    "bind_summary",
     "bind_table",
     "bind_table_as",
     "bind_values",

@@ -207,6 +207,10 @@ class ExpressionBinder:
             return self.names.aggregate(node)
         if lower == "exists" and any(isinstance(a, Subselect) for a in node.args):
             raise self.error("EXISTS isn't available in this version", node, kind=UnsupportedError)
+        if lower.startswith("summary."):
+            raise self.error(
+                "what a summary estimates can be named in WITH PREFERENCE only", node, "Count rows with count(*)."
+            )
         if lower not in functions.names() and lower not in _CASTS:
             return self.call(name, [], node)  # it says which names are like this one
         if node.distinct:

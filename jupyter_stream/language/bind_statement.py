@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jupyter_stream.core.messages import IS_FINAL
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Column
+from jupyter_stream.language.bind_from import bind_from
+from jupyter_stream.language.bind_preference import bind_preference, with_window
 from jupyter_stream.language.bind_query import Binder
 from jupyter_stream.language.bind_sets import answer_of, view_of
 from jupyter_stream.language.result_columns import query_of
@@ -24,9 +28,16 @@ def bind_query(statement: Select, catalog: Catalog) -> Query:
         QueryError: a mistake in it, with its place.
         UnsupportedError: something that can't be run yet.
     """
-    binder = Binder(statement.source, catalog)
-    plan = answer_of(binder.body(statement.body)[0])
+    source, clause = statement.source, statement.preference
+    binder = Binder(source, catalog)
+    body = statement.body if clause is None else with_window(statement.body, clause, source)
+    plan = answer_of(binder.body(body)[0])
     binder.check(plan)
+    preference = None
+    if clause is not None:
+        preference = bind_preference(
+            clause, statement.body, source, catalog, lambda part: bind_from(part, catalog, source, binder.body)
+        )
     emit = Emit()
     if statement.emit is not None:
         emit = Emit(statement.emit.mode, statement.emit.interval)
@@ -43,7 +54,7 @@ def bind_query(statement: Select, catalog: Catalog) -> Query:
                 statement.emit.span,
                 "Give it another name with AS.",
             )
-    return query_of(plan, emit, statement.text)
+    return replace(query_of(plan, emit, statement.text), preference=preference)
 
 
 def bind_derived(statement: CreateStreamAs, catalog: Catalog) -> DerivedStream:

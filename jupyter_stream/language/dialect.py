@@ -65,6 +65,7 @@ _PRINTED: dict[str, TokenType] = {
     "≥": TokenType.GTE,
     "≠": TokenType.NEQ,
     "∪": TokenType.UNION,
+    "×": TokenType.STAR,
     "“": TokenType.UNKNOWN,
     "”": TokenType.UNKNOWN,
     "‘": TokenType.UNKNOWN,

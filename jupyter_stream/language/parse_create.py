@@ -10,6 +10,7 @@ from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.parse_aggregate import aggregate_follows, parse_aggregate
 from jupyter_stream.language.parse_constraint import constraint_follows, parse_constraint
 from jupyter_stream.language.parse_expression import ExpressionParser
+from jupyter_stream.language.parse_preference import parse_summary, refuse_inside
 from jupyter_stream.language.parse_query import parse_body
 from jupyter_stream.language.parse_type import parse_type
 from jupyter_stream.language.parse_window import duration
@@ -17,7 +18,6 @@ from jupyter_stream.language.source_text import Name, Span
 from jupyter_stream.language.syntax import ColumnDef, ConstraintClause, Option, WatermarkClause
 
 _CLAUSES = ("ORDER BY", "WATERMARK FOR", "SOURCE", "WITH", "AS")
-_NOT_YET = ((("SUMMARY",), "CREATE SUMMARY"),)
 _WATERMARK = "Write WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS."
 
 
@@ -30,9 +30,8 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
         p.expect("REPLACE")
     if aggregate_follows(p):
         return parse_aggregate(p, common)
-    for words, clause in _NOT_YET:
-        if p.peek(*words):
-            p.unsupported(clause, p.here)
+    if p.word("SUMMARY"):
+        return parse_summary(p, common)
     retroactive = p.word("RETROACTIVE")
     table = p.word("TABLE")
     if retroactive and not table:
@@ -80,6 +79,7 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
         start = p.here
         body = parse_body(p)
         if view:
+            refuse_inside(p)
             if p.peek("EMIT"):
                 p.fail("a view always shows the present state", hint="Leave EMIT out.")
             return CreateView(name=name, columns=columns, body=body, **common)
@@ -87,6 +87,7 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
             if p.peek("EMIT"):
                 p.fail("a table is filled once, with the final answer", hint="Leave EMIT out.")
             return CreateTableAs(name=name, columns=columns, body=body, retroactive=retroactive, **common)
+        refuse_inside(p)
         if p.peek("EMIT"):
             p.fail("a derived stream holds final answers", hint="Write EMIT in the query that reads it.")
         return CreateStreamAs(

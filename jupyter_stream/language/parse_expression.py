@@ -252,6 +252,8 @@ class ExpressionParser(Reader):
                 self.advance(2)
                 text = Constant(self.prev.text, pl.String(), self.prev.span)
                 return CastTo(text, dtype, False, token.span.to(text.span))
+        if self.peek("SUMMARY") and self.next.kind == TokenType.DOT and self.ahead(2).text.upper() == "ESTIMATE":
+            return self._estimate()
         name = self.name("a column")
         if self.comes(TokenType.L_PAREN):
             return self._call(name)
@@ -344,6 +346,19 @@ class ExpressionParser(Reader):
             args = self._arguments("an argument")
         self._close()
         return self._behind_call(FunctionCall(name, tuple(args), self.since(name.span), distinct))
+
+    def _estimate(self) -> Node:
+        """`SUMMARY.Estimate.Count(x)`, under the name it is written with."""
+        start, usage = self.here, "Write SUMMARY.Estimate.Count(column); or Sum, Min, Max."
+        self.advance(3)
+        if not self.sign(TokenType.DOT) or self.comes(TokenType.L_PAREN) or self.at_end:
+            self.fail("what to estimate is missing here", hint=usage)
+        self.advance()
+        name = Name(f"SUMMARY.Estimate.{self.prev.text}", self.since(start))
+        self.expect_sign(TokenType.L_PAREN, "(", usage)
+        args = [] if self.comes(TokenType.R_PAREN) else self._arguments("a column")
+        self._close()
+        return FunctionCall(name, tuple(args), self.since(start))
 
     def _arguments(self, what: str) -> list[Node]:
         args = [self._argument() or self.missing(what)]

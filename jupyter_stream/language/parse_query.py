@@ -13,6 +13,7 @@ from jupyter_stream.language.diagnose import did_you_mean, nearest
 from jupyter_stream.language.nodes import FunctionCall, Node
 from jupyter_stream.language.parse_expression import STOP_WORDS, ExpressionParser
 from jupyter_stream.language.parse_join import parse_joins
+from jupyter_stream.language.parse_preference import parse_preference, refuse_inside
 from jupyter_stream.language.parse_row_number import order_item
 from jupyter_stream.language.parse_window import amount, duration, parse_over, parse_window
 from jupyter_stream.language.reader import CLAUSE_WORDS
@@ -23,6 +24,7 @@ from jupyter_stream.language.syntax import (
     FromItem,
     Ordering,
     OrderItem,
+    PreferenceClause,
     QueryBody,
     SampleClause,
     SelectBody,
@@ -52,14 +54,14 @@ _NOT_YET = {
 }
 
 
-def parse_query(p: ExpressionParser) -> tuple[QueryBody, EmitClause | None]:
-    """Take a whole query: `[WITH ...] SELECT ... [UNION ALL SELECT ...] [EMIT ...]`."""
+def parse_query(p: ExpressionParser) -> tuple[QueryBody, PreferenceClause | None, EmitClause | None]:
+    """Take a whole query: `[WITH ...] SELECT ... [UNION ALL SELECT ...] [WITH PREFERENCE ...] [EMIT ...]`."""
     p.with_bodies = {}
     if p.word("WITH"):
         _with(p)
     body = parse_body(p)
-    emit = _emit(p)
-    return body, emit
+    preference = parse_preference(p)
+    return body, preference, _emit(p)
 
 
 def parse_body(p: ExpressionParser) -> QueryBody:
@@ -110,7 +112,7 @@ def _on(p: ExpressionParser) -> tuple[Name, ...]:
 def _with(p: ExpressionParser) -> None:
     """WITH name AS (SELECT ...), ...: each name stands for its SELECT from there on."""
     if p.peek("PREFERENCE"):
-        p.unsupported("WITH PREFERENCE")
+        p.fail("WITH PREFERENCE stands at the end of a query", p.behind)
     while True:
         name = p.name("a subquery")
         if not p.sign(TokenType.ALIAS):
@@ -456,8 +458,6 @@ def _count(p: ExpressionParser, example: str) -> int:
 
 
 def _refuse_rest(p: ExpressionParser) -> None:
-    if p.peek("WITH", "PREFERENCE"):
-        p.unsupported("WITH PREFERENCE")
     for word, clause in _NOT_YET.items():
         if p.peek(word):
             p.unsupported(clause)
@@ -482,5 +482,6 @@ def _emit(p: ExpressionParser) -> EmitClause | None:
 
 
 def _no_emit(p: ExpressionParser) -> None:
+    refuse_inside(p)
     if p.peek("EMIT"):
         p.fail("EMIT stands at the end of the whole query, not in a subquery")

@@ -30,7 +30,9 @@ def parse_insert(p: ExpressionParser, common: dict[str, Any]) -> Insert:
         columns = tuple(names)
     if p.comes(TokenType.SELECT, TokenType.L_PAREN) or p.peek("WITH"):
         start = p.here
-        body, emit = parse_query(p)
+        body, preference, emit = parse_query(p)
+        if preference is not None:
+            p.fail("a preference goes with queries that run on", preference.span, "Leave it out.")
         if emit is not None:
             p.fail("EMIT goes with queries that run on", emit.span, "Leave it out.")
         span = p.since(start)

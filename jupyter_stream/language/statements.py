@@ -20,6 +20,7 @@ from jupyter_stream.language.syntax import (
     Describe,
     DescribeAggregate,
     DescribeFunctions,
+    DescribeSummary,
     Drop,
     Explain,
     Select,
@@ -32,6 +33,7 @@ _FIRST_WORDS = (
     "CREATE STREAM",
     "CREATE TABLE",
     "CREATE AGGREGATE",
+    "CREATE SUMMARY",
     "INSERT",
     "DELETE",
     "UPDATE",
@@ -42,7 +44,7 @@ _FIRST_WORDS = (
     "WITH",
 )
 _NOT_YET = ("MERGE", "ALTER", "TRUNCATE")
-_SHOWN = ("STREAMS", "QUERIES", "TABLES", "VIEWS", "SOURCES", "FUNCTIONS", "AGGREGATES")
+_SHOWN = ("STREAMS", "QUERIES", "TABLES", "VIEWS", "SOURCES", "FUNCTIONS", "AGGREGATES", "SUMMARIES")
 
 
 def parse(text: str, parameters: Parameters = None, first_line: int = 1) -> tuple[Statement, ...]:
@@ -109,8 +111,8 @@ def _statement(p: ExpressionParser, common: dict[str, Any]) -> Any:
 
 
 def _select(p: ExpressionParser, common: dict[str, Any]) -> Select:
-    body, emit = parse_query(p)
-    return Select(body=body, emit=emit, **common)
+    body, preference, emit = parse_query(p)
+    return Select(body=body, emit=emit, preference=preference, **common)
 
 
 def _show(p: ExpressionParser, common: dict[str, Any]) -> Any:
@@ -133,6 +135,9 @@ def _describe(p: ExpressionParser, common: dict[str, Any]) -> Any:
     if p.peek("AGGREGATE") and p.next:
         p.advance()
         return DescribeAggregate(name=p.name("an aggregate"), **common)
+    if p.peek("SUMMARY") and p.next:
+        p.advance()
+        return DescribeSummary(name=p.name("a summary"), **common)
     p.word("STREAM") or p.word("TABLE")
     name = p.stream_name("a stream")
     if name.text.lower() in ("late", "errors") and p.sign(TokenType.L_PAREN):
@@ -143,10 +148,8 @@ def _describe(p: ExpressionParser, common: dict[str, Any]) -> Any:
 
 
 def _drop(p: ExpressionParser, common: dict[str, Any]) -> Any:
-    kinds = ("STREAM", "TABLE", "VIEW", "QUERY", "AGGREGATE")
+    kinds = ("STREAM", "TABLE", "VIEW", "QUERY", "AGGREGATE", "SUMMARY")
     word = p.curr.text.upper() if p.curr else ""
-    if word in ("SUMMARY",):
-        p.unsupported(f"DROP {word}")
     if word not in kinds:
         p.fail("STREAM is missing here", hint=did_you_mean(word, kinds) or "Write DROP STREAM name.")
     p.advance()
@@ -159,10 +162,10 @@ def _explain(p: ExpressionParser, common: dict[str, Any]) -> Any:
     name = None
     start = p.here
     if p.comes(TokenType.SELECT, TokenType.L_PAREN) or p.peek("WITH"):
-        body, emit = parse_query(p)
+        body, preference, emit = parse_query(p)
         span = p.since(start)
         inner = {**common, "span": span, "text": p.source.text[span.start : span.end]}
-        select = Select(body=body, emit=emit, **inner)
+        select = Select(body=body, emit=emit, preference=preference, **inner)
     else:
         name = p.name("a query, or a SELECT,")
     engine = "kernel"

@@ -164,6 +164,27 @@ class EmitClause:
     span: Span
 
 
+@dataclass(frozen=True, slots=True)
+class PreferenceClause:
+    """WITH PREFERENCE [promising-tuples].
+
+    Attributes:
+        order: which answers come first: those of the greatest value, of the least, or a fair sample.
+        items: the expressions, and where each stands.
+        fade: what a priority is multiplied by for each granularity further back, in (0, 1].
+        window: WINDOW, microseconds.
+        window_span: where that stands.
+        span: the whole clause.
+    """
+
+    order: Literal["desc", "asc", "weighted"]
+    items: tuple[tuple[Node, Span], ...]
+    fade: float
+    window: int | None
+    window_span: Span | None
+    span: Span
+
+
 @dataclass(frozen=True)
 class OrderItem:
     """One key of ORDER BY; `text` as typed."""
@@ -488,13 +509,33 @@ class Select(_Statement):
 
     body: QueryBody
     emit: EmitClause | None
+    preference: PreferenceClause | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CreateSummary(_Statement):
+    """CREATE SUMMARY name ON stream (columns) WITH GRANULARITY d AND COLLAPSE (rate, depth) [USING kind].
+
+    Attributes:
+        granularity: the length of the newest granularity, microseconds.
+        kind: how cells are summarised, as written; None for the default.
+    """
+
+    name: Name
+    stream: Name
+    columns: tuple[Name, ...]
+    granularity: int
+    granularity_span: Span
+    rate: int
+    depth: int
+    kind: Name | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Show(_Statement):
-    """SHOW STREAMS, QUERIES, TABLES, VIEWS, SOURCES, FUNCTIONS or AGGREGATES; `what` is in lower case."""
+    """SHOW STREAMS, QUERIES, TABLES, VIEWS, SOURCES, FUNCTIONS, AGGREGATES or SUMMARIES; `what` is in lower case."""
 
-    what: Literal["streams", "queries", "tables", "views", "sources", "functions", "aggregates"]
+    what: Literal["streams", "queries", "tables", "views", "sources", "functions", "aggregates", "summaries"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -513,6 +554,13 @@ class DescribeAggregate(_Statement):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class DescribeSummary(_Statement):
+    """DESCRIBE SUMMARY name."""
+
+    name: Name
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DescribeFunctions(_Statement):
     """DESCRIBE FUNCTIONS, or DESCRIBE FUNCTION name."""
 
@@ -523,7 +571,7 @@ class DescribeFunctions(_Statement):
 class Drop(_Statement):
     """DROP STREAM [IF EXISTS] name."""
 
-    kind: Literal["stream", "table", "view", "query", "aggregate"]
+    kind: Literal["stream", "table", "view", "query", "aggregate", "summary"]
     name: Name
     if_exists: bool
 
@@ -545,7 +593,9 @@ Statement: TypeAlias = (
     | CreateTable
     | CreateTableAs
     | CreateAggregate
+    | CreateSummary
     | DescribeAggregate
+    | DescribeSummary
     | TableChange
     | Select
     | Show

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.errors import UnsupportedError
-from jupyter_stream.operators import planned
+from jupyter_stream.operators import planned, planned_promising
 from jupyter_stream.operators.filter import Filter as FilterOperator
 from jupyter_stream.operators.for_all import ForAll
 from jupyter_stream.operators.instant_ticker import InstantTicker
@@ -20,11 +18,12 @@ from jupyter_stream.operators.protocol import Operator
 from jupyter_stream.operators.retime import Retime
 from jupyter_stream.operators.revise import Numbers, Revise
 from jupyter_stream.operators.sample import Sample as SampleOperator
+from jupyter_stream.operators.steps import Boundary, Entry, Graph, Part, Step, Target
 from jupyter_stream.operators.ticker import Ticker
 from jupyter_stream.operators.to_stream import to_stream
 from jupyter_stream.operators.user_answers import Unfold
 from jupyter_stream.operators.witness import Witness
-from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.plan import promising
 from jupyter_stream.plan.keyed import key_of, keys_of_join, promised
 from jupyter_stream.plan.logical import (
     Aggregate,
@@ -55,107 +54,8 @@ from jupyter_stream.plan.logical import (
 from jupyter_stream.plan.needs import joined_columns
 from jupyter_stream.plan.optimize import optimized
 from jupyter_stream.plan.patterns import Edge, labelled
-from jupyter_stream.plan.upkeep import Maintenance
+from jupyter_stream.plan.promising import Plain, Promising
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
-
-Boundary: TypeAlias = Callable[[int], int]
-"""From which time on rows miss no final answer, given a punctuation; both in microseconds."""
-
-
-class Part(Protocol):
-    """Steps that several queries share, as those queries' EXPLAIN sees them."""
-
-    names: Sequence[str]
-    """The queries' names; its state is counted with the first."""
-
-
-@dataclass(eq=False)
-class Step:
-    """An operator in its place.
-
-    Attributes:
-        operator: what it does.
-        target: the step its output goes to and the input there; None for the last, of a query or of a part that queries share.
-        inputs: the steps (or streams) that feed it, by their input there.
-        edge: the plan's edge that leaves it, None for what only helps another operator.
-        does: what equals it in steps that do the same with equal inputs; None if it is one query's own whatever it does.
-        serves: the step above that it tells of rows, past those between; None for nearly all.
-        said: the last punctuation it gave.
-        part: what it belongs to if queries share it, None while it is one query's own.
-    """
-
-    operator: Operator
-    target: Target | None
-    inputs: list[Step | Entry] = field(default_factory=list)
-    edge: Edge | None = None
-    does: object = None
-    serves: Step | None = None
-    said: int = MIN_TIME
-    part: Part | None = None
-
-    @property
-    def control(self) -> ControlTable:
-        """The operator's control table."""
-        return self.operator.control
-
-
-@dataclass(frozen=True)
-class Target:
-    """An input of a step."""
-
-    step: Step
-    port: int
-
-
-@dataclass(eq=False)
-class Entry:
-    """Where a stream enters.
-
-    Attributes:
-        stream: which one.
-        target: where its rows go; None if straight to the result.
-        boundary: from which time on rows miss no final answer, given a punctuation.
-        edge: the plan's edge that leaves it.
-    """
-
-    stream: StreamDef
-    target: Target | None
-    boundary: Boundary
-    edge: Edge | None = None
-
-
-@dataclass
-class Graph:
-    """The operators of one query, those it shares with others among them.
-
-    Attributes:
-        entries: where streams enter.
-        steps: the operators, each after those that feed it.
-        edges: the query's own edges that leave steps which were another's first.
-        plan: the edge that leaves all of it, as the plan was when it was optimized.
-        maintenance: how the state of relations is kept.
-    """
-
-    entries: list[Entry] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
-    edges: dict[Step | Entry, Edge] = field(default_factory=dict)
-    plan: Edge | None = None
-    maintenance: Maintenance = field(default_factory=Maintenance)
-
-    def edge(self, node: Step | Entry) -> Edge | None:
-        """The query's edge that leaves a node."""
-        return self.edges.get(node, node.edge)
-
-    def replace(self, pairs: Mapping[Step | Entry, Step | Entry]) -> None:
-        """Have steps of another query, the values, instead of some of its own, the keys."""
-        self.edges |= {other: own.edge for own, other in pairs.items() if own.edge is not None}
-        steps = [pairs.get(s, s) for s in self.steps]
-        self.steps = [s for s in steps if isinstance(s, Step)]
-
-    @property
-    def root(self) -> Step | Entry:
-        """What gives the answers."""
-        return self.steps[-1] if self.steps else self.entries[0]
 
 
 def nothing_is_final(punctuation: int) -> int:
@@ -211,15 +111,27 @@ def build(query: Query) -> Graph:
     plan = optimized(query.plan, query.maintenance)
     graph = Graph(plan=labelled(plan), maintenance=query.maintenance)
     assert graph.plan is not None
-    builder = _Builder(graph, Emit() if query.relation else query.emit, query, graph.plan, joined_columns(plan))
+    how = promising.chosen(query, plan)
+    graph.notes = promising.notes(query, how)
+    builder = _Builder(graph, Emit() if query.relation else query.emit, query, graph.plan, joined_columns(plan), how)
     builder.visit(plan, None, nothing_is_final, None)
     graph.steps.reverse()
     return graph
 
 
 class _Builder:
-    def __init__(self, graph: Graph, emit: Emit, query: Query, edge: Edge, joined: dict[int, frozenset[str]]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        emit: Emit,
+        query: Query,
+        edge: Edge,
+        joined: dict[int, frozenset[str]],
+        how: Promising | Plain | None,
+    ) -> None:
         self._graph = graph
+        self._query = query
+        self._promising = how if isinstance(how, Promising) else None
         self._maintenance = query.maintenance
         self._edges = edge.walk()  # in the order nodes are visited
         self._edge: Edge | None = None
@@ -248,10 +160,32 @@ class _Builder:
         """
         self._edge = next(e for e in self._edges if e.plan is plan)
         keyed = self._keyed
+        if self._promising is not None and plan is self._promising.base:
+            self._with_budget(self._promising, target, boundary, at_base)
+            self._keyed = keyed
+            return
         if not isinstance(plan, Filter | Project | Derived | Lookup | Union | Scan):
             self._keyed = False
         self._visit(plan, target, boundary, at_base)
         self._keyed = keyed
+
+    def _with_budget(self, how: Promising, target: Target | None, boundary: Boundary, at_base: AtBase | None) -> None:
+        """The operator that has the budget, over streams cut into slots."""
+        self._keyed = False  # promises for one key end no slot
+        at = at_base(target, how.base) if at_base else target
+        if isinstance(how.base, Join):
+            wanted = self._joined.get(id(how.base))
+            operator: Operator = planned_promising.promising_join(self._query, how, wanted, lambda: place.step)
+            boundary = everything_is_final
+        else:
+            operator = planned_promising.promising_rows(self._query, how, lambda: place.step)
+        place = self._step(operator, at, self._edge)
+        for port, part in enumerate(how.base.inputs if isinstance(how.base, Join) else (promising.scan_of(how.base),)):
+            self.visit(part, Target(place.step, port), boundary, self._in_slots(how, port))
+
+    def _in_slots(self, how: Promising, port: int) -> AtBase:
+        cut, does = planned_promising.slots(how, port)
+        return AtBase(lambda to, _: self._step(cut, to, does=does))
 
     def _visit(self, plan: Plan, target: Target | None, boundary: Boundary, at_base: AtBase | None) -> None:
         match plan:
@@ -455,3 +389,18 @@ class _Builder:
         witness = self._step(Witness(saw), target, does="witness")
         witness.step.serves = serves
         return witness
+
+
+__all__ = [
+    "Boundary",
+    "Entry",
+    "Graph",
+    "Part",
+    "Step",
+    "Target",
+    "answers",
+    "base",
+    "build",
+    "everything_is_final",
+    "nothing_is_final",
+]

@@ -263,6 +263,19 @@ def lookup(plan: Lookup) -> TableLookup:
 
 def join(plan: Join, wanted: frozenset[str] | None = None) -> WindowJoin:
     """A join of two streams; of its rows only the columns wanted."""
+    made = WindowJoin(join_config(plan, wanted))
+    if bounds(plan) != (plan.low, plan.high):
+        found = referring(plan)
+        assert found is not None
+        made.control.name += (
+            f", {('left', 'right')[found.port]} rows wait for {show_duration(found.constraint.within)} only:"
+            f" {found.constraint}"
+        )
+    return made
+
+
+def join_config(plan: Join, wanted: frozenset[str] | None = None) -> WindowJoinConfig:
+    """Which rows of two streams meet."""
     lengths = [w.range if isinstance(w, LifetimeWindow | TimeWindow) else None for w in plan.windows]
     lifetimes = (lengths[0], lengths[1])
     low, high = bounds(plan)
@@ -272,32 +285,22 @@ def join(plan: Join, wanted: frozenset[str] | None = None) -> WindowJoin:
         # the first pair of keys is the extents' starts, which the operator works out faster than their expression
         extents = next(w for w in plan.windows if isinstance(w, TimeWindow))
         plan = replace(plan, keys=tuple(pair for pair in plan.keys if not all(columns(e) == {TS} for e in pair)))
-    made = WindowJoin(
-        WindowJoinConfig(
-            plan.kind,
-            plan.left.schema,
-            plan.right.schema,
-            plan.right_names,
-            plan.schema,
-            plan.keys,
-            plan.residual,
-            low,
-            high,
-            lifetimes,
-            wanted,
-            promised=keys_of_join(plan),
-            extents=extents,
-            ends=wanted is None or UNTIL in wanted,
-        )
+    return WindowJoinConfig(
+        plan.kind,
+        plan.left.schema,
+        plan.right.schema,
+        plan.right_names,
+        plan.schema,
+        plan.keys,
+        plan.residual,
+        low,
+        high,
+        lifetimes,
+        wanted,
+        promised=keys_of_join(plan),
+        extents=extents,
+        ends=wanted is None or UNTIL in wanted,
     )
-    if (low, high) != (plan.low, plan.high):
-        found = referring(plan)
-        assert found is not None
-        made.control.name += (
-            f", {('left', 'right')[found.port]} rows wait for {show_duration(found.constraint.within)} only:"
-            f" {found.constraint}"
-        )
-    return made
 
 
 def over(plan: Over) -> OverOperator:

@@ -6,7 +6,7 @@ could have. Rows without one are padded, or passed by an anti join, when that is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,7 +80,7 @@ class WindowJoinConfig:
 
 
 @dataclass(frozen=True)
-class _New:
+class NewRows:
     """Rows of a batch: their input, and themselves. Each says whether it has found a partner."""
 
     port: int
@@ -129,6 +129,17 @@ class WindowJoin:
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Give the pairs the rows make with what is kept; keep those that may find more."""
+        new = yield from self._arrived(port, batch)
+        if new is None:
+            return
+        for run in self._sides[1 - port].runs:
+            yield from self._meet(new, run)
+        self._keep(new)
+        yield from self._past(new)
+        self._report()
+
+    def _arrived(self, port: int, batch: Batch) -> Generator[Message, None, NewRows | None]:
+        """The rows that may find partners; the others are told of."""
         frame = batch.frame
         late = frame.get_column(TS) < self._reached[port]
         if BROKEN in frame.columns:
@@ -140,12 +151,12 @@ class WindowJoin:
                 yield Missed(ints(missed.get_column(LATE_ID).drop_nulls()), None)
             frame = frame.filter(~late)
         if not frame.height:
-            return
+            return None
         frame, columns, failed = self._evaluators[port].evaluate(frame)
         if failed is not None:
             yield failed
         if not frame.height:
-            return
+            return None
         frame = self._kept_columns(port, frame)
         null = [c.is_null() for c in columns if c.null_count()]
         if null:  # NULL equals nothing: no partner, ever
@@ -155,18 +166,13 @@ class WindowJoin:
             yield from self._alone(port, frame.filter(lone))
             frame, columns = frame.filter(~lone), [c.filter(~lone) for c in columns]
         if not frame.height:
-            return
+            return None
         times = ints(frame.get_column(TS))
         if self._config.extents is not None:
             columns = [*columns, pl.Series((times - self._config.extents.phase) // self._config.extents.slide)]
         matched = np.zeros(frame.height, np.bool_)
         keys = JoinKeys.of(columns, frame.height)
-        new = _New(port, Run(frame, keys, times, None if self._config.kind == "inner" else matched), matched)
-        for run in self._sides[1 - port].runs:
-            yield from self._meet(new, run)
-        self._keep(new)
-        yield from self._past(new)
-        self._report()
+        return NewRows(port, Run(frame, keys, times, None if self._config.kind == "inner" else matched), matched)
 
     def _kept_columns(self, port: int, frame: pl.DataFrame) -> pl.DataFrame:
         """The columns a joined row needs, `$ts`, and the end of the row's lifetime where it has one of its own."""
@@ -175,7 +181,7 @@ class WindowJoin:
             frame = frame.with_columns(pl.lit(None, f.dtype).alias(f.name) for f in absent)
         return columns_of(frame, [*self._names[port], TS, *([UNTIL] if UNTIL in frame.columns else [])])
 
-    def _meet(self, new: _New, run: Run) -> Iterator[Message]:
+    def _meet(self, new: NewRows, run: Run) -> Iterator[Message]:
         """Pairs of new rows and a run of the other side."""
         low, high = self._config.low, self._config.high
         if new.port == 1:  # seen from the right, differences are the other way round
@@ -191,7 +197,7 @@ class WindowJoin:
         for met in rows.meets(run, low, high, timed, made):
             yield from self._pairs(new, run, met)
 
-    def _met(self, new: _New, run: Run, mine: Int64s, theirs: Int64s, same: bool) -> _Met:
+    def _met(self, new: NewRows, run: Run, mine: Int64s, theirs: Int64s, same: bool) -> _Met:
         """Those of the candidates that meet, so far as keys and times say; joined where that is all there is to say."""
         meets = None if same else new.run.keys.same(mine, run.keys, theirs)
         one, two = new.run.times.take(mine), run.times.take(theirs)
@@ -227,7 +233,7 @@ class WindowJoin:
             joined = self._joined(new, run, mine, theirs, later, until)
         return _Met(mine, theirs, joined)
 
-    def _pairs(self, new: _New, run: Run, met: _Met) -> Iterator[Message]:
+    def _pairs(self, new: NewRows, run: Run, met: _Met) -> Iterator[Message]:
         mine, theirs, joined = met.mine, met.theirs, met.joined
         if not mine.size:
             return
@@ -254,7 +260,7 @@ class WindowJoin:
         return ints(run.frame.get_column(UNTIL)).take(rows) if UNTIL in run.frame.columns else None
 
     def _joined(
-        self, new: _New, run: Run, mine: Int64s, theirs: Int64s, later: Int64s, until: Int64s | None
+        self, new: NewRows, run: Run, mine: Int64s, theirs: Int64s, later: Int64s, until: Int64s | None
     ) -> pl.DataFrame:
         rows = (new.run.frame, run.frame) if new.port == 0 else (run.frame, new.run.frame)
         at = [pl.Series(i.astype(np.uint32)) for i in ((mine, theirs) if new.port == 0 else (theirs, mine))]
@@ -263,7 +269,7 @@ class WindowJoin:
         columns += [rows[1].get_column(n)[at[1]].alias(name) for n, name in self._right_names.items()]
         return pl.DataFrame([*columns, pl.Series(TS, later), *([] if until is None else [pl.Series(UNTIL, until)])])
 
-    def _first_matches(self, new: _New, run: Run, mine: Int64s, theirs: Int64s) -> Iterator[Message]:
+    def _first_matches(self, new: NewRows, run: Run, mine: Int64s, theirs: Int64s) -> Iterator[Message]:
         """Semi: left rows that find their first partner."""
         if self._config.kind != "semi" or not mine.size:
             return
@@ -277,7 +283,7 @@ class WindowJoin:
 
     # -- keeping and letting go ----------------------------------------------------------------------------------------
 
-    def _keep(self, new: _New) -> None:
+    def _keep(self, new: NewRows) -> None:
         """Store rows that may still find partners. A semi join's left rows need one only."""
         kind, needed, run = self._config.kind, self._needed_from(new.port), new.run
         may = None if run.low >= needed else run.times >= needed
@@ -287,7 +293,7 @@ class WindowJoin:
         if stay is not None:
             self._sides[new.port].add(stay)
 
-    def _past(self, new: _New) -> Iterator[Message]:
+    def _past(self, new: NewRows) -> Iterator[Message]:
         """New rows that can find no partner any more and have found none."""
         needed, run = self._needed_from(new.port), new.run
         if run.low >= needed:

@@ -10,6 +10,7 @@ from jupyter_stream.aggregates.user import Declared
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import show_duration
+from jupyter_stream.plan.preference import SummaryDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +188,7 @@ class Catalog:
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self.aggregates: dict[str, Declared] = {}  # user-defined ones, by name in lower case
+        self.summaries: dict[str, SummaryDef] = {}  # by name in lower case
 
     def find(self, name: str) -> Entry | None:
         """What was declared under that name, None if nothing was."""

@@ -17,6 +17,7 @@ from jupyter_stream.aggregates.user import UserCall
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.plan.preference import Budget, Preference
 from jupyter_stream.plan.strategy import Strategy
 from jupyter_stream.plan.upkeep import Maintenance
 from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, TimeWindow, Window
@@ -532,6 +533,9 @@ class Query:
         relation: whether the answer is a relation (current state and changes) rather than a stream.
         strategy: how windows with SLIDE are to be aggregated in the kernel; None for the planner's choice.
         maintenance: how the state of relations is kept in the kernel.
+        preference: which answers come first when there isn't time for all.
+        budget: how much time there is in the kernel; None for as much as it takes.
+        weight: its share of idle time among running queries.
     """
 
     plan: Plan
@@ -544,6 +548,9 @@ class Query:
     order: tuple[OrderKey, ...] = ()
     strategy: Strategy | None = None
     maintenance: Maintenance = field(default=Maintenance())
+    preference: Preference | None = None
+    budget: Budget | None = None
+    weight: float = 1.0
 
 
 def walk(plan: Plan) -> Iterator[Plan]:

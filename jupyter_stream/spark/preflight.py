@@ -71,6 +71,8 @@ def check(query: Query) -> tuple[Verdict, ...]:
             Verdict(0, "the query as a whole", find("clause", spread)),
             *(_ours(v) for v in _inside(query.plan, 1)),
         ]
+    if query.preference is not None:
+        verdicts.insert(0, Verdict(0, "WITH PREFERENCE", find("clause", "WITH PREFERENCE")))
     if query.emit.mode != "final" and not query.relation:
         verdicts.insert(0, Verdict(0, f"EMIT {query.emit.mode}", find("clause", "EMIT EVERY, EMIT CHANGES")))
     return tuple(verdicts)

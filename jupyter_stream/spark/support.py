@@ -66,6 +66,12 @@ TABLE: Final[tuple[Support, ...]] = (
     _whole("clause", "row_num of a derived stream", "counted by our operators"),
     Support("clause", "EMIT EVERY, EMIT CHANGES", "not yet by us", "Leave EMIT out: answers come when they are final."),
     Support(
+        "clause",
+        "WITH PREFERENCE",
+        "never sensible",
+        "Spark answers a micro-batch as a whole or not at all: run it in the kernel, or leave the preference out.",
+    ),
+    Support(
         "clause", "look-ups in tables", "native", "join with the table as it is; a change of the table is followed"
     ),
     Support("clause", "joins", "native", "stream-stream join on equal keys and bounds of the times' difference"),

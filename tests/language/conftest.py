@@ -11,7 +11,17 @@ import pytest
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import QueryError
 from jupyter_stream.functions.expression import show
-from jupyter_stream.language import CreateStream, CreateStreamAs, Select, bind_derived, bind_query, bind_stream, parse
+from jupyter_stream.language import (
+    CreateStream,
+    CreateStreamAs,
+    CreateSummary,
+    Select,
+    bind_derived,
+    bind_query,
+    bind_stream,
+    bind_summary,
+    parse,
+)
 from jupyter_stream.plan.catalog import Catalog, StreamDef, TimeSpec, Watermark
 from jupyter_stream.plan.logical import (
     Aggregate,
@@ -136,6 +146,8 @@ def mistake(catalog: Catalog) -> Callable[..., QueryError]:
                     bind_derived(statement, catalog)
                 elif isinstance(statement, CreateStream):
                     bind_stream(statement, open_source, catalog)
+                elif isinstance(statement, CreateSummary):
+                    bind_summary(statement, catalog)
         return caught.value
 
     return run

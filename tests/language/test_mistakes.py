@@ -116,6 +116,26 @@ MISTAKES = [
     ("SELECT len FROM M WHERE «window_end» > ts", "there is no column called window_end", None),
     ("SELECT count(*) FROM M [RANGE 1 HOUR TUMBLING] WHERE «window_end» > ts", "window_end isn't known in WHERE: it is about answers", "HAVING"),
     ("SELECT «current_time», count(*) FROM clicks [RANGE 1 HOUR TUMBLING]", "current_time is neither grouped nor aggregated", None),
+    # preferences
+    ("SELECT len FROM M WITH PREFERENCE DESC «SUMMARY.Estimate.Count(len)»", "there is no summary of len on M", "Write CREATE SUMMARY M_len ON M (len) WITH GRANULARITY 1 MINUTE AND COLLAPSE (4, 3);"),
+    ("SELECT len FROM M WITH PREFERENCE DESC «len»", "a preference is worked out from what a summary estimates", "CREATE SUMMARY"),
+    ("SELECT len FROM M WITH PREFERENCE DESC SUMMARY.Estimate.Count(«lem»)", "there is no column called lem", "Did you mean len?"),
+    ("SELECT len FROM M WITH PREFERENCE DESC SUMMARY.Estimate.Count(«len + 1»)", "summaries are of columns", None),
+    ("SELECT len FROM M WITH PREFERENCE DESC «SUMMARY.Estimate.Cuont»(len)", "there is no estimate called SUMMARY.Estimate.Cuont", "SUMMARY.Estimate.Count"),
+    ("SELECT len FROM M WITH PREFERENCE «EMIT» FINAL", "what is preferred is missing here", "SUMMARY.Estimate.Count"),
+    ("SELECT len FROM M WITH PREFERENCE «DECS» SUMMARY.Estimate.Count(len)", "DESC, ASC or WEIGHTED belongs here", "Did you mean DESC?"),
+    ("SELECT len FROM M WITH PREFERENCE ASC SUMMARY.Estimate.Count(len) FADE FACTOR «1.5»", "a fade factor is more than 0 and at most 1", "FADE FACTOR 0.8"),
+    ("SELECT len FROM M WITH PREFERENCE ASC SUMMARY.Estimate.Count(len) FADE FACTOR «0»", "a fade factor is more than 0 and at most 1", None),
+    ("SELECT len FROM M WITH PREFERENCE ASC SUMMARY.Estimate.Count(len) FADE FACTOR «-0.5»", "a fade factor is more than 0 and at most 1", None),
+    ("SELECT len FROM M [RANGE 1 HOUR] WITH PREFERENCE ASC SUMMARY.Estimate.Count(len) «WINDOW 1 MINUTE»", "the streams have a window already", None),
+    ("SELECT len FROM (SELECT len FROM M «WITH» PREFERENCE DESC len)", None, None),
+    ("SELECT «SUMMARY.Estimate.Count(len)» FROM M", "what a summary estimates can be named in WITH PREFERENCE only", "count(*)"),
+    ("CREATE SUMMARY x ON «Q» (len) WITH GRANULARITY 1 MINUTE AND COLLAPSE (4, 3)", "there is no stream called Q", None),
+    ("CREATE SUMMARY x ON M («lem») WITH GRANULARITY 1 MINUTE AND COLLAPSE (4, 3)", "M has no column lem", "Did you mean len?"),
+    ("CREATE SUMMARY x ON M (len) WITH GRANULARITY 1 MINUTE AND COLLAPSE («1», 0)", "a granularity is at least twice as long as the one before: the rate is a whole number from 2 on", "COLLAPSE (4, 3)"),
+    ("CREATE SUMMARY x ON M (len) WITH GRANULARITY 1 MINUTE AND COLLAPSE (4, «0»)", "there is at least one granularity: the depth is a whole number from 1 on", "COLLAPSE (4, 3)"),
+    ("CREATE SUMMARY x ON M (len) WITH GRANULARITY «1 MINUTE» AND COLLAPSE (1000, 1000)", "the oldest granularity would be longer than time", None),
+    ("CREATE SUMMARY x ON M (len) WITH GRANULARITY 1 MINUTE AND COLLAPSE (4, 3) USING «histogramm»", "there is no kind of summary called histogramm", "Did you mean histogram?"),
     # types
     ("SELECT len FROM M WHERE «len»", "WHERE takes a condition, and this is INT", "Compare it with something"),
     ("SELECT count(*) FROM M HAVING «count(*)»", "HAVING takes a condition, and this is BIGINT", None),
@@ -158,7 +178,6 @@ def test_a_mistake_is_shown_where_it_is(
 NOT_YET = [
     ("SELECT «DSTREAM» count(*) FROM M [ROWS 5 SLIDE 1]", "DSTREAM of [ROWS 5 SLIDE 1]"),
     ("SELECT max(n) FROM «(SELECT count(*) AS n FROM M [ROWS 5])»", None),
-    ("SELECT len FROM M «WITH» PREFERENCE DESC len", "WITH PREFERENCE"),
     ("SELECT count(*) FROM M GROUP BY «ROLLUP(len)»", "ROLLUP, CUBE or GROUPING SETS"),
     ("SELECT first(len) «IGNORE NULLS» FROM M", None),
     ("SELECT «rank()» OVER (PARTITION BY srcIP ORDER BY len) FROM M", "rank"),
@@ -166,7 +185,6 @@ NOT_YET = [
     ("SELECT «lead(len)» OVER () FROM M", None),
     ("SELECT string_agg(srcIP «ORDER» BY ts) FROM M", "ORDER BY inside an aggregate"),
     ("CREATE STREAM x AS «SELECT count(*) FROM M»", None),
-    ("CREATE «SUMMARY» x ON M (len)", "CREATE SUMMARY"),
 ]  # fmt: skip
 
 

@@ -26,6 +26,7 @@ CREATE STREAM u (k STRING, n BIGINT, ts BIGINT, upto BIGINT) ORDER BY ts
 CREATE STREAM big AS SELECT k, n, ts FROM s WHERE n > 10;
 CREATE TABLE names (k STRING, name STRING);
 INSERT INTO names VALUES ('a', 'Ann'), ('b', 'Bob');
+CREATE SUMMARY ks ON s (k) WITH GRANULARITY 16 MICROSECONDS AND COLLAPSE (2, 2);
 CREATE AGGREGATE total(x BIGINT) : BIGINT {
     TABLE state(sum BIGINT);
     INITIALIZE : { INSERT INTO state VALUES (x); }
@@ -65,7 +66,10 @@ QUERIES = (
     "SELECT DSTREAM k FROM s [RANGE 9 MICROSECONDS SLIDE 3 MICROSECONDS]",
     "SELECT s.k FROM s [ROWS 10] JOIN t [RANGE 3 MICROSECONDS] ON s.k = t.k",
     "SELECT s.k, name FROM s LEFT JOIN names ON s.k = names.k LIMIT 5",
+    "SELECT k, n FROM s WHERE n > 2 WITH PREFERENCE DESC SUMMARY.Estimate.Count(k)",
+    "SELECT s.n, t.n FROM s, t WHERE s.k = t.k WITH PREFERENCE WEIGHTED SUMMARY.Estimate.Count(s.k) WINDOW 9 MICROSECONDS",
 )
+BUDGETS = {query: "1 probes/row" for query in QUERIES if "PREFERENCE" in query}
 
 
 def operator_classes() -> set[type]:
@@ -89,7 +93,7 @@ def seen(watches: list[Watch]) -> dict[str, list[Watch]]:
     out = {}
     for query in QUERIES:
         watches.clear()
-        (answer,) = session.execute(query)
+        (answer,) = session.execute(query, budget=BUDGETS.get(query))
         assert answer.wait(30)
         assert answer.status == "finished"
         out[query] = list(watches)

@@ -1,0 +1,73 @@
+"""Operators of queries with a budget, from what the planner says. Not for what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from jupyter_stream.functions.expression import Expr, columns
+from jupyter_stream.operators import planned
+from jupyter_stream.operators.promises import Promise
+from jupyter_stream.operators.promising_join import PromisingJoin, PromisingJoinConfig
+from jupyter_stream.operators.promising_rows import PromisingRows, PromisingRowsConfig
+from jupyter_stream.operators.slots import Keeper, Slots
+from jupyter_stream.operators.steps import Step
+from jupyter_stream.plan.logical import Join, Query
+from jupyter_stream.plan.preference import PreferenceItem
+from jupyter_stream.plan.promising import Promising, about, asked_by, own_columns, predicate_of, scan_of
+
+
+def slots(how: Promising, port: int) -> tuple[Slots, object]:
+    """What cuts a stream into slots and keeps its summaries, and what equals it in queries that share it."""
+    summaries = how.summaries[port]
+    scans = [scan_of(part).stream for part in (how.base.inputs if isinstance(how.base, Join) else (how.base,))]
+    does = ("slots", how.width, summaries, how.keep, tuple(id(s) for s in scans))
+    return Slots(how.width, summaries, how.keep), does
+
+
+def promising_rows(query: Query, how: Promising, place: Callable[[], Step]) -> PromisingRows:
+    """A selection with a budget; `place` says where it stands, when it runs."""
+    items, summaries = how.items[0], how.summaries[0]
+    predicate = predicate_of(how.base)
+    first = frozenset(summaries[0].spec.columns) if summaries else frozenset[str]()
+    promise = _promise(items, own_columns(scan_of(how.base), items))
+    of_value = about(predicate, first)
+    config = PromisingRowsConfig(query.preference, promise, of_value, predicate)
+    return PromisingRows(config, lambda: keeper_of(place(), 0))
+
+
+def promising_join(
+    query: Query, how: Promising, wanted: frozenset[str] | None, place: Callable[[], Step]
+) -> PromisingJoin:
+    """A join with a budget; `place` says where it stands, when it runs."""
+    join = how.base
+    assert isinstance(join, Join)
+    asked = [asked_by(join, side, how.items[side]) for side in (0, 1)]
+    own = [own_columns(scan_of(part), how.items[side]) for side, part in enumerate(join.inputs)]
+    if wanted is not None:  # the values rows are asked about are kept with them
+        right = dict(zip(join.right.schema.names, join.right_names, strict=True))
+        read = [c for e in (*asked[1].values(), *own[0].values()) for c in columns(e)]
+        read += [right[c] for e in (*asked[0].values(), *own[1].values()) for c in columns(e)]
+        wanted = wanted | frozenset(read)
+    config = planned.join_config(join, wanted)
+    promises = (_promise(how.items[0], asked[0]), _promise(how.items[1], asked[1]))
+    of_own = (_promise(how.items[0], own[0]), _promise(how.items[1], own[1]))
+    made = PromisingJoinConfig(replace(config, promised=(None, None)), how.width, query.preference, promises, of_own)
+    return PromisingJoin(made, lambda: (keeper_of(place(), 0), keeper_of(place(), 1)))
+
+
+def keeper_of(step: Step, port: int) -> Keeper:
+    """The keeper of the stream that comes to an input of a step, which it may share with other queries."""
+    node = step.inputs[port]
+    while True:
+        assert isinstance(node, Step)
+        if isinstance(node.operator, Slots):
+            return node.operator.keeper
+        node = node.inputs[0]
+
+
+def _promise(items: tuple[PreferenceItem, ...], at: dict[str, Expr]) -> Promise | None:
+    return Promise(items, at) if items else None
+
+
+__all__ = ["keeper_of", "promising_join", "promising_rows", "slots"]

@@ -1,0 +1,198 @@
+"""What a query with a budget has still to look at, the most promising first, and what share of its answer that leaves out.
+
+After the promising-tuples paper §4: one priority structure per query, looked through until the budget ends, and in idle time.
+What is looked at, and how, is the operators' own: here are priorities, probes and what they found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from jupyter_stream.core.coverage import WHOLE, Coverage
+from jupyter_stream.core.messages import Int64s
+from jupyter_stream.functions.expression import Expr, columns
+from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.operators.slots import Keeper
+from jupyter_stream.plan.preference import Preference, PreferenceItem
+from jupyter_stream.summaries.hashing import items_of, mixed
+from jupyter_stream.summaries.priorities import Priorities, Taken
+from jupyter_stream.summaries.protocol import Float64s, Items
+from jupyter_stream.summaries.stream_summary import ZoneView
+
+NORMAL: Final = 1.96
+"""Standard deviations that hold 95% of cases."""
+REST_PROBES: Final = 16_384
+"""Probes made at a time of what is left, unless set."""
+UNIFORM: Final = "a uniform sample: the query has a budget and no preference"
+
+
+class Promise:
+    """What the preference's expressions about one stream say of values in its zones.
+
+    Args:
+        items: the expressions about that stream.
+        at: for each of the stream's columns that they name, the expression over the asking rows that has its value.
+    """
+
+    def __init__(self, items: Sequence[PreferenceItem], at: dict[str, Expr]) -> None:
+        self._items = tuple(items)
+        self._summaries = tuple(dict.fromkeys(e.summary for i in items for e in i.estimates))
+        own = {c for i in items for c in columns(i.value)} - {e.name for i in items for e in i.estimates}
+        self._columns = tuple(sorted({*own, *(c for s in self._summaries for c in s.spec.columns)}))
+        self._asked = Evaluator([at[c] for c in self._columns])
+        self._values = [Evaluator([i.value]) for i in items]
+
+    def ask(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Items], Int64s]:
+        """The distinct values that rows ask about, the hash of each by summary, and which of them each row has."""
+        _, found, _ = self._asked.evaluate(frame)
+        asked = pl.DataFrame([c.alias(n) for c, n in zip(found, self._columns, strict=True)])
+        hashes = items_of(asked.get_columns())
+        _, first, which = np.unique(hashes, return_index=True, return_inverse=True)
+        distinct = asked[pl.Series(first)]
+        return distinct, [items_of([distinct.get_column(c) for c in s.spec.columns]) for s in self._summaries], which
+
+    def zones(self, keeper: Keeper, low: int | None = None, high: int | None = None) -> tuple[ZoneView, ...]:
+        """The zones of the first summary that may hold rows with `low <= ts < high`, oldest first."""
+        return keeper[self._summaries[0]].zones(low, high)
+
+    def of_zone(
+        self, keeper: Keeper, low: int, high: int, distinct: pl.DataFrame, items: list[Items]
+    ) -> tuple[Float64s, Float64s]:
+        """For each distinct value, in the zones of `low <= ts < high`: what it promises, and how many rows it has there."""
+        counts: Float64s = np.zeros(distinct.height)
+        promise: Float64s = np.ones(distinct.height)
+        found = dict(zip(self._summaries, items, strict=True))
+        for item, evaluator in zip(self._items, self._values, strict=True):
+            frame = distinct
+            for estimate in item.estimates:
+                summary, hashes = keeper[estimate.summary], found[estimate.summary]
+                by_zone = [
+                    summary.estimate(z.number, hashes, estimate.measure, estimate.column)
+                    for z in summary.zones(low, high)
+                ]
+                frame = frame.with_columns(
+                    pl.Series(estimate.name, _together(estimate.measure, by_zone, distinct.height))
+                )
+            _, (value,), _ = evaluator.evaluate(frame)
+            promise *= np.nan_to_num(value.cast(pl.Float64).to_numpy(), nan=0.0)
+        for zone in keeper[self._summaries[0]].zones(low, high):
+            counts += keeper[self._summaries[0]].estimate(zone.number, items[0])
+        return np.maximum(promise, 0), counts
+
+
+def _together(measure: str, by_zone: list[Float64s], size: int) -> Float64s:
+    """An estimate over several zones."""
+    if not by_zone:
+        return np.zeros(size)
+    if measure == "min":
+        found: Float64s = np.fmin.reduce(by_zone)
+    elif measure == "max":
+        found = np.fmax.reduce(by_zone)
+    else:
+        found = np.sum(by_zone, axis=0)
+    return found
+
+
+def scored(preference: Preference | None, promise: Float64s, counts: Float64s, groups: Items, round_: int) -> Float64s:
+    """Scores, of which the highest are looked at first.
+
+    Args:
+        preference: the query's; None for a uniform sample.
+        promise: of each entry, shape (n,).
+        counts: about how many rows it would find, shape (n,).
+        groups: whose time it takes: WEIGHTED gives each group time by its promise, shape (n,).
+        round_: number of the round; with the group it decides where sampling begins.
+    """
+    if preference is not None and preference.order == "desc":
+        return promise
+    if preference is not None and preference.order == "asc":
+        return 1 / (1 + promise)
+    # Time by the ratio of the estimates: a value's entries are as many as it has rows, so where the promise is the count itself
+    # all entries weigh the same. Systematic sampling with a start by chance, so that values with few entries get their share too.
+    weight = np.ones(promise.size) if preference is None else promise / np.maximum(counts, 1)
+    if preference is not None:
+        weight = np.where(counts <= 0, 1.0, weight)
+    order = np.argsort(groups, kind="stable")
+    begins = np.flatnonzero(np.r_[True, np.diff(groups[order]) != 0]) if groups.size else np.zeros(0, np.int64)
+    sizes = np.diff(np.r_[begins, groups.size])
+    start = mixed(groups[order][begins] ^ mixed(np.full(begins.size, round_ % (1 << 63), np.uint64))) / 2.0**64
+    rank = np.arange(groups.size) - np.repeat(begins, sizes)
+    scores = np.empty(groups.size)
+    scores[order] = np.repeat(sizes, sizes) / (rank + np.repeat(np.maximum(start, 1e-9), sizes))
+    return scores * weight
+
+
+class Promises:
+    """The entries of one query that wait, and what those looked at have brought.
+
+    Args:
+        preference: the query's; None for a uniform sample.
+    """
+
+    def __init__(self, preference: Preference | None) -> None:
+        self.preference = preference
+        self._waiting = Priorities()
+        self._expected_left = 0.0
+        self._expected_done = 0.0
+        self._squares = 0.0  # of what rounds found beside what was expected
+        self.left = 0
+        self.probes = 0
+        self.found = 0
+        self.let_go = 0
+        self._rounds = 0
+
+    @property
+    def bytes(self) -> int:
+        """Bytes held."""
+        return self._waiting.bytes
+
+    def push(self, zone: int, level: int, scores: Float64s, expected: Float64s, columns: dict[str, Int64s]) -> None:
+        """Entries about one zone of a granularity, with how many answers each is expected to bring."""
+        fade = 1.0 if self.preference is None else self.preference.fade ** (level - 1)
+        self._waiting.push(zone, fade, scores, {**columns, "$expected": expected})
+        self.left += scores.size
+        self._expected_left += float(expected.sum())
+
+    def take(self, probes: float) -> Taken | None:
+        """The most promising entries, as many as the probes."""
+        if probes < 1:
+            return None
+        taken = self._waiting.take(min(probes, float(self.left)))
+        if taken is not None:
+            self.left -= len(taken)
+            self.probes += len(taken)
+            self._expected_left -= float(taken.columns["$expected"].sum())
+        return taken
+
+    def brought(self, taken: Taken, found: int) -> None:
+        """Say how many answers entries taken have brought."""
+        expected = float(taken.columns["$expected"].sum())
+        self.found += found
+        self._expected_done += expected
+        self._rounds += 1
+        self._squares += (found - self._ratio * expected) ** 2
+
+    @property
+    def _ratio(self) -> float:
+        return self.found / self._expected_done if self._expected_done > 0 else 1.0
+
+    def coverage(self) -> Coverage:
+        """The share of the exact answer given: what was found, beside what is expected of the rest as estimates have held."""
+        if not self.left and not self.let_go:
+            return WHOLE
+        note = UNIFORM if self.preference is None else f"preferred: {self.preference}"
+        rest = max(0.0, self._expected_left) * self._ratio
+        if not self.found:
+            return Coverage(0.0 if rest > 0 else 1.0, 0.0, 1.0, note)
+        spread = 0.0
+        if self._expected_done > 0:
+            spread = np.sqrt(self._squares) / self._expected_done * max(0.0, self._expected_left)
+        off = NORMAL * float(np.hypot(spread, np.sqrt(rest + 1)))
+        found = float(self.found)
+        return Coverage(
+            found / (found + rest), found / (found + rest + off), found / (found + max(0.0, rest - off)), note
+        )

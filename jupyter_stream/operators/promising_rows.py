@@ -1,0 +1,243 @@
+"""Selections, and the input of aggregates, with a budget (promising-tuples paper §4.2, §4.3): the most promising rows first.
+
+A probe looks at one row. What the predicate says of values that the summary knows is asked of the values, once each, and rows
+that can't qualify are never looked at. Rows that wait hold the punctuation back: what comes after sees them late by no promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.coverage import Coverage
+from jupyter_stream.core.messages import BROKEN, TS, Batch, Int64s, Message, Punctuation, Rest, Tick, ints
+from jupyter_stream.core.rows import rows_at, together
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.functions.expression import Expr
+from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.operators.promises import REST_PROBES, Promise, Promises, scored
+from jupyter_stream.operators.slots import Keeper
+from jupyter_stream.plan.preference import Preference
+from jupyter_stream.state.join_keys import Bools
+from jupyter_stream.summaries.hashing import mixed
+from jupyter_stream.summaries.priorities import Taken
+from jupyter_stream.summaries.protocol import Float64s, Items
+
+KNOWN: Final = 65_536
+"""Values remembered as asked about; a value that is asked about again after so many others is paid for again."""
+
+
+@dataclass(frozen=True)
+class PromisingRowsConfig:
+    """A selection with a budget.
+
+    Attributes:
+        preference: what comes first; None for a uniform sample.
+        promise: what the summary says of rows' values; None without a preference.
+        of_value: the part of the predicate that is about values of the summary alone; None without.
+        predicate: all of it; None without.
+        ticks: whether what comes after is to give provisional answers, of what it has so far, while rows wait.
+    """
+
+    preference: Preference | None
+    promise: Promise | None
+    of_value: Expr | None
+    predicate: Expr | None
+    ticks: bool = False
+
+
+@dataclass(eq=False)
+class _Chunk:
+    """Rows of a slot, some of which wait."""
+
+    frame: pl.DataFrame
+    low: int
+    left: int
+    bytes: int
+
+
+class PromisingRows:
+    """Rows for which the predicate is true, those first that the preference asks for."""
+
+    def __init__(self, config: PromisingRowsConfig, keeper: Callable[[], Keeper]) -> None:
+        kind = "a uniform sample" if config.preference is None else str(config.preference)
+        self.control = ControlTable(f"promising rows, {kind}")
+        self.control.settings |= {"probes_per_row": 0.0, "rest_probes": REST_PROBES}
+        self.synopses: list[ControlTable] = []
+        self.promises = Promises(config.preference)
+        self.reached = MIN_TIME
+        """How far the stream has come, whatever still waits."""
+        self._config = config
+        self._keeper = keeper
+        self._of_value = None if config.of_value is None else Evaluator([config.of_value])
+        self._predicate = None if config.predicate is None else Evaluator([config.predicate])
+        self._slot: list[pl.DataFrame] = []
+        self._chunks: dict[int, _Chunk] = {}
+        self._named = 0
+        self._bytes = 0  # of the rows of chunks
+        self._purse = 0.0
+        self._known = np.empty(0, np.uint64)
+        self._said = MIN_TIME
+
+    # -- what the engine sees --------------------------------------------------------------------------------------------
+
+    @property
+    def left(self) -> int:
+        """Rows that wait."""
+        return self.promises.left
+
+    @property
+    def probes(self) -> int:
+        """Rows looked at."""
+        return self.promises.probes
+
+    @property
+    def coverage(self) -> Coverage:
+        """The share of the exact answer given so far."""
+        return self.promises.coverage()
+
+    def take_up(self, probes: int) -> Iterator[Message]:
+        """Look at some of the rows that wait."""
+        taken = self.promises.take(probes)
+        if taken is not None:
+            yield from self._look_at(taken)
+            yield from self._promise()
+
+    # -- rows and time -----------------------------------------------------------------------------------------------------
+
+    def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
+        """Keep the rows of a slot until it is over; late ones are looked at as they come."""
+        if BROKEN in batch.frame.columns:
+            yield from self._selected(batch.frame)
+        else:
+            self._slot.append(batch.frame)
+
+    def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
+        """Look at the most promising of the rows that wait; in the end at all that are left."""
+        self.reached = punctuation.value
+        if self._slot:
+            yield from self._round(punctuation.value)
+        if punctuation.value == MAX_TIME:
+            while self.left:
+                if self._config.ticks:
+                    yield Tick(punctuation.value)
+                yield from self.take_up(int(self.control.settings["rest_probes"]))
+                yield Rest()
+        elif self._config.ticks and self.left:
+            yield Tick(punctuation.value)
+        yield from self._promise()
+
+    def on_tick(self, tick: Tick) -> Iterator[Message]:
+        """Pass it on."""
+        yield tick
+
+    def _promise(self) -> Iterator[Message]:
+        """Rows to come are no older than those that wait."""
+        oldest = next(iter(self._chunks.values()), None)  # they come slot by slot
+        said = self.reached if oldest is None else min(self.reached, oldest.low)
+        self._report()
+        if said > self._said:
+            self._said = self.control.low_watermark = said
+            yield Punctuation(said)
+
+    # -- a slot --------------------------------------------------------------------------------------------------------------
+
+    def _round(self, end: int) -> Iterator[Message]:
+        frame = together(self._slot)
+        self._slot = []
+        self._keeper().advance(end)
+        self._purse += float(self.control.settings["probes_per_row"]) * frame.height
+        times = ints(frame.get_column(TS))
+        low, high = int(times.min()), int(times.max())
+        rows = np.arange(frame.height)
+        if self._config.promise is None:
+            self._push(frame, rows, np.ones(rows.size), np.ones(rows.size), mixed(rows.astype(np.uint64)), (0, 1))
+        else:
+            distinct, items, which = self._config.promise.ask(frame)
+            if self._of_value is not None:
+                may = self._may_qualify(distinct, items[0])
+                rows = np.flatnonzero(may[which])
+                which = which[rows]
+            found, counts = self._config.promise.of_zone(self._keeper(), low, high + 1, distinct, items)
+            zones = self._config.promise.zones(self._keeper(), low, high + 1)
+            zone = (zones[-1].number, zones[-1].level) if zones else (0, 1)
+            if rows.size:
+                self._push(frame, rows, found[which], counts[which], items[0][which], zone)
+        taken = self.promises.take(self._purse)
+        if taken is not None:
+            self._purse -= len(taken)
+            yield from self._look_at(taken)
+        if not self.left:
+            self._purse = min(self._purse, 0.0)
+
+    def _push(
+        self,
+        frame: pl.DataFrame,
+        rows: Int64s,
+        promise: Float64s,
+        counts: Float64s,
+        groups: Items,
+        zone: tuple[int, int],
+    ) -> None:
+        low = int(ints(frame.get_column(TS)).min())
+        scores = scored(self._config.preference, promise, counts, groups, low)
+        self._chunks[self._named] = _Chunk(frame, low, rows.size, int(frame.estimated_size()))
+        self._bytes += self._chunks[self._named].bytes
+        columns = {"chunk": np.full(rows.size, self._named), "row": rows}
+        self.promises.push(zone[0], zone[1], scores, np.ones(rows.size), columns)
+        self._named += 1
+
+    def _may_qualify(self, distinct: pl.DataFrame, items: Items) -> Bools:
+        """For each value whether a row with it can qualify. A value asked about for the first time costs a probe."""
+        assert self._of_value is not None
+        kept, (true,), _ = self._of_value.evaluate(distinct)
+        if kept.height < distinct.height:  # where the predicate fails, the row has to be looked at, and says so
+            return np.ones(distinct.height, np.bool_)
+        new = items[~np.isin(items, self._known)]
+        self._known = np.concatenate([self._known, new])[-KNOWN:]
+        self._purse -= new.size
+        may: Bools = true.fill_null(False).to_numpy()
+        return may
+
+    def _look_at(self, taken: Taken) -> Iterator[Message]:
+        chunks, rows = taken.columns["chunk"], taken.columns["row"]
+        order = np.lexsort((rows, chunks))
+        cuts = np.flatnonzero(np.diff(chunks[order])) + 1
+        frames = []
+        for part in np.split(order, cuts):
+            chunk = self._chunks[int(chunks[part[0]])]
+            frames.append(rows_at(chunk.frame, rows[part]))
+            chunk.left -= part.size
+            if not chunk.left:
+                self._bytes -= chunk.bytes
+                del self._chunks[int(chunks[part[0]])]
+        messages = list(self._selected(together(frames)))
+        self.promises.brought(taken, sum(m.rows for m in messages if isinstance(m, Batch)))
+        yield from messages
+
+    def _selected(self, frame: pl.DataFrame) -> Iterator[Message]:
+        if self._predicate is not None:
+            frame, (true,), failed = self._predicate.evaluate(frame)
+            if failed is not None:
+                yield failed
+            frame = frame.filter(true)
+        if frame.height:
+            yield Batch(frame)
+
+    def _report(self) -> None:
+        self.control.holds(self.promises.bytes + self._bytes)
+        self.control.extra["probes"] = self.promises.probes
+        self.control.extra["probes_left"] = self.promises.left
+
+    def check(self) -> None:
+        """Raise AssertionError where an invariant is broken."""
+        assert self.promises.left == sum(chunk.left for chunk in self._chunks.values())
+        assert self._bytes == sum(chunk.bytes for chunk in self._chunks.values())
+
+
+__all__ = ["PromisingRows", "PromisingRowsConfig"]

@@ -1,0 +1,159 @@
+"""A stream's rows slot by slot, for queries with a budget, and the summary they share (promising-tuples paper §3).
+
+A slot is a short stretch of the stream's own time. Its rows go on together, followed by its end as a punctuation, once no more of
+them can come: what a budget of probes per row then buys depends on no batch, and on no order in which the slots' rows arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.messages import (
+    BROKEN,
+    BROKEN_BY_ALL,
+    LATE_ID,
+    TS,
+    Batch,
+    Int64s,
+    Message,
+    Punctuation,
+    Tick,
+    ints,
+)
+from jupyter_stream.core.rows import columns_of, rows_where, together
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.plan.preference import SummaryDef
+from jupyter_stream.summaries.stream_summary import StreamSummary
+
+LATE_COLUMNS: Final = frozenset((BROKEN, BROKEN_BY_ALL, LATE_ID))
+"""Columns that only late rows have a use for."""
+
+
+class Keeper:
+    """Summaries of one stream, taken forward slot by slot by the queries that share them.
+
+    Args:
+        summaries: what is kept.
+        keep: how far back rows may be asked for, microseconds; None for as far as the granularities reach.
+    """
+
+    def __init__(self, summaries: tuple[SummaryDef, ...], keep: int | None) -> None:
+        self._keep = keep
+        self._summaries = {s.name.lower(): StreamSummary(s.spec) for s in summaries}
+        self._names = {s.name.lower(): (TS, *s.spec.columns) for s in summaries}
+        self._coming: list[tuple[int, pl.DataFrame]] = []
+        self.reached = MIN_TIME
+
+    def __getitem__(self, summary: SummaryDef) -> StreamSummary:
+        return self._summaries[summary.name.lower()]
+
+    def give(self, end: int, frame: pl.DataFrame) -> None:
+        """Rows of a slot, to be taken in when a query gets there."""
+        if self._summaries:
+            self._coming.append((end, frame))
+
+    def advance(self, end: int) -> None:
+        """Take in the slots up to there. A second query that gets there finds them taken in."""
+        if end <= self.reached:
+            return
+        self.reached = end
+        while self._coming and self._coming[0][0] <= end:
+            at, frame = self._coming.pop(0)
+            for name, summary in self._summaries.items():
+                summary.insert(columns_of(frame, self._names[name]))
+                if at != MAX_TIME:
+                    reach = max(summary.spec.reach(summary.spec.depth), self._keep or 0)
+                    summary.advance(at, max(MIN_TIME, at - reach))
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the sketches."""
+        return sum(s.bytes for s in self._summaries.values())
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the rows they keep, and of those still to be taken in."""
+        return sum(s.row_bytes for s in self._summaries.values()) + sum(
+            int(f.estimated_size()) for _, f in self._coming
+        )
+
+
+class Slots:
+    """Cuts a stream into slots, and has summaries kept of it.
+
+    Args:
+        width: of a slot, microseconds.
+        summaries: what is kept of its rows.
+        keep: how far back queries ask, microseconds; None for as far as the granularities reach.
+    """
+
+    def __init__(self, width: int, summaries: tuple[SummaryDef, ...] = (), keep: int | None = None) -> None:
+        named = f"summary {'; '.join(str(s) for s in summaries)}" if summaries else "slots"
+        self.control = ControlTable(named)
+        self.synopses: list[ControlTable] = []
+        if summaries:
+            declared = sum(s.spec.bytes for s in summaries)
+            self.control.extra["memory"] = f"{declared / 2**20:.1f} MiB at most"
+            self.synopses.append(ControlTable(f"sketches of {', '.join(s.name for s in summaries)}"))
+        self.width = width
+        self.keeper = Keeper(summaries, keep)
+        self._waiting: list[pl.DataFrame] = []
+        self._said = MIN_TIME
+
+    def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
+        """Keep rows until their slot is over; late ones go on at once, late as they are."""
+        frame = batch.frame
+        if BROKEN in frame.columns and frame.get_column(BROKEN).null_count() < frame.height:
+            late = frame.get_column(BROKEN).is_not_null().to_numpy()
+            yield batch.with_frame(rows_where(frame, late))
+            frame = rows_where(frame, ~late)
+        if BROKEN in frame.columns:
+            frame = frame.drop([c for c in frame.columns if c in LATE_COLUMNS])
+        if frame.height:
+            self._waiting.append(frame)
+        self._report()
+
+    def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
+        """Give the slots that are over, each with its end."""
+        value = punctuation.value
+        reached = value if value in (MIN_TIME, MAX_TIME) else value // self.width * self.width
+        if self._waiting and reached > self._said:
+            frame = together(self._waiting)
+            slots = ints(frame.get_column(TS)) // self.width
+            over = np.ones(slots.size, np.bool_) if reached == MAX_TIME else slots < reached // self.width
+            self._waiting = [] if over.all() else [rows_where(frame, ~over)]
+            if over.any():
+                yield from self._slots(rows_where(frame, over), slots[over])
+        if reached > self._said:
+            self._said = self.control.low_watermark = reached
+            self._report()
+            yield Punctuation(reached)
+
+    def _slots(self, frame: pl.DataFrame, slots: Int64s) -> Iterator[Message]:
+        """Rows of slots that are over, slot by slot; within one in the order in which they came."""
+        if (slots[1:] < slots[:-1]).any():
+            order = np.argsort(slots, kind="stable")
+            frame, slots = frame[pl.Series(order)], slots[order]
+        cuts = [0, *(np.flatnonzero(np.diff(slots)) + 1).tolist(), slots.size]
+        for begin, end in pairwise(cuts):
+            rows, over = frame[begin:end], (int(slots[begin]) + 1) * self.width
+            self.keeper.give(over, rows)
+            yield Batch(rows)
+            self._said = over
+            yield Punctuation(over)
+
+    def on_tick(self, tick: Tick) -> Iterator[Message]:
+        """Pass it on."""
+        yield tick
+
+    def _report(self) -> None:
+        waiting = sum(int(f.estimated_size()) for f in self._waiting)
+        if self.synopses:
+            self.synopses[0].holds(self.keeper.bytes)
+        self.control.holds(waiting + self.keeper.bytes + self.keeper.row_bytes)
