@@ -69,10 +69,12 @@ class StreamSummary:
 
     Args:
         spec: what the statement says.
+        keep_rows: whether rows can be asked for, too, or estimates only.
     """
 
-    def __init__(self, spec: SummarySpec) -> None:
+    def __init__(self, spec: SummarySpec, keep_rows: bool = True) -> None:
         self.spec = spec
+        self.keeps_rows = keep_rows
         self.seq = 0
         """The arrival number of the next row; rows are numbered from 0 as they come."""
         self.gone = 0
@@ -107,8 +109,9 @@ class StreamSummary:
             items = items_of([frame.get_column(c) for c in self.spec.columns])
         since = self.seq
         self.seq += ts.size
-        order = np.argsort(prefix_of(items), kind="stable")
-        rows = _Rows(np.arange(ts.size), ts, items, self._values(frame)).at(order)
+        rows = _Rows(np.arange(ts.size), ts, items, self._values(frame))
+        if self.keeps_rows:
+            rows = rows.at(np.argsort(prefix_of(items), kind="stable"))
         zones = self._zones
         if ts.size and int(ts.min()) < zones.kept_from:
             alive = np.flatnonzero(ts >= zones.kept_from)
@@ -247,7 +250,9 @@ class StreamSummary:
         assert self.bytes <= self.spec.bytes
         zones = self._zones
         for place, zone in enumerate(zones.zones):
-            for bucket in np.flatnonzero(zone.sketch.counts):
+            zone.kept.check()
+            assert not self.keeps_rows or int(zone.sketch.counts.sum()) == zone.kept.rows
+            for bucket in np.flatnonzero(zone.sketch.counts) if self.keeps_rows else ():
                 frame, seq = zone.kept.cell(int(bucket), self.spec.buckets)
                 assert seq.size == zone.sketch.counts[bucket]
                 ts = ints(frame.get_column(TS))
@@ -272,7 +277,8 @@ class StreamSummary:
     def _take(self, zone: Zone, frame: pl.DataFrame, rows: _Rows, since: int) -> Arrival:
         cells = bucket_of(rows.items, self.spec.buckets)
         zone.sketch.summarize(cells, rows.items, rows.values)
-        zone.kept.keep(frame, rows.place, rows.items, since + rows.place)
+        if self.keeps_rows:
+            zone.kept.keep(frame, rows.place, rows.items, since + rows.place)
         low, high = int(rows.ts.min()), int(rows.ts.max())
         zone.high = max(zone.high, high)
         zone.version += 1
