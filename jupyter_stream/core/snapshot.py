@@ -40,6 +40,8 @@ class Snapshot:
         ended: the same for the end, None while it runs.
         notes: further short facts to show, by label.
         ordered: whether `rows` stand in the order that an ORDER BY asked for.
+        cells: the cells of the first summary the query keeps, None without: `granularity`, `zone_start` and `zone_end` in
+            microseconds, `bucket`, `rows`.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Snapshot:
     ended: float | None
     notes: dict[str, str] = field(default_factory=dict)
     ordered: bool = False
+    cells: pl.DataFrame | None = None
 
 
 class Viewable(Protocol):

@@ -174,6 +174,15 @@ class StreamSummary:
                 found.append(ZoneView(zone.number, zone.level, zone.start, end, zone.sketch.counts))
         return tuple(found)
 
+    def cells(self) -> pl.DataFrame:
+        """Every cell as a row: `granularity`, `zone_start`, `zone_end` (microseconds), `bucket`, `rows`; oldest zones first."""
+        zones, buckets = self._zones.zones, self.spec.buckets
+        ends = [z.start for z in zones[1:]] + [z.high + 1 for z in zones[-1:]]
+        columns = {"granularity": [z.level for z in zones], "zone_start": [z.start for z in zones], "zone_end": ends}
+        frame = {name: np.repeat(np.array(values, np.int64), buckets) for name, values in columns.items()}
+        counts = np.concatenate([z.sketch.counts for z in zones]) if zones else np.zeros(0, np.int64)
+        return pl.DataFrame({**frame, "bucket": np.tile(np.arange(buckets), len(zones)), "rows": counts})
+
     def estimate(self, zone: int, items: Items, measure: Measure = "count", column: int = 0) -> Float64s:
         """Of each item in a zone: about how many rows, or a measure of a measured column; shape (items,).
 

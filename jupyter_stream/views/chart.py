@@ -18,6 +18,7 @@ from jupyter_stream.views.options import ViewOptions
 from jupyter_stream.views.picture import Picture
 from jupyter_stream.views.roles import Roles, resolve
 from jupyter_stream.views.scatter import Scatter
+from jupyter_stream.views.summary_map import SummaryMap
 from jupyter_stream.views.table import TableChart
 
 
@@ -38,6 +39,7 @@ KINDS: Final[tuple[Chart, ...]] = (
     Area(),
     Scatter(),
     Heatmap(),
+    SummaryMap(),
     TableChart(),
     Number(),
 )

@@ -16,6 +16,7 @@ CHARTS: Final = (
     "area",
     "scatter",
     "heatmap",
+    "summary",
     "table",
     "number",
     "none",

@@ -51,7 +51,7 @@ def resolve(snapshot: Snapshot, options: ViewOptions) -> Roles:
         chart = _found(snapshot, x, time, keys, y)
     if chart == "number":
         return Roles(chart, None, values, None)
-    if chart == "table":
+    if chart in ("table", "summary"):
         return Roles(chart, None, (), None)
     if not y:
         return Roles("table", None, (), None)
