@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from jupyter_stream.aggregates.user.python import aggregate
+    from jupyter_stream.dashboards import dashboard
     from jupyter_stream.query import Query
     from jupyter_stream.session import Session
 
@@ -25,6 +26,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "aggregate",
+    "dashboard",
     "load_ipython_extension",
     "unload_ipython_extension",
 ]
@@ -40,6 +42,10 @@ def __getattr__(name: str) -> Any:
         from jupyter_stream.aggregates.user.python import aggregate
 
         return aggregate
+    if name == "dashboard":
+        from jupyter_stream.dashboards import dashboard
+
+        return dashboard
     if name == "Query":
         from jupyter_stream.query import Query
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
@@ -276,11 +277,33 @@ class Query:
     # -- for people --------------------------------------------------------------------------------------------------
 
     def chart(self, kind: str | None = None, **options: str | int | None) -> Query:
-        """Change the live view in place: `kind` as --chart, and x, y, by, last. Returns the query."""
+        """Change the live view in place: `kind` as --chart, and x, y, by, last, top, multiples. Returns the query."""
         from jupyter_stream import views
 
         views.change(self, kind, **options)
         return self
+
+    @property
+    def selected(self) -> pl.DataFrame:
+        """The rows that were clicked in a view of this query, with shift several; without rows where none are."""
+        from jupyter_stream import views
+
+        found = views.selected(self)
+        return self._pipeline.results.frame().clear() if found is None else found
+
+    def save(self, path: str | Path, theme: str = "light") -> Path:
+        """Write the chart as it is now to a file, and return the file's path.
+
+        Args:
+            path: ends in `.png`, `.svg`, or `.html` for a page that stays interactive without a kernel or a network.
+            theme: `light` or `dark`; for a page also `auto`, as the reader's browser.
+
+        Raises:
+            QueryError: another ending or theme, or there is no answer yet.
+        """
+        from jupyter_stream import views
+
+        return views.save(self, path, theme)
 
     def __repr__(self) -> str:
         snapshot = self.snapshot(0)

@@ -64,4 +64,5 @@ def unload_ipython_extension(shell: Any) -> None:
     if _with_body in shell.input_transformers_cleanup:
         shell.input_transformers_cleanup.remove(_with_body)
     for kind in ("line", "cell"):
-        shell.magics_manager.magics[kind].pop("stream", None)
+        for name in ("stream", "dashboard"):
+            shell.magics_manager.magics[kind].pop(name, None)

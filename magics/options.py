@@ -45,6 +45,8 @@ OPTIONS: Final = (
     Option("--y", "-y", "column of the vertical axis; several between commas", "COLUMN"),
     Option("--by", "-b", "column that splits rows into coloured series; none for one series", "COLUMN"),
     Option("--last", "-l", "rows, or a time span such as '10 minutes', kept on screen (500)", "N"),
+    Option("--top", "-t", "bars or rows of a table shown, those with the largest --y", "N"),
+    Option("--multiples", "-m", "a small chart for each value of --by"),
     Option("--keep", "-k", "result rows kept in memory (1000000)", "N"),
     Option("--budget", None, "processor it may use: 20%%, or 500 probes/row", "BUDGET"),
     Option("--weight", "-w", "its share among running queries (1)", "W"),
@@ -98,7 +100,9 @@ def parse(line: str) -> CellLine:
         session["keep"] = _positive("--keep", said.keep)
     if said.paused:
         session["paused"] = True
-    view = ViewOptions(said.chart or "auto", said.x, said.y, said.by, 500 if said.last is None else said.last)
+    last = 500 if said.last is None else said.last
+    top = None if said.top is None else _positive("--top", said.top)
+    view = ViewOptions(said.chart or "auto", said.x, said.y, said.by, last, top, said.multiples)
     return CellLine(said.name, view, session, said.quiet, said.help)
 
 

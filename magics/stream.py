@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
 from jupyter_stream.errors import QueryError, StreamError
-from jupyter_stream.magics import commands, options, output, results
+from jupyter_stream.magics import commands, dashboards, options, output, results
 
 if TYPE_CHECKING:
     from jupyter_stream.session import Session
@@ -48,6 +48,15 @@ class StreamMagics(Magics):  # type: ignore[misc] # IPython publishes no types
                 output.say(options.usage())
             else:
                 self._run(said, cell)
+        except StreamError as error:
+            raise output.plain(error) from None
+
+    @no_var_expand  # type: ignore[untyped-decorator] # IPython publishes no types
+    @cell_magic  # type: ignore[untyped-decorator]
+    def dashboard(self, line: str, cell: str) -> None:
+        """Show several queries side by side; in the cell a query per line: its name and how it is shown, as after `%%stream`."""
+        try:
+            dashboards.show(self.session, line, cell)
         except StreamError as error:
             raise output.plain(error) from None
 

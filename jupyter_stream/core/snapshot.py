@@ -11,6 +11,29 @@ State: TypeAlias = Literal["waiting", "running", "paused", "finished", "stopped"
 
 
 @dataclass(frozen=True, slots=True)
+class LateRows:
+    """Late rows beside the answers they missed: an entry for each late row and answer, the newest last.
+
+    Attributes:
+        rows: the late rows, in the columns of their stream.
+        came: how long after its time was over each came, microseconds.
+        at: where the answer stands in the time column, microseconds.
+        keys: the answer's key columns.
+        given: the answer's other columns, NULL where there is none.
+        would: the same columns as they would have been with the row; NULL where that can't be told.
+        why: for each column of which it can't be told ever, why not.
+    """
+
+    rows: pl.DataFrame
+    came: pl.Series
+    at: pl.Series
+    keys: pl.DataFrame
+    given: pl.DataFrame
+    would: pl.DataFrame
+    why: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """A query at one moment.
 
@@ -42,6 +65,7 @@ class Snapshot:
         ordered: whether `rows` stand in the order that an ORDER BY asked for.
         cells: the cells of the first summary the query keeps, None without: `granularity`, `zone_start` and `zone_end` in
             microseconds, `bucket`, `rows`.
+        late_rows: the newest late rows and what they missed, None where there are none or it can't be told which answers.
     """
 
     name: str
@@ -70,6 +94,7 @@ class Snapshot:
     notes: dict[str, str] = field(default_factory=dict)
     ordered: bool = False
     cells: pl.DataFrame | None = None
+    late_rows: LateRows | None = None
 
 
 class Viewable(Protocol):

@@ -8,15 +8,19 @@ from __future__ import annotations
 import dataclasses
 import sys
 import weakref
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jupyter_stream.views.options import CHARTS, ViewOptions
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from jupyter_stream.core.snapshot import Viewable
     from jupyter_stream.views.live import LiveView
 
-__all__ = ["CHARTS", "ViewOptions", "change", "close", "display", "options_of"]
+__all__ = ["CHARTS", "ViewOptions", "change", "close", "dashboard", "display", "options_of", "save", "selected"]
 
 _OPTIONS: Final[weakref.WeakKeyDictionary[Viewable, ViewOptions]] = weakref.WeakKeyDictionary()
 
@@ -32,9 +36,7 @@ def display(viewable: Viewable, options: ViewOptions | None = None) -> LiveView 
         The view; None for chart `none`.
     """
     if options is None:
-        options = options_of(viewable)
-        if options.chart == "none":
-            options = dataclasses.replace(options, chart="auto")
+        options = _shown(viewable)
     _OPTIONS[viewable] = options
     if options.chart == "none":
         return None
@@ -51,7 +53,7 @@ def change(viewable: Viewable, chart: str | None = None, **options: str | int | 
     Args:
         viewable: the query.
         chart: the chart kind, as it is when left out.
-        **options: `x`, `y`, `by`, `last` as of `ViewOptions`; those left out stay as they are.
+        **options: `x`, `y`, `by`, `last`, `top`, `multiples` as of `ViewOptions`; those left out stay as they are.
 
     Returns:
         How it is shown now.
@@ -67,6 +69,53 @@ def change(viewable: Viewable, chart: str | None = None, **options: str | int | 
 
     thread.current().change(viewable, changed)
     return changed
+
+
+def dashboard(viewables: Sequence[Viewable]) -> None:
+    """Show several queries live under the running cell, side by side, on one time axis.
+
+    Args:
+        viewables: the queries, each shown as it last was, or `auto` if it was not to be shown.
+    """
+    from jupyter_stream.views import thread
+    from jupyter_stream.views.live import LiveView
+    from jupyter_stream.views.page import Page
+
+    page = Page(len(viewables))
+    views = [LiveView(viewable, _shown(viewable), page) for viewable in viewables]
+    for view in views:
+        view.keep()
+    page.show()
+    for view in views:
+        thread.add(view)
+
+
+def selected(viewable: Viewable) -> pl.DataFrame | None:
+    """The rows clicked last in a view of a query; None where none are."""
+    from jupyter_stream.views import selection
+
+    return selection.selected(viewable)
+
+
+def save(viewable: Viewable, path: str | Path, theme: str = "light") -> Path:
+    """Write a query's chart, as it is now and as it was last shown, to a file.
+
+    Args:
+        viewable: the query.
+        path: ends in `.png`, `.svg` or `.html`.
+        theme: `light`, `dark`, or for a page `auto`.
+
+    Raises:
+        QueryError: another ending or theme, or there is no answer yet.
+    """
+    from jupyter_stream.views import export
+
+    return export.save(viewable, path, _shown(viewable), theme)
+
+
+def _shown(viewable: Viewable) -> ViewOptions:
+    options = options_of(viewable)
+    return dataclasses.replace(options, chart="auto") if options.chart == "none" else options
 
 
 def options_of(viewable: Viewable) -> ViewOptions:

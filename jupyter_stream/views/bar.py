@@ -68,8 +68,9 @@ def _newest(snapshot: Snapshot, roles: Roles) -> tuple[Snapshot, str | None]:
     at = numbered.group_by(numbered.columns[1:], maintain_order=True).agg(pl.col("$at").last())["$at"].sort()
     note = None
     categories = frame.get_column(roles.x).n_unique()
-    if categories > MOST_BARS:
+    most = min(roles.top or MOST_BARS, MOST_BARS)
+    if categories > most:
         height = np.abs(np.nan_to_num(floats(frame.get_column(roles.y[0])[at])))
-        at = at[np.sort(np.argsort(-height, kind="stable")[:MOST_BARS])]
+        at = at[np.sort(np.argsort(-height, kind="stable")[:most])]
         note = f"the {len(at)} largest of {categories:,} bars"
     return dataclasses.replace(snapshot, rows=frame[at], final=final[at]), note

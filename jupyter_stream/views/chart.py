@@ -13,6 +13,7 @@ from jupyter_stream.views.bar import Bar
 from jupyter_stream.views.colours import Colours
 from jupyter_stream.views.heatmap import Heatmap
 from jupyter_stream.views.line import Line
+from jupyter_stream.views.multiples import multiples
 from jupyter_stream.views.number import Number
 from jupyter_stream.views.options import ViewOptions
 from jupyter_stream.views.picture import Picture
@@ -55,7 +56,7 @@ def picture(snapshot: Snapshot, options: ViewOptions, colours: Colours) -> Pictu
     snapshot = _last(snapshot, options.span)
     roles = resolve(snapshot, options)
     kind = next(k for k in KINDS if k.name == (roles.chart if roles.chart != "none" else "table"))
-    return kind.picture(snapshot, roles, colours)
+    return multiples(kind, snapshot, roles, colours) if roles.multiples else kind.picture(snapshot, roles, colours)
 
 
 def _last(snapshot: Snapshot, span: int | None) -> Snapshot:

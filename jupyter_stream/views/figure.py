@@ -34,14 +34,17 @@ _GLYPH_COLUMNS: Final = {
     "areas": ("xs", "ys", "color", "alpha"),
     "points": ("x", "y", "color", "alpha", "row"),
     "boxes": ("left", "right", "top", "bottom", "color", "alpha", "row"),
+    "late": ("x", "y", "late"),
 }
+LATE: Final = "#d55e00"
+"""Late rows: vermilion, which no series has; told apart with any colour vision, and by their shape."""
 
 
 def structure(picture: Picture) -> tuple[object, ...]:
     """What makes another document necessary when it differs; data and ranges don't."""
     assert picture.x is not None and picture.y is not None
     return (
-        tuple(layer.kind for layer in picture.layers),
+        _kinds(picture),
         picture.x.kind,
         picture.x.label,
         picture.y.kind,
@@ -52,7 +55,13 @@ def structure(picture: Picture) -> tuple[object, ...]:
 def document(picture: Picture) -> dict[str, Any]:
     """The document as JSON for `Bokeh.embed.embed_item`; sources are named `layer0`, ..., the watermark `watermark`."""
     assert picture.x is not None and picture.y is not None
-    return _document(tuple(layer.kind for layer in picture.layers), _bare(picture.x), _bare(picture.y))
+    return _document(_kinds(picture), _bare(picture.x), _bare(picture.y))
+
+
+def _kinds(picture: Picture) -> tuple[LayerKind, ...]:
+    """The layers of a plot; of small multiples those of one, as all have the same."""
+    of = picture.panels[0][1] if picture.panels else picture
+    return tuple(layer.kind for layer in of.layers)
 
 
 def _bare(axis: Axis) -> Axis:
@@ -81,7 +90,7 @@ def _document(layers: tuple[LayerKind, ...], x: Axis, y: Axis) -> dict[str, Any]
     for i, kind in enumerate(layers):
         source = ColumnDataSource({name: [] for name in _GLYPH_COLUMNS[kind]}, name=f"layer{i}")
         renderer = _glyph(plot, kind, source)
-        if "row" in _GLYPH_COLUMNS[kind]:
+        if "row" in _GLYPH_COLUMNS[kind] or kind == "late":
             hovered.append(renderer)
     for axis, side in ((x, "below"), (y, "left")):
         drawn = _axis(axis)
@@ -140,6 +149,18 @@ def _glyph(plot: Any, kind: LayerKind, source: ColumnDataSource) -> Any:
     if kind == "points":
         return plot.scatter(
             "x", "y", source=source, size=5, fill_color="color", fill_alpha="alpha", line_color=None, hit_dilation=2
+        )
+    if kind == "late":
+        return plot.scatter(
+            "x",
+            "y",
+            source=source,
+            marker="x",
+            size=9,
+            line_color=LATE,
+            line_width=2.5,
+            hit_dilation=1.5,
+            level="overlay",
         )
     return plot.quad(
         left="left", right="right", top="top", bottom="bottom", source=source, fill_color="color", fill_alpha="alpha",

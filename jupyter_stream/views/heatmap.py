@@ -11,7 +11,7 @@ from jupyter_stream.core.snapshot import Snapshot
 from jupyter_stream.views import words
 from jupyter_stream.views.bar import step
 from jupyter_stream.views.colours import Colours
-from jupyter_stream.views.picture import Axis, Layer, Picture
+from jupyter_stream.views.picture import Axis, Layer, Picture, Scale
 from jupyter_stream.views.points import (
     LIGHT,
     SOLID,
@@ -57,9 +57,11 @@ class Heatmap:
              "row": data.row[kept], "color": [SHADES[s] for s in shade], "alpha": np.where(data.final, SOLID, LIGHT)[kept]},
         )  # fmt: skip
         name = label_of(roles.y[0], snapshot, snapshot.rows)
-        ends = ((f"{name}: {words.number(low)}", SHADES[0]), (words.number(high), SHADES[-1])) if len(y) else ()
+        scale = Scale(name, words.number(low), words.number(high), SHADES[::9]) if len(y) else None
         note = f"{MOST_SERIES} of {len(ordered):,} rows of cells" if len(ordered) > MOST_SERIES else None
         y_axis = Axis(
             label_of(roles.by, snapshot, snapshot.rows), "category", 0, max(1, len(shown)), short(shown[::-1])
         )
-        return Picture("plot", table_of(snapshot), axis, y_axis, (boxes,), ends, data.provisional, watermark, note)
+        return Picture(
+            "plot", table_of(snapshot), axis, y_axis, (boxes,), (), data.provisional, watermark, note, scale=scale
+        )

@@ -1,5 +1,5 @@
 // The page's half of a live view. Keeps the newest state it was sent and draws it; decides nothing about the query.
-// All text goes in as text nodes. `bokeh.js` stands before it.
+// All text goes in as text nodes. `bokeh.js`, `table.js` and `plot.js` stand before it.
 
 const ENDED = new Set(["finished", "stopped", "failed"]);
 const ALIVE_EVERY = 20_000;
@@ -12,6 +12,7 @@ class Store {
     this.model = model;
     this.key = key;
     this.version = model.get("bokeh");
+    this.still = Boolean(model.get("still")); // a page without a kernel
     this.head = null;
     this.columns = {};
     this.doc = null;
@@ -27,7 +28,7 @@ class Store {
   }
 
   get silent() {
-    return this.head !== null && !ENDED.has(this.head.state) && Date.now() - this.heard > SILENCE;
+    return !this.still && this.head !== null && !ENDED.has(this.head.state) && Date.now() - this.heard > SILENCE;
   }
 
   say(message) {
@@ -47,6 +48,11 @@ class Store {
     this.heard = Date.now();
     if (message.do === "library") {
       takeLibrary(message.version, buffers[0]);
+    } else if (message.do === "refuse") {
+      if (this.head) this.head = { ...this.head, error: message.text };
+      for (const view of this.views) redraw(view);
+    } else if (message.do === "save") {
+      download(message.name, message.type, buffers[0]);
     } else if (message.do === "state") {
       if (!message.fresh && message.seq !== this.seq + 1) {
         if (this.seq >= 0 || this.head === null) this.hello();
@@ -79,6 +85,14 @@ class Store {
     this.model.off("msg:custom", this.onMessage);
     PAGE.stores.delete(this.key);
   }
+}
+
+function download(name, type, bytes) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([bytes], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
 function numbers(buffer, type) {
@@ -124,20 +138,14 @@ function drawSome(now) {
   if ([...PAGE.dirty].some((view) => view.onScreen)) PAGE.frame = requestAnimationFrame(drawSome);
 }
 
-function make(tag, name, parent) {
-  const el = document.createElement(tag);
-  if (name) el.className = name;
-  parent?.append(el);
-  return el;
-}
-
-function write(el, text) {
-  if (el.textContent !== text) el.textContent = text;
-}
-
 class View {
-  constructor(store, el) {
+  constructor(store, el, link = new Link(), height = null) {
     this.store = store;
+    this.link = link;
+    this.height = height;
+    this.plots = [];
+    this.hidden = new Set();
+    this.hiddenCount = 0;
     this.onScreen = true;
     this.drawnDoc = 0;
     this.root = make("div", "jupyter-stream-live", el);
@@ -148,26 +156,29 @@ class View {
     const buttons = make("span", "js-buttons", strip);
     this.pauseButton = this.button(buttons, "Pause", () => (this.store.head?.state === "paused" ? "resume" : "pause"));
     this.stopButton = this.button(buttons, "Stop", () => "stop");
+    this.saveMenu = this.menu(buttons);
     this.readings = make("span", "js-readings", strip);
     this.legend = make("div", "js-legend", this.root);
     this.stage = make("div", "js-stage", this.root);
     this.plot = make("div", "js-plot", this.stage);
-    this.table = make("div", "js-table", this.stage);
-    this.number = make("div", "js-number", this.stage);
+    this.table = new Table(this, this.stage);
+    this.numbers = new Numbers(this.stage);
     this.empty = make("div", "js-empty", this.stage);
     this.tip = make("div", "js-tip", this.root);
+    this.card = make("div", "js-tip js-card", this.root);
     this.note = make("div", "js-note", this.root);
     this.error = make("pre", "js-error", this.root);
-    this.plot.addEventListener("mousemove", (event) => { this.mouse = event; });
-    this.plot.addEventListener("mouseleave", () => { this.tip.style.display = "none"; });
     this.seen = new IntersectionObserver((entries) => {
       this.onScreen = entries[entries.length - 1].isIntersecting;
       if (this.onScreen) redraw(this);
     }, { rootMargin: "200px" });
     this.seen.observe(this.root);
-    this.themed = new MutationObserver(() => { this.colours = null; redraw(this); });
-    this.themed.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
+    const recolour = () => { this.colours = null; redraw(this); };
+    // the theme's style sheet may be there a little after the attribute that names it
+    this.themed = new MutationObserver(() => { recolour(); setTimeout(recolour, 400); });
+    this.themed.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-jp-theme-name", "class"] });
     store.views.add(this);
+    link.views.add(this);
     for (const el of [this.note, this.error, buttons]) el.style.display = "none";
     this.buttons = buttons;
     write(this.empty, "connecting to the kernel");
@@ -186,6 +197,26 @@ class View {
     return button;
   }
 
+  menu(parent) {
+    const menu = make("select", "js-button js-save", parent);
+    menu.title = "save what is shown";
+    for (const [value, label] of [["", "Save as"], ["png", "PNG"], ["svg", "SVG"], ["html", "HTML"]]) {
+      const option = make("option", "", menu);
+      option.value = value;
+      write(option, label);
+    }
+    menu.addEventListener("change", () => {
+      this.store.say({ say: "save", format: menu.value, dark: this.dark() });
+      menu.value = "";
+    });
+    return menu;
+  }
+
+  dark() {
+    const [r, g, b] = getComputedStyle(this.root).color.match(/\d+/g).map(Number);
+    return r + g + b > 382;
+  }
+
   draw() {
     const head = this.store.head;
     if (!head) return;
@@ -198,23 +229,27 @@ class View {
     const ended = ENDED.has(head.state);
     write(this.pauseButton, head.state === "paused" ? "Resume" : "Pause");
     if (this.pausedShown !== head.state) { this.pauseButton.disabled = false; this.pausedShown = head.state; }
-    this.buttons.style.display = ended ? "none" : "";
+    this.buttons.style.display = this.store.still ? "none" : "";
+    for (const button of [this.pauseButton, this.stopButton]) button.style.display = ended ? "none" : "";
     this.drawReadings(head.readings);
     this.drawLegend(head);
-    write(this.note, [head.note, head.hint].filter(Boolean).join(" · "));
+    const held = this.link.held && head.x?.kind === "time" ? "zoomed: double-click to follow again" : "";
+    const picked = head.picked ? `${head.name}.selected has ${head.picked} row${head.picked === 1 ? "" : "s"}` : "";
+    const note = [head.note, held, picked, head.hint].filter(Boolean).join(" · ");
+    write(this.note, note);
     write(this.error, head.error ?? "");
     write(this.empty, head.empty ?? "");
-    this.note.style.display = head.note || head.hint ? "" : "none";
+    this.note.style.display = note ? "" : "none";
     this.error.style.display = head.error ? "" : "none";
     this.empty.style.display = head.empty ? "" : "none";
     const kind = head.empty || !head.kind ? "" : head.kind;
     this.stage.dataset.kind = kind;
-    for (const [name, el] of [["plot", this.plot], ["table", this.table], ["number", this.number]]) {
+    for (const [name, el] of [["plot", this.plot], ["table", this.table.el], ["number", this.numbers.el]]) {
       el.style.display = name === kind ? "" : "none";
     }
     if (kind === "plot") this.drawPlot(head);
-    if (kind === "table") this.drawTable(head);
-    if (kind === "number") this.drawNumber(head);
+    if (kind === "table") this.table.draw(head, this.store.columns);
+    if (kind === "number") this.numbers.draw(head, this.store.columns);
   }
 
   drawReadings(readings) {
@@ -234,17 +269,52 @@ class View {
     const entries = [...(head.legend ?? [])];
     if (head.kind === "plot" && head.provisional) entries.push(["not final yet", "light"]);
     if (head.kind === "plot" && head.watermark != null) entries.push(["watermark", "dashed"]);
-    while (this.legend.children.length > entries.length) this.legend.lastChild.remove();
-    entries.forEach(([label, colour], i) => {
-      const el = this.legend.children[i] ?? make("span", "js-entry", this.legend);
-      if (!el.firstChild) { make("span", "js-swatch", el); make("span", "js-series", el); }
-      const sign = colour === "light" || colour === "dashed";
-      el.children[0].style.background = sign ? "" : colour;
-      el.children[0].className = sign ? `js-swatch js-${colour}` : "js-swatch";
-      write(el.children[1], label);
-      el.title = label;
-    });
-    this.legend.style.display = entries.length ? "" : "none";
+    if (head.kind === "plot" && head.lateNames) entries.push(["late rows", "cross"]);
+    const series = (head.legend ?? []).length;
+    const shape = JSON.stringify([entries, head.scale]);
+    if (this.legendShape !== shape) {
+      this.legendShape = shape;
+      this.legend.replaceChildren();
+      entries.forEach(([label, colour], i) => {
+        const el = make("span", "js-entry", this.legend);
+        const swatch = make("span", i < series ? "js-swatch" : `js-swatch js-${colour}`, el);
+        if (i < series) {
+          swatch.style.background = colour;
+          el.classList.add("js-series-entry");
+          el.addEventListener("click", () => this.toggle(colour));
+        }
+        write(make("span", "js-series", el), label);
+        el.dataset.colour = colour;
+        el.title = i < series ? `${label}: click to hide or show` : label;
+      });
+      if (head.scale) this.drawScale(head.scale);
+    }
+    for (const el of this.legend.children) el.classList.toggle("js-hidden", this.hidden.has(el.dataset.colour));
+    this.legend.style.display = entries.length || head.scale ? "" : "none";
+  }
+
+  drawScale(scale) {
+    const el = make("span", "js-entry js-scale", this.legend);
+    write(make("span", "", el), `${scale.label}: ${scale.low}`);
+    make("span", "js-gradient", el).style.background = `linear-gradient(to right, ${scale.colours.join(", ")})`;
+    write(make("span", "", el), scale.high);
+  }
+
+  toggle(colour) {
+    if (!this.hidden.delete(colour)) this.hidden.add(colour);
+    this.hiddenCount += 1;
+    redraw(this);
+  }
+
+  get timeAxis() {
+    const { head } = this.store;
+    return head?.kind === "plot" && !head.empty && head.x?.kind === "time" ? head.x : null;
+  }
+
+  hold(plot, range) {
+    if (this.timeAxis) return this.link.hold(range);
+    this.ownRange = range;
+    return redraw(this);
   }
 
   async drawPlot(head) {
@@ -255,182 +325,96 @@ class View {
       return;
     }
     if (this.building) return;
-    if (this.drawnDoc !== this.store.docNumber) {
+    const titles = head.titles ?? [""];
+    if (this.drawnDoc !== this.store.docNumber || this.plots.length !== titles.length) {
       this.building = true;
       try {
-        this.forget();
         this.drawnDoc = this.store.docNumber;
-        // every view has models of its own: a second view of the same document needs other ids
-        const item = fresh(this.store.doc);
-        this.bokehViews = await Bokeh.embed.embed_item(item, this.plot);
-        const views = Array.isArray(this.bokehViews) ? this.bokehViews : [...(this.bokehViews.roots ?? this.bokehViews)];
-        this.figure = views[0].model;
-        this.document = this.figure.document;
+        while (this.plots.length > titles.length) this.plots.pop().remove();
+        while (this.plots.length < titles.length) this.plots.push(new Plot(this, this.plot, head.titles ? `${this.plots.length}:` : ""));
+        this.plots.forEach((plot, i) => { plot.prefix = head.titles ? `${i}:` : ""; });
+        for (const plot of this.plots) await plot.build(Bokeh, this.store.doc, head.titles ? 170 : this.height);
         this.colours = null;
-        this.watch();
       } finally {
         this.building = false;
       }
       redraw(this);
       return;
     }
+    this.plot.classList.toggle("js-multiples", Boolean(head.titles));
+    this.plot.dataset.panels = titles.length;
     this.colour();
-    this.fill(head);
-  }
-
-  watch() {
-    this.sources = [];
-    for (let i = 0; ; i += 1) {
-      const source = this.document.get_model_by_name(`layer${i}`);
-      if (!source) break;
-      this.sources.push(source);
-      source.inspect.connect(() => this.point(source));
+    const range = this.ownRange && !this.timeAxis ? this.ownRange : this.link.range(head.x);
+    this.plots.forEach((plot, i) => { write(plot.title, titles[i]); plot.title.title = titles[i]; plot.fill(head, range); });
+    if (JSON.stringify(this.sharedRange) !== JSON.stringify(head.x)) {
+      this.sharedRange = head.x;
+      if (this.timeAxis) for (const other of this.link.views) if (other !== this) redraw(other);
     }
-    this.watermark = this.document.get_model_by_name("watermark");
-  }
-
-  fill(head) {
-    const { columns } = this.store;
-    const range = (model, axis) => {
-      if (axis.kind === "category") {
-        if (JSON.stringify(model.factors) !== JSON.stringify(axis.factors)) model.factors = axis.factors;
-      } else if (model.start !== axis.low || model.end !== axis.high) {
-        model.setv({ start: axis.low, end: axis.high });
-      }
-    };
-    range(this.figure.x_range, head.x);
-    range(this.figure.y_range, head.y);
-    if (head.x.kind === "category") {
-      this.figure.below[0].major_label_orientation = this.crowded(head.x.factors) ? 0.7 : "horizontal";
-    }
-    this.sources.forEach((source, i) => {
-      const data = {};
-      let changed = false;
-      for (const name of Object.keys(source.data)) {
-        data[name] = columns[`${i}.${name}`] ?? [];
-        changed ||= data[name] !== source.data[name];
-      }
-      if (changed) source.data = data;
-    });
-    const at = head.watermark;
-    this.watermark.setv(at == null ? { visible: false } : { visible: true, location: at });
-  }
-
-  crowded(factors) {
-    const room = (this.plot.clientWidth - 80) / Math.max(1, factors.length);
-    return factors.some((factor) => factor.length * 6.5 > room);
   }
 
   colour() {
     if (this.colours) return;
-    const ink = getComputedStyle(this.root).color;
-    const faint = getComputedStyle(this.note).color;
-    const line = getComputedStyle(this.legend).borderTopColor;
-    this.colours = ink;
-    for (const axis of [...this.figure.below, ...this.figure.left]) {
-      axis.setv({
-        major_label_text_color: ink, axis_label_text_color: ink, axis_line_color: faint, major_tick_line_color: faint,
-      });
-      for (const formatter of [axis.formatter?.context]) if (formatter) axis.change.emit();
-    }
-    for (const grid of this.figure.center) if ("grid_line_color" in grid) grid.setv({ grid_line_color: line });
-    this.watermark.setv({ line_color: ink, line_alpha: 0.75 });
+    this.colours = {
+      ink: getComputedStyle(this.root).color, faint: getComputedStyle(this.note).color, line: getComputedStyle(this.legend).borderTopColor,
+    };
+    for (const plot of this.plots) plot.colour(this.colours);
   }
 
-  point(source) {
-    const at = source.inspected.indices[0];
-    if (at === undefined || !this.mouse) {
-      if (this.tipSource === source) this.tip.style.display = "none";
-      return;
-    }
-    const row = (source.data.row ?? [])[at];
+  // Rows of the picture ("r") or late rows ("l") in words beside the pointer.
+  fillTip(el, what, row) {
     const { head, columns } = this.store;
-    this.tip.replaceChildren();
-    (head.names ?? []).forEach((name, i) => {
-      write(make("span", "js-label", this.tip), name);
-      write(make("span", "js-value", this.tip), (columns[`r.${i}`] ?? [])[row] ?? "");
+    el.replaceChildren();
+    ((what === "l" ? head.lateNames : head.names) ?? []).forEach((name, i) => {
+      const text = (columns[`${what}.${i}`] ?? [])[row] ?? "";
+      if (what === "l" && !text) return;
+      write(make("span", "js-label", el), name);
+      write(make("span", "js-value", el), text);
     });
+  }
+
+  place(el, mouse) {
     const box = this.root.getBoundingClientRect();
-    this.tip.style.display = "grid";
-    const x = this.mouse.clientX - box.left;
-    this.tip.style.left = `${x + (x > box.width * 0.6 ? -16 - this.tip.offsetWidth : 16)}px`;
-    this.tip.style.top = `${this.mouse.clientY - box.top + 12}px`;
-    this.tipSource = source;
+    el.style.display = "grid";
+    const x = mouse.clientX - box.left;
+    el.style.left = `${x + (x > box.width * 0.6 ? -16 - el.offsetWidth : 16)}px`;
+    el.style.top = `${mouse.clientY - box.top + 12}px`;
   }
 
-  drawTable(head) {
-    const { columns } = this.store;
-    const names = head.names ?? [];
-    const shape = JSON.stringify([names, head.numeric]);
-    if (this.tableShape !== shape) {
-      this.tableShape = shape;
-      this.table.replaceChildren();
-      const table = make("table", "", this.table);
-      const row = make("tr", "", make("thead", "", table));
-      names.forEach((name, i) => {
-        const cell = make("th", head.numeric[i] ? "js-right" : "", row);
-        write(cell, name);
-      });
-      this.body = make("tbody", "", table);
-    }
-    const height = (columns["r.0"] ?? []).length;
-    while (this.body.children.length > height) this.body.lastChild.remove();
-    for (let r = 0; r < height; r += 1) {
-      let row = this.body.children[r];
-      if (!row) {
-        row = make("tr", "", this.body);
-        names.forEach((_, i) => make("td", head.numeric[i] ? "js-right" : "", row));
-      }
-      row.classList.toggle("js-light", Boolean(head.light?.[r]));
-      names.forEach((_, i) => write(row.children[i], columns[`r.${i}`][r] ?? ""));
-    }
+  showTip(what, row, mouse) {
+    this.fillTip(this.tip, what, row);
+    this.place(this.tip, mouse);
   }
 
-  drawNumber(head) {
-    const { columns } = this.store;
-    const names = head.names ?? [];
-    while (this.number.children.length > names.length) this.number.lastChild.remove();
-    names.forEach((name, i) => {
-      const el = this.number.children[i] ?? make("div", "js-figure", this.number);
-      if (!el.firstChild) { make("div", "js-big", el); make("div", "js-label", el); }
-      write(el.children[0], (columns[`r.${i}`] ?? [])[0] ?? "");
-      write(el.children[1], name);
-      el.classList.toggle("js-light", Boolean(head.light?.[0]));
-    });
+  hideTip() {
+    this.tip.style.display = "none";
   }
 
-  forget() {
-    try { for (const view of this.bokehViews?.roots ?? this.bokehViews ?? []) view.remove(); } catch { /* already gone */ }
-    this.document?.clear?.();
-    this.plot.replaceChildren();
-    this.figure = this.document = this.bokehViews = null;
+  pin(row, event) {
+    this.fillTip(this.card, "l", row);
+    const close = make("button", "js-button", this.card);
+    write(close, "Close");
+    close.addEventListener("click", () => { this.card.style.display = "none"; });
+    this.hideTip();
+    this.place(this.card, event);
+  }
+
+  // The kernel is told what the rows say, not where they stand: by the time it hears, they may have moved.
+  pick(rows, event) {
+    const { head, columns } = this.store;
+    this.card.style.display = "none";
+    const said = rows.map((row) => (head.names ?? []).map((_, i) => (columns[`r.${i}`] ?? [])[row] ?? ""));
+    if (said.length || head.picked) this.store.say({ say: "pick", rows: said, more: Boolean(event.shiftKey) });
   }
 
   remove() {
     this.seen.disconnect();
     this.themed.disconnect();
     this.store.views.delete(this);
+    this.link.views.delete(this);
     PAGE.dirty.delete(this);
-    this.forget();
+    for (const plot of this.plots) plot.remove();
     this.root.remove();
   }
-}
-
-let copies = 0;
-
-function fresh(item) {
-  copies += 1;
-  const mark = `-${copies}`;
-  const renamed = (value) => {
-    if (Array.isArray(value)) return value.map(renamed);
-    if (value && typeof value === "object") {
-      return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, (k === "id" || k === "root_id") && typeof v === "string" ? v + mark : renamed(v)]));
-    }
-    return value;
-  };
-  const copy = renamed(item);
-  if (Array.isArray(copy.doc?.root_ids)) copy.doc.root_ids = copy.doc.root_ids.map((id) => id + mark);
-  return copy;
 }
 
 function storeOf(model) {
@@ -439,13 +423,35 @@ function storeOf(model) {
   return PAGE.stores.get(key);
 }
 
+// One panel of a dashboard as a model of its own: its messages carry its number.
+function panel(model, number) {
+  const heard = new Map();
+  return {
+    get: (name) => (name === "key" ? `${model.get("key")}-${number}` : model.get(name)),
+    send: (message) => model.send({ ...message, panel: number }),
+    on: (event, call) => {
+      heard.set(call, (message, buffers) => { if (message.panel === number) call(message, buffers); });
+      model.on(event, heard.get(call));
+    },
+    off: (event, call) => { model.off(event, heard.get(call)); heard.delete(call); },
+  };
+}
+
+function modelsOf(model) {
+  const panels = model.get("panels");
+  return panels ? Array.from({ length: panels }, (_, i) => panel(model, i)) : [model];
+}
+
 export default {
   initialize({ model }) {
-    const store = storeOf(model);
-    return () => store.dispose();
+    const stores = modelsOf(model).map(storeOf);
+    return () => stores.forEach((store) => store.dispose());
   },
   render({ model, el }) {
-    const view = new View(storeOf(model), el);
-    return () => view.remove();
+    const several = Boolean(model.get("panels"));
+    const parent = several ? make("div", "jupyter-stream-dashboard", el) : el;
+    const link = new Link();
+    const views = modelsOf(model).map((each) => new View(storeOf(each), parent, link, several ? 200 : null));
+    return () => views.forEach((view) => view.remove());
   },
 };

@@ -1,66 +1,77 @@
-"""One live view: a query, a widget, and what the page was last told. Not for timing: the view thread calls it."""
+"""One live view: a query, its line to a page, and what the page was last told. Not for timing: the view thread calls it."""
 
 from __future__ import annotations
 
 import logging
 import time
-import uuid
 import weakref
-from typing import Any, Final
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 from jupyter_stream.core.snapshot import Snapshot, Viewable
 from jupyter_stream.errors import StreamError
-from jupyter_stream.views import output, saved, strip, wire
+from jupyter_stream.views import export, message, saved, strip
 from jupyter_stream.views.chart import picture
 from jupyter_stream.views.colours import Colours
-from jupyter_stream.views.figure import BOKEH_VERSION, document, library, structure
+from jupyter_stream.views.figure import BOKEH_VERSION, library
+from jupyter_stream.views.number import Past
 from jupyter_stream.views.options import ViewOptions
-from jupyter_stream.views.picture import Axis, Picture
+from jupyter_stream.views.page import Page, Still
+from jupyter_stream.views.picture import Picture, Table
 from jupyter_stream.views.roles import resolve
-from jupyter_stream.views.widget import LiveWidget
+from jupyter_stream.views.selection import find, select, selected
+from jupyter_stream.views.widget import Line, LiveWidget
 
 log = logging.getLogger(__name__)
 
+Work: TypeAlias = Callable[[], int]
+"""Something the view thread is to do; gives the bytes it sent."""
 _COLOURS: Final[weakref.WeakKeyDictionary[Viewable, Colours]] = weakref.WeakKeyDictionary()
+_PAST: Final[weakref.WeakKeyDictionary[Viewable, Past]] = weakref.WeakKeyDictionary()
 _PRESSES: Final = ("stop", "pause", "resume")
 ALIVE_EVERY: Final = 10.0
 """Seconds after which something is sent even if nothing changed: a page that hears nothing says so."""
 PUSHES: Final = (1.0, 3.0, 9.0, 30.0)
 """Seconds after which everything is sent unasked to a page that has not answered: with ipykernel 6 its question waits until
 the running cell ends, but our messages get through."""
+_REMEMBERED: Final = 4
+"""Pictures back that a click may speak of: it was made on one that has left by the time we hear."""
 
 
 class LiveView:
-    """A query's view in one output cell.
+    """A query's view in one output cell, or in one panel of a dashboard.
 
     Args:
         viewable: the query.
         options: how to show it.
+        page: where; a place of its own where left out.
 
     Attributes:
         options: as now shown; set by `change`, on the view thread.
         heard: when a page last spoke, `time.monotonic()`; 0.0 before it ever did.
+        line: its line to the page; only the view thread sends through it.
     """
 
-    def __init__(self, viewable: Viewable, options: ViewOptions | None = None) -> None:
+    def __init__(self, viewable: Viewable, options: ViewOptions | None = None, page: Page | None = None) -> None:
         self.options = options or ViewOptions()
         self.name = viewable.name
         self.heard = 0.0
         self.ended = False
         self._viewable: Viewable | None = viewable
+        self._of = weakref.ref(viewable)
         self._colours = _COLOURS.setdefault(viewable, Colours())
+        self._past = _PAST.setdefault(viewable, Past())
         self._rates = strip.Rates()
-        self._widget = LiveWidget(key=uuid.uuid4().hex)
-        self._display_id = f"jupyter-stream-{self._widget.key}"
+        self._page = page or Page()
+        self.line: Line = self._page.enter()
         self._born = time.monotonic()
         self._pushed = 0
         self._version: object = None
         self._last: Snapshot | None = None
-        self._seq = 0
+        self._told = message.Told()
+        self._shown: deque[Table] = deque(maxlen=_REMEMBERED)
         self._sent_at = 0.0
-        self._structure: tuple[object, ...] | None = None
-        self._columns: wire.Columns = {}
-        self._head: dict[str, Any] = {}
         self._saved_at = 0.0
         self._saved_version: object = None
 
@@ -71,14 +82,17 @@ class LiveView:
 
     @property
     def widget(self) -> LiveWidget:
-        """The widget; only the view thread sends through it."""
-        return self._widget
+        """The widget it is shown in."""
+        return self._page.widget
 
     def show(self) -> None:
-        """Put the two outputs under the running cell: the live view, and the picture that stays in the file."""
-        snapshot = self._snapshot()
-        output.show(self._widget.bundle)
-        output.show(self._saved(snapshot), self._display_id)
+        """Put the live view under the running cell, and the picture that stays in the file."""
+        self.keep()
+        self._page.show()
+
+    def keep(self) -> None:
+        """Give the page the picture that stays in the file."""
+        self._page.put(self.line, self._saved(self._snapshot()))
 
     def _ipython_display_(self) -> None:
         from jupyter_stream.views import thread
@@ -86,22 +100,36 @@ class LiveView:
         self.show()
         thread.add(self)
 
-    def hear(self, message: dict[str, Any]) -> str | None:
+    def hear(self, said: dict[str, Any]) -> Work | None:
         """Take a message from a page, on any thread. Buttons act at once: they only queue commands on the engine.
 
         Returns:
-            What the view thread is to do: `hello` (send all), `library`, or None.
+            What the view thread is to do; None for nothing.
         """
         self.heard = time.monotonic()
-        said = message.get("say")
-        if said == "press":
-            what, viewable = message.get("what"), self._viewable
+        say = said.get("say")
+        if say == "hello":
+            with_library = bool(said.get("library"))
+            return lambda: self.hello(with_library=with_library)
+        if say == "library":
+            return self.send_library
+        if say == "press":
+            what, viewable = said.get("what"), self._viewable
             if what in _PRESSES and viewable is not None:
                 getattr(viewable, what)()
+        elif say == "pick":
+            return self._pick(said.get("rows"), more=bool(said.get("more")))
+        elif say == "save" and said.get("format") in export.FORMATS:
+            form, theme = str(said["format"]), "dark" if said.get("dark") else "light"
+            return lambda: self._download(form, theme)
+        return None
+
+    def _pick(self, said: object, *, more: bool) -> Work | None:
+        viewable = self._of()
+        if viewable is None or not isinstance(said, list):
             return None
-        if said == "hello":
-            return "hello+library" if message.get("library") else "hello"
-        return "library" if said == "library" else None
+        select(viewable, find(said, [*self._shown]) if said else None, more=more)
+        return lambda: self.refresh(None, time.monotonic())
 
     # Below: the view thread only.
 
@@ -112,25 +140,22 @@ class LiveView:
             snapshot: the query now; None when nothing changed and only rates and pushes are due.
             now: `time.monotonic()`.
         """
-        sent = 0
         if snapshot is not None:
             self._last = snapshot
         if self._last is None:
             return 0
-        sent += self._push(now)
-        sent += self._send(self._last, now)
-        return sent
+        return self._push(now) + self._send(self._last, now)
 
     def hello(self, *, with_library: bool) -> int:
         """Send everything, to a page that has nothing; returns the bytes sent."""
         sent = self.send_library() if with_library else 0
-        self._structure, self._columns, self._head = None, {}, {}
+        self._told.forget()
         return sent + (self._send(self._last, time.monotonic(), fresh=True) if self._last is not None else 0)
 
     def send_library(self) -> int:
         """Send BokehJS; returns the bytes sent."""
         code = library()
-        self._widget.send({"do": "library", "version": BOKEH_VERSION}, [code])
+        self.line.send({"do": "library", "version": BOKEH_VERSION}, [code])
         return len(code)
 
     def change(self, options: ViewOptions) -> None:
@@ -156,11 +181,28 @@ class LiveView:
             return
         if self.ended or now - self._saved_at >= every:
             self._saved_at, self._saved_version = now, (self._last.version, self.options)
-            output.update(self._saved(self._last), self._display_id)
+            self._page.put(self.line, self._saved(self._last))
+            self._page.update()
 
     def close(self) -> None:
         """Take the live view off the page; the saved picture stays."""
-        self._widget.close()
+        self.widget.close()
+
+    def drawn(self, snapshot: Snapshot) -> tuple[Picture | None, str | None]:
+        """The chart of a snapshot; where there is none, what is wrong, if something is."""
+        if not snapshot.rows.width:
+            return None, None
+        try:
+            if not snapshot.rows.height:
+                resolve(snapshot, self.options)  # a wrong column is told before the first row
+                return None, None
+            drawn = picture(snapshot, self.options, self._colours)
+            return (self._past.beside(drawn, snapshot.version) if drawn.kind == "number" else drawn), None
+        except StreamError as wrong:
+            return None, str(wrong)
+        except Exception as wrong:  # a chart must not take down the thread that serves all others
+            log.exception("drawing %s failed", self.name)
+            return None, f"this chart could not be drawn ({type(wrong).__name__}: {wrong}); try --chart table"
 
     def _snapshot(self) -> Snapshot:
         if self._viewable is not None:
@@ -168,23 +210,8 @@ class LiveView:
         assert self._last is not None
         return self._last
 
-    def _saved(self, snapshot: Snapshot) -> dict[str, Any]:
-        drawn, _ = self._picture(snapshot)
-        return {"text/html": saved.html(snapshot, drawn), "text/plain": saved.text(snapshot)}
-
-    def _picture(self, snapshot: Snapshot) -> tuple[Picture | None, str | None]:
-        if not snapshot.rows.width:
-            return None, None
-        try:
-            if not snapshot.rows.height:
-                resolve(snapshot, self.options)  # a wrong column is told before the first row
-                return None, None
-            return picture(snapshot, self.options, self._colours), None
-        except StreamError as wrong:
-            return None, str(wrong)
-        except Exception as wrong:  # a chart must not take down the thread that serves all others
-            log.exception("drawing %s failed", self.name)
-            return None, f"this chart could not be drawn ({type(wrong).__name__}: {wrong}); try --chart table"
+    def _saved(self, snapshot: Snapshot) -> Still:
+        return Still(saved.html(snapshot, self.drawn(snapshot)[0]), saved.text(snapshot))
 
     def _push(self, now: float) -> int:
         if self.heard or self._pushed >= len(PUSHES) or now - self._born < PUSHES[self._pushed]:
@@ -194,56 +221,26 @@ class LiveView:
 
     def _send(self, snapshot: Snapshot, now: float, *, fresh: bool = False) -> int:
         rates = self._rates.read(now, snapshot.rows_in, snapshot.rows_out)
-        drawn, wrong = self._picture(snapshot)
-        message: dict[str, Any] = {"do": "state"}
-        columns: wire.Columns = {}
-        if drawn is not None:
-            columns = wire.columns_of(drawn)
-            if drawn.kind == "plot":
-                shape = structure(drawn)
-                if shape != self._structure:
-                    self._structure, fresh = shape, True
-                    message["doc"] = document(drawn)
-        fresh = fresh or self._seq == 0
-        changes, buffers = wire.encode(columns, {} if fresh else self._columns)
-        head = _head(snapshot, drawn, wrong, rates)
-        known = {} if fresh else self._head
-        news = {name: value for name, value in head.items() if name not in known or known[name] != value}
-        gone = [] if fresh else [name for name in self._columns if name not in columns]
-        if not (fresh or news or changes or gone) and now - self._sent_at < ALIVE_EVERY:
+        drawn, wrong = self.drawn(snapshot)
+        if drawn is not None and (not self._shown or self._shown[0].frame is not drawn.rows.frame):
+            self._shown.appendleft(drawn.rows)
+        viewable = self._of()
+        picked = selected(viewable) if viewable is not None else None
+        head = message.head(snapshot, drawn, wrong, rates, 0 if picked is None else picked.height)
+        news = self._told.news(head, drawn, fresh=fresh, anyway=now - self._sent_at >= ALIVE_EVERY)
+        if news is None:
             return 0
         self._sent_at = now
-        message |= {"seq": self._seq, "fresh": fresh, "head": news, "columns": changes, "gone": gone}
-        self._seq += 1
-        self._columns, self._head = columns, head
-        self._widget.send(message, buffers)
-        return 2000 + sum(map(len, buffers)) + sum(len("".join(c.get("text", ()))) for c in changes.values())
+        self.line.send(*news)
+        return message.weight(*news)
 
-
-def _head(snapshot: Snapshot, drawn: Picture | None, wrong: str | None, rates: tuple[float, float]) -> dict[str, Any]:
-    empty = strip.nothing_yet(snapshot)
-    error = "\n".join(part for part in (snapshot.error, wrong) if part) or None
-    head: dict[str, Any] = {
-        "name": snapshot.name, "state": snapshot.state, "hint": snapshot.hint, "error": error, "empty": empty,
-        "rowCount": snapshot.rows.height,
-        "readings": [
-            {"label": r.label, "value": r.value, "title": r.title, "alarm": r.alarm}
-            for r in strip.readings(snapshot, rates)
-        ],
-        "kind": drawn.kind if drawn else None, "legend": [list(entry) for entry in drawn.legend] if drawn else [],
-        "note": drawn.note if drawn else None,
-        "provisional": drawn.provisional if drawn else False,
-    }  # fmt: skip
-    if drawn is not None:
-        rows = drawn.rows
-        head |= {"names": list(rows.names), "numeric": list(rows.numeric)}
-        if drawn.kind == "plot":
-            head |= {"x": _axis(drawn.x), "y": _axis(drawn.y), "watermark": drawn.watermark}
-        else:
-            head["light"] = list(rows.light) if any(rows.light) else []
-    return head
-
-
-def _axis(axis: Axis | None) -> dict[str, Any]:
-    assert axis is not None
-    return {"kind": axis.kind, "low": axis.low, "high": axis.high, "factors": list(axis.factors)}
+    def _download(self, form: str, theme: str) -> int:
+        if self._last is None:
+            return 0
+        try:
+            content = export.content(self._last, *self.drawn(self._last), form, theme)
+        except StreamError as wrong:
+            self.line.send({"do": "refuse", "text": str(wrong)})
+            return 200
+        self.line.send({"do": "save", "name": f"{self.name}.{form}", "type": export.FORMATS[form]}, [content])
+        return len(content)

@@ -37,9 +37,11 @@ class ViewOptions:
         y: column, or columns between commas, for the vertical axis.
         by: column that splits rows into coloured series; `none` for one series.
         last: rows kept on screen, or a time span such as `"10 minutes"` back from the newest time shown.
+        top: bars or rows of a table shown, those with the largest `y`.
+        multiples: whether each series has a small chart of its own.
 
     Raises:
-        QueryError: there is no such chart, or `last` is neither.
+        QueryError: there is no such chart, `last` is neither, or `top` is no number of rows.
     """
 
     chart: str = "auto"
@@ -47,10 +49,16 @@ class ViewOptions:
     y: str | None = None
     by: str | None = None
     last: int | str = DEFAULT_ROWS
+    top: int | None = None
+    multiples: bool = False
 
     def __post_init__(self) -> None:
         if self.chart not in CHARTS:
             raise refuse("chart", self.chart, CHARTS)
+        if self.top is not None and (not isinstance(self.top, int) or self.top < 1):
+            raise QueryError(
+                f"--top takes a number of rows, not {str(self.top)!r}", hint="Write for instance --top 10."
+            )
         if isinstance(self.last, str) and self.last.strip().isdigit():
             object.__setattr__(self, "last", int(self.last))
         wrong = self.last < 1 if isinstance(self.last, int) else not parse_duration(self.last)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -51,7 +52,7 @@ class Axis:
     factors: tuple[str, ...] = ()
 
 
-LayerKind: TypeAlias = Literal["lines", "areas", "points", "boxes"]
+LayerKind: TypeAlias = Literal["lines", "areas", "points", "boxes", "late"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +62,8 @@ class Layer:
     Attributes:
         kind: what they are, and so which columns there are beside `color` and `alpha`:
             lines and areas have Ragged `xs`, `ys`; points have `x`, `y`, `row`; boxes `left`, `right`, `top`, `bottom`, `row`.
-            `row` is the index in the picture's rows that a pointer over the shape shows.
+            `row` is the index in the picture's rows that a pointer over the shape shows. Late rows have `x`, `y` and `late`,
+            the index in the picture's late rows.
         columns: equally long columns.
     """
 
@@ -78,17 +80,36 @@ class Table:
         columns: for each heading its cells.
         numeric: for each heading whether it is set flush right.
         light: for each row whether it is provisional.
+        frame: the rows themselves.
     """
 
     names: tuple[str, ...] = ()
     columns: tuple[list[str], ...] = ()
     numeric: tuple[bool, ...] = ()
     light: tuple[bool, ...] = ()
+    frame: pl.DataFrame | None = field(default=None, repr=False, compare=False)
 
     @property
     def height(self) -> int:
         """How many rows."""
         return len(self.columns[0]) if self.columns else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What colours mean where they stand for amounts.
+
+    Attributes:
+        label: the word for the amount, unit included.
+        low: the least, in words.
+        high: the most.
+        colours: from the least to the most.
+    """
+
+    label: str
+    low: str
+    high: str
+    colours: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +126,11 @@ class Picture:
         provisional: whether anything in it is drawn light because it is not final.
         watermark: where the dashed line of the low-watermark stands on x; None for none.
         note: one line under the chart ("30 of 412 bars"), None mostly.
+        scale: of a plot whose colours are amounts.
+        panels: (title, picture) of small multiples. They have the axes above, and their rows are those of `rows`.
+        keys: of a table whose rows are one each for a key, the columns that are it.
+        past: of numbers, for each its values up to now.
+        late: rows that came too late, in words, for the layers of late rows.
     """
 
     kind: Literal["plot", "table", "number"]
@@ -116,3 +142,8 @@ class Picture:
     provisional: bool = False
     watermark: float | None = None
     note: str | None = None
+    scale: Scale | None = None
+    panels: tuple[tuple[str, Picture], ...] = ()
+    keys: tuple[int, ...] = ()
+    past: tuple[Floats, ...] = ()
+    late: Table | None = None

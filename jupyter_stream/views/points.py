@@ -208,4 +208,5 @@ def table_of(snapshot: Snapshot, rows: pl.DataFrame | None = None, final: pl.Ser
         tuple(words.cells(column) for column in frame.get_columns()),
         tuple(dtype.is_numeric() for dtype in frame.dtypes),
         light,
+        frame,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jupyter_stream.core.snapshot import Snapshot
+from jupyter_stream.errors import QueryError
 from jupyter_stream.views.options import ViewOptions, refuse
 
 
@@ -17,12 +18,16 @@ class Roles:
         x: column of the horizontal axis; None where the chart has none.
         y: columns of the vertical axis, each a series of its own.
         by: column that splits rows into series; None for none.
+        top: how many bars or rows of a table, the largest by y; None for all.
+        multiples: whether each series has a small chart of its own.
     """
 
     chart: str
     x: str | None
     y: tuple[str, ...]
     by: str | None
+    top: int | None = None
+    multiples: bool = False
 
 
 def resolve(snapshot: Snapshot, options: ViewOptions) -> Roles:
@@ -32,7 +37,7 @@ def resolve(snapshot: Snapshot, options: ViewOptions) -> Roles:
     bars over the first key; one row of numbers is shown as numbers; without numbers there is a table.
 
     Raises:
-        QueryError: a column that doesn't exist.
+        QueryError: a column that doesn't exist, or small multiples of what has no series.
     """
     columns = tuple(snapshot.rows.columns)
     x = _column(options.x, columns, "--x")
@@ -51,10 +56,10 @@ def resolve(snapshot: Snapshot, options: ViewOptions) -> Roles:
         chart = _found(snapshot, x, time, keys, y)
     if chart == "number":
         return Roles(chart, None, values, None)
-    if chart in ("table", "summary"):
+    if chart == "summary":
         return Roles(chart, None, (), None)
-    if not y:
-        return Roles("table", None, (), None)
+    if chart == "table" or not y:
+        return Roles("table", None, y, None, options.top)
     if chart == "bar":
         x = x or (keys[0] if keys else time)
         keys = tuple(k for k in keys if k != x) if options.x else ()
@@ -66,8 +71,20 @@ def resolve(snapshot: Snapshot, options: ViewOptions) -> Roles:
     elif by is None and not plain and len(y) == 1 and keys:
         by = keys[0]
     if x is None or (chart == "heatmap" and by is None):
-        return Roles("table", None, (), None)
-    return Roles(chart, x, y, by)
+        return Roles("table", None, y, None, options.top)
+    if options.multiples:
+        _check_multiples(snapshot, chart, x, by)
+    return Roles(chart, x, y, by, options.top, options.multiples)
+
+
+def _check_multiples(snapshot: Snapshot, chart: str, x: str, by: str | None) -> None:
+    dtype = snapshot.rows.schema[x]
+    amount = dtype.is_temporal() or x == snapshot.time_column or (dtype.is_numeric() and chart != "bar")
+    if by is None or not amount or chart == "heatmap":
+        raise QueryError(
+            "small multiples are lines, areas, bars or dots over time or a number, one chart for each value of --by",
+            hint="Write for instance --chart line --by symbol --multiples.",
+        )
 
 
 def _found(snapshot: Snapshot, x: str | None, time: str | None, keys: tuple[str, ...], y: tuple[str, ...]) -> str:

@@ -27,23 +27,28 @@ STYLE: Final = (
 )
 
 
+def outer(views: list[str]) -> str:
+    """The saved output of a cell: its views, side by side where there are several and the page is wide."""
+    grid = (
+        " style='display:grid;grid-template-columns:repeat(auto-fit,minmax(340px,1fr));gap:8px'"
+        if len(views) > 1
+        else ""
+    )
+    return f'<div class="{MARK}"><style>{STYLE}</style><div{grid}>{"".join(views)}</div></div>'
+
+
 def html(snapshot: Snapshot, picture: Picture | None) -> str:
-    """The saved output of a query.
+    """A query in the saved output.
 
     Args:
         snapshot: its last state.
         picture: its chart, None where there is nothing to draw.
     """
-    parts = [f'<div class="{MARK}"><style>{STYLE}</style>']
-    if picture is not None and picture.kind == "plot":
+    parts = ["<div>"]
+    if picture is not None and picture.kind != "table":
         data = base64.b64encode(svg(picture).encode()).decode()
         alt = escape(f"chart of {snapshot.name}", quote=True)
         parts.append(f'<img alt="{alt}" src="data:image/svg+xml;base64,{data}"/>')
-    elif picture is not None and picture.kind == "number":
-        parts += [
-            f"<p><span>{escape(name)}</span><br/><b style='font-size:2em'>{escape(cells[0] if cells else '')}</b></p>"
-            for name, cells in zip(picture.rows.names, picture.rows.columns, strict=True)
-        ]
     empty = nothing_yet(snapshot)
     if empty:
         parts.append(f"<p><i>{escape(empty)}</i></p>")

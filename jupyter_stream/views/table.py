@@ -1,13 +1,15 @@
-"""Rows as they are: the newest of a stream, newest first; a relation's state in its own order."""
+"""Rows as they are: the newest of a stream, newest first; a relation's state in its own order; or the largest of them."""
 
 from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from jupyter_stream.core.snapshot import Snapshot
 from jupyter_stream.views.colours import Colours
 from jupyter_stream.views.picture import Picture
-from jupyter_stream.views.points import table_of
+from jupyter_stream.views.points import floats, table_of
 from jupyter_stream.views.roles import Roles
 
 MOST_ROWS: Final = 100
@@ -20,12 +22,23 @@ class TableChart:
     name: Final = "table"
 
     def picture(self, snapshot: Snapshot, roles: Roles, colours: Colours) -> Picture:
-        """At most `MOST_ROWS` rows."""
-        final = snapshot.final
-        if snapshot.relation:
-            rows, final = snapshot.rows.head(MOST_ROWS), final.head(MOST_ROWS)
+        """At most `MOST_ROWS` rows; with `top`, so many of the largest first number."""
+        frame = snapshot.rows
+        over = "more"
+        if roles.top is not None and roles.y:
+            size = floats(frame.get_column(roles.y[0]))
+            order = np.argsort(np.where(np.isnan(size), np.inf, -size), kind="stable")[: min(roles.top, MOST_ROWS)]
+            over = f"with less {roles.y[0]}"
+        elif snapshot.relation:
+            order = np.arange(min(MOST_ROWS, frame.height))
         else:
-            rows, final = snapshot.rows.tail(MOST_ROWS).reverse(), final.tail(MOST_ROWS).reverse()
-        over = snapshot.rows.height - rows.height
-        note = f"{over:,} more rows" if over else None
-        return Picture("table", table_of(snapshot, rows, final), note=note)
+            order = np.arange(frame.height)[::-1][:MOST_ROWS]
+        rows, final = (
+            frame[order],
+            snapshot.final.gather(order) if len(snapshot.final) == frame.height else snapshot.final,
+        )
+        hidden = frame.height - rows.height
+        note = f"{hidden:,} {'rows' if hidden > 1 else 'row'} {over}" if hidden else None
+        keys = tuple(i for i, name in enumerate(rows.columns) if name in snapshot.key_columns)
+        one_each = bool(keys) and not rows.select(rows.columns[i] for i in keys).is_duplicated().any()
+        return Picture("table", table_of(snapshot, rows, final), note=note, keys=keys if one_each else ())

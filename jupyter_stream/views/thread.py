@@ -52,7 +52,7 @@ class ViewThread:
 
     def add(self, view: LiveView) -> None:
         """Serve a view from now on."""
-        view.widget.listen(lambda message: self._heard(view, message))
+        view.line.listen(lambda message: self._heard(view, message))
         self._commands.put(lambda: self._views.append(view))
 
     def change(self, viewable: Viewable, options: ViewOptions) -> None:
@@ -66,11 +66,9 @@ class ViewThread:
             self._thread.join(timeout)
 
     def _heard(self, view: LiveView, message: dict[str, Any]) -> None:
-        wanted = view.hear(message)
-        if wanted == "library":
-            self._commands.put(lambda: self._spend(view.send_library()))
-        elif wanted is not None:
-            self._commands.put(lambda: self._spend(view.hello(with_library=wanted.endswith("library"))))
+        work = view.hear(message)
+        if work is not None:
+            self._commands.put(lambda: self._spend(work()))
 
     def _change(self, viewable: Viewable, options: ViewOptions) -> None:
         for view in self._views:

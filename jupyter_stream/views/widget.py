@@ -14,6 +14,8 @@ from jupyter_stream.views.figure import BOKEH_VERSION
 _HERE = Path(__file__).parent
 BOKEH_JS: Final = (_HERE / "bokeh.js").read_text(encoding="utf-8")
 """Gives a widget's module `bokehSlot(version).ready`, BokehJS once it is there, and `takeLibrary(version, bytes)`."""
+LIVE_JS: Final = BOKEH_JS + "".join((_HERE / f"{part}.js").read_text("utf-8") for part in ("table", "plot", "live"))
+LIVE_CSS: Final = (_HERE / "live.css").read_text(encoding="utf-8")
 
 
 class PageWidget(anywidget.AnyWidget):  # type: ignore[misc] # anywidget publishes no types
@@ -32,16 +34,40 @@ class PageWidget(anywidget.AnyWidget):  # type: ignore[misc] # anywidget publish
 class LiveWidget(PageWidget):
     """The kernel's end. Made on the thread that shows it; everything afterwards is sent by the view thread alone."""
 
-    _esm = BOKEH_JS + (_HERE / "live.js").read_text(encoding="utf-8")
-    _css = (_HERE / "live.css").read_text(encoding="utf-8")
+    _esm = LIVE_JS
+    _css = LIVE_CSS
     key = traitlets.Unicode().tag(sync=True)
-
-    def listen(self, hear: Callable[[dict[str, Any]], None]) -> None:
-        """Call `hear` with each message from a page. It runs on whatever thread the kernel takes comm messages on."""
-        self.on_msg(lambda _widget, content, _buffers: hear(content) if isinstance(content, dict) else None)
+    panels = traitlets.Int(0).tag(sync=True)
+    """How many views it shows side by side; 0 for one that is no dashboard."""
 
     @property
     def bundle(self) -> dict[str, Any]:
         """What to display. No text beside it: the saved picture under it says the same better."""
         view = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
         return {"application/vnd.jupyter.widget-view+json": view}
+
+
+class Line:
+    """A view's line to its page: a widget of its own, or one panel of a dashboard's.
+
+    Args:
+        widget: the widget.
+        panel: the panel's number; None for the whole widget.
+    """
+
+    def __init__(self, widget: LiveWidget, panel: int | None = None) -> None:
+        self.widget = widget
+        self._panel = panel
+
+    def send(self, message: dict[str, Any], buffers: list[bytes] | None = None) -> None:
+        """Send a message to the page."""
+        self.widget.send(message if self._panel is None else {**message, "panel": self._panel}, buffers)
+
+    def listen(self, hear: Callable[[dict[str, Any]], None]) -> None:
+        """Call `hear` with each message from the page. It runs on whatever thread the kernel takes comm messages on."""
+
+        def heard(_widget: object, content: object, _buffers: object) -> None:
+            if isinstance(content, dict) and content.get("panel") == self._panel:
+                hear(content)
+
+        self.widget.on_msg(heard)

@@ -21,9 +21,18 @@ _TRIES = 4
 
 
 def columns_of(picture: Picture) -> Columns:
-    """All columns of a picture by a flat name: `0.x` is column x of layer 0, `r.2` the third of the rows."""
-    found: Columns = {f"{i}.{name}": c for i, layer in enumerate(picture.layers) for name, c in layer.columns.items()}
-    return {**found, **{f"r.{i}": cells for i, cells in enumerate(picture.rows.columns)}}
+    """All columns of a picture by a flat name.
+
+    `0.x` is column x of layer 0 (`2:0.x` that of panel 2), `r.2` the third of the rows, `l.2` the third of the late rows,
+    `s.0` the past of the first number.
+    """
+    found: Columns = {}
+    for prefix, part in (("", picture), *((f"{p}:", panel) for p, (_, panel) in enumerate(picture.panels))):
+        for i, layer in enumerate(part.layers):
+            found |= {f"{prefix}{i}.{name}": column for name, column in layer.columns.items()}
+    found |= {f"r.{i}": cells for i, cells in enumerate(picture.rows.columns)}
+    found |= {f"s.{i}": values for i, values in enumerate(picture.past)}
+    return found | {f"l.{i}": cells for i, cells in enumerate(picture.late.columns if picture.late else ())}
 
 
 def encode(new: Columns, old: Columns) -> tuple[dict[str, Any], Buffers]:

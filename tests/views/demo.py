@@ -43,11 +43,11 @@ class Demo:
         with self._lock:
             rows, final = self._rows()
             rows, final = rows.tail(last), final.tail(last)
-            time_column = {"window": "window_end", "events": "at"}.get(self.shape)
+            time_column = {"window": "window_end", "total": "window_end", "events": "at"}.get(self.shape)
             return Snapshot(
                 name=self.name, text="SELECT ...", state=self.state, version=self._version, rows=rows, final=final,
                 relation=self.relation, time_column=time_column,
-                key_columns=() if self.shape in ("number", "events") else ("place",),
+                key_columns=() if self.shape in ("number", "events", "total") else ("place",),
                 value_columns=tuple(c for c, t in rows.schema.items() if t.is_numeric()), units=self.units,
                 rows_in=self.step * 12_345, rows_out=rows.height, late=self.late, bad=self.bad,
                 state_bytes=48_000 + self.step * 10,
@@ -124,6 +124,9 @@ class Demo:
             rows = pl.DataFrame({"total": [self.step * 1234.5], "n": [self.step]} if self.step else {"total": [], "n": []},
                                 schema={"total": pl.Float64, "n": pl.Int64})  # fmt: skip
             return rows, pl.Series([True] * rows.height, dtype=pl.Boolean)
+        if self.shape == "total":
+            rows, final = self._windows(("all",))
+            return rows.select("window_end", "speed", "n"), final
         if self.shape == "events":
             at = [START + s * SECOND for s in self._records]
             rows = pl.DataFrame({"at": at, "what": [f"event {s}" for s in self._records]},
@@ -131,10 +134,13 @@ class Demo:
             return rows.with_columns(pl.col("at").cast(pl.Datetime("us"))), pl.Series(
                 [True] * rows.height, dtype=pl.Boolean
             )
+        return self._windows(self.keys)
+
+    def _windows(self, keys):
         ends, places, speeds, counts, final = [], [], [], [], []
         for s in self._records:
             light = self.provisional and s > self.step - 2 and self.state in ("waiting", "running", "paused")
-            for i, key in enumerate(self.keys):
+            for i, key in enumerate(keys):
                 ends.append(START + s * 5 * SECOND)
                 places.append(key)
                 speeds.append(40 + 12 * i + 10 * math.sin(s / 6 + i) + 3 * math.sin(s * 1.7 + 2 * i))

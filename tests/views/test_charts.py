@@ -9,6 +9,7 @@ from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.errors import QueryError
 from jupyter_stream.views.chart import KINDS, picture
 from jupyter_stream.views.colours import PALETTE, Colours
+from jupyter_stream.views.number import Past, change
 from jupyter_stream.views.options import CHARTS, ViewOptions
 from jupyter_stream.views.picture import Ragged
 from jupyter_stream.views.roles import resolve
@@ -211,3 +212,69 @@ def test_nested_and_binary_columns_are_shown_in_a_table(demo):
     frame = pl.DataFrame({"l": [[1, 2]], "s": [{"a": 1}], "b": [b"\x00\xff"], "n": [None], "t": [dt.time(1, 2)]})
     columns = picture(with_rows(query, frame, value_columns=()), ViewOptions(chart="table"), Colours()).rows.columns
     assert [c[0] for c in columns] == ["[1, 2]", "{'a': 1}", "00ff", "NULL", "01:02:00"]
+
+
+def test_small_multiples_have_one_chart_a_key_on_the_same_axes_and_point_at_their_rows(demo):
+    drawn = draw(demo().advance(6), multiples=True)
+    assert [title for title, _ in drawn.panels] == ["east", "north", "south"]
+    assert {(p.x, p.y) for _, p in drawn.panels} == {(drawn.x, drawn.y)}
+    for title, panel in drawn.panels:
+        places = drawn.rows.frame["place"].to_list()
+        assert {places[int(r)] for r in panel.layers[1].columns["row"]} == {title}
+
+
+def test_small_multiples_of_what_has_no_series_are_refused(demo):
+    with pytest.raises(QueryError, match="one chart for each value of --by"):
+        draw(demo(shape="keys").advance(3), multiples=True)
+
+
+def test_top_keeps_the_largest_rows_of_a_table_and_says_how_many_are_left(demo):
+    query = demo(shape="keys", keys=[f"k{i}" for i in range(10)]).advance(1)
+    drawn = draw(query, chart="table", top=3)
+    assert drawn.rows.columns[0] == ["k9", "k8", "k7"]
+    assert drawn.note == "7 rows with less n"
+
+
+def test_top_counts_a_missing_number_as_the_least(demo):
+    frame = pl.DataFrame({"place": ["a", "b", "c"], "n": [None, 1, 2]})
+    drawn = picture(with_rows(demo(shape="keys").advance(1), frame), ViewOptions(chart="table", top=2), Colours())
+    assert drawn.rows.columns[0] == ["c", "b"]
+
+
+def test_top_keeps_the_largest_bars(demo):
+    drawn = draw(demo(shape="keys", keys=["a", "b", "c"]).advance(1), chart="bar", top=2)
+    assert drawn.x.factors == ("b", "c")
+
+
+@pytest.mark.parametrize("top", [0, -1, "many"])
+def test_a_top_that_is_no_number_of_rows_is_refused(top):
+    with pytest.raises(QueryError, match="--top 10"):
+        ViewOptions(top=top)
+
+
+def test_a_number_has_the_values_before_it_and_the_last_change(demo):
+    frame = pl.DataFrame({"n": [10, 8, 12]})
+    shown = with_rows(demo(shape="number").advance(1), frame, relation=False, key_columns=(), value_columns=("n",))
+    drawn = picture(shown, ViewOptions(chart="number"), Colours())
+    assert (drawn.rows.columns, drawn.past[0].tolist()) == ((["12"],), [10, 8, 12])
+    assert change(drawn.past[0]) == "▲ 4 (50.0%)"
+
+
+def test_a_relations_number_remembers_what_was_shown_before(demo):
+    query, past = demo(shape="number"), Past()
+    for version in range(3):
+        drawn = past.beside(draw(query.advance()), version)
+    assert drawn.past[1].tolist() == [1, 2, 3]
+    assert past.beside(draw(query), 2).past[1].tolist() == [1, 2, 3]
+
+
+def test_a_few_keys_have_a_number_each(demo):
+    drawn = draw(demo(keys=["b", "a"]).advance(5), chart="number")
+    assert drawn.rows.names == ("a · speed (km/h)", "b · speed (km/h)")
+    assert len(drawn.past[0]) == 5
+
+
+def test_a_heatmaps_colours_stand_for_amounts_and_a_scale_says_which(demo):
+    drawn = draw(demo().advance(5), chart="heatmap")
+    assert drawn.scale.label == "speed (km/h)"
+    assert len(drawn.scale.colours) == len(set(drawn.scale.colours)) > 5

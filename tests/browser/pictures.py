@@ -1,0 +1,84 @@
+"""Makes the pictures of tutorials/reference/charts.md in a real JupyterLab, light and dark: `python tests/browser/pictures.py`.
+
+The queries are the demo queries of the views' tests: the same rows every time.
+"""
+
+import io
+import sys
+import tempfile
+from pathlib import Path
+
+from lab import ARGUMENTS, VIEWS, Lab, Notebook, browser_path
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+PICTURES = Path(__file__).parents[2] / "tutorials" / "reference" / "pictures"
+START = """
+from demo import Demo
+from jupyter_stream import views
+from jupyter_stream.views import ViewOptions as V
+PLACES = ("east", "north", "south", "west")
+def show(name, shape="window", steps=40, **options):
+    query = Demo(name=name, shape=shape, keys=PLACES).advance(steps)
+    views.display(query, V(**options))
+    return query
+"""
+KINDS = {
+    "line": "line = show('speed_by_road')",
+    "area": "show('traffic', chart='area', by='none', shape='total')",
+    "bar": "bars = show('cars', shape='keys')",
+    "bar-over-time": "show('cars_a_window', chart='bar', x='window_end', y='n', steps=12)",
+    "scatter": "show('speed_and_cars', chart='scatter', x='n', y='speed')",
+    "heatmap": "heat = show('speed_map', chart='heatmap')",
+    "table": "fastest = show('fastest', chart='table', top=8)",
+    "number": "show('now', chart='number')",
+    "multiples": "show('each_road', multiples=True)",
+    "dashboard": "views.dashboard([line, bars, heat, fastest])",
+}
+
+
+def small(png, width=1000):
+    """The picture in 128 colours: a fifth of the bytes, and no difference to the eye."""
+    image = Image.open(io.BytesIO(png)).convert("RGB")
+    if image.width > width:
+        image = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
+    out = io.BytesIO()
+    image.quantize(128, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+def main():
+    """Make them all, or those named."""
+    chosen = sys.argv[1:] or list(KINDS)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        lab = Lab(Path(folder), windowed=False)
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=list(ARGUMENTS))
+        try:
+            lab.write("pictures.ipynb", [START, *KINDS.values()])
+            page = browser.new_page(viewport={"width": 1280, "height": 1000})
+            book = Notebook(page, lab, "pictures.ipynb")
+            book.run_all()
+            book.wait_idle()
+            print("drawn", flush=True)
+            for theme in ("Light", "Dark"):
+                book.theme(theme)
+                page.mouse.move(5, 400)
+                page.wait_for_timeout(2_000)
+                for name in chosen:
+                    cell = book.cell(1 + list(KINDS).index(name))
+                    shown = cell.locator(".jupyter-stream-dashboard, .jupyter-stream-live").first
+                    shown.scroll_into_view_if_needed()
+                    page.wait_for_timeout(1_500)
+                    file = PICTURES / f"chart-{name}-{theme.lower()}.png"
+                    file.write_bytes(small(shown.screenshot()))
+                    print(file.name, file.stat().st_size, flush=True)
+            if book.errors:
+                sys.exit("\n".join(book.errors))
+        finally:
+            browser.close()
+            lab.close()
+
+
+if __name__ == "__main__":
+    assert VIEWS.is_dir()
+    main()
