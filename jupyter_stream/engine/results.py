@@ -8,6 +8,7 @@ from collections import deque
 import polars as pl
 
 from jupyter_stream.core.messages import ANSWER, IS_FINAL, WINDOW_END, Int64s
+from jupyter_stream.core.rows import columns_of
 from jupyter_stream.core.schema import Schema
 
 _KNOWN_BY = (ANSWER, WINDOW_END)
@@ -53,7 +54,7 @@ class Results:
         whole = frame
         if self.provisional:
             frame = frame.with_columns(pl.lit(snapshot_at is None).alias(IS_FINAL))
-        frame = frame.select(self._columns)
+        frame = columns_of(frame, self._columns)
         with self._lock:
             self.version += 1
             if self.provisional and frame.height:

@@ -278,12 +278,11 @@ class PromisingJoin(WindowJoin):
             wanted = np.zeros(region.new.run.times.size, np.bool_)
             wanted[rows[part]] = True
             new = _some(region.new, wanted)
-            for run in region.runs:
-                for message in self._meet(new, run):
-                    if isinstance(message, Batch):
-                        frames.append(message.frame)
-                    else:
-                        yield message
+            for message in self._meet(new, region.runs):
+                if isinstance(message, Batch):
+                    frames.append(message.frame)
+                else:
+                    yield message
             region.left -= part.size
             if not region.left:
                 self._bytes -= region.bytes

@@ -6,7 +6,7 @@ could have. Rows without one are padded, or passed by an anti join, when that is
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +38,7 @@ from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.plan.keyed import FAR
 from jupyter_stream.plan.logical import JoinKind
 from jupyter_stream.state.join_keys import Bools, JoinKeys
-from jupyter_stream.state.runs import Run, Runs
+from jupyter_stream.state.runs import Run, Runs, meet
 from jupyter_stream.windows import TimeWindow
 
 
@@ -132,8 +132,7 @@ class WindowJoin:
         new = yield from self._arrived(port, batch)
         if new is None:
             return
-        for run in self._sides[1 - port].runs:
-            yield from self._meet(new, run)
+        yield from self._meet(new, self._sides[1 - port].runs)
         self._keep(new)
         yield from self._past(new)
         self._report()
@@ -141,10 +140,12 @@ class WindowJoin:
     def _arrived(self, port: int, batch: Batch) -> Generator[Message, None, NewRows | None]:
         """The rows that may find partners; the others are told of."""
         frame = batch.frame
-        late = frame.get_column(TS) < self._reached[port]
+        stamps = frame.get_column(TS)
+        late = stamps < self._reached[port] if _least(stamps) < self._reached[port] else None
         if BROKEN in frame.columns:
-            late |= (frame.get_column(TS) < frame.get_column(BROKEN)).fill_null(False)
-        if late.any():
+            broke = (stamps < frame.get_column(BROKEN)).fill_null(False)
+            late = broke if late is None else late | broke
+        if late is not None and late.any():
             missed = frame.filter(late)
             self.control.late_rows += missed.height
             if LATE_ID in missed.columns:
@@ -181,25 +182,22 @@ class WindowJoin:
             frame = frame.with_columns(pl.lit(None, f.dtype).alias(f.name) for f in absent)
         return columns_of(frame, [*self._names[port], TS, *([UNTIL] if UNTIL in frame.columns else [])])
 
-    def _meet(self, new: NewRows, run: Run) -> Iterator[Message]:
-        """Pairs of new rows and a run of the other side."""
+    def _meet(self, new: NewRows, runs: Sequence[Run]) -> Iterator[Message]:
+        """Pairs of new rows and runs of the other side."""
         low, high = self._config.low, self._config.high
         if new.port == 1:  # seen from the right, differences are the other way round
             low, high = (None if high is None else -high), (None if low is None else -low)
-        rows = new.run
-        if (low is not None and rows.low + low > run.high) or (high is not None and rows.high + high < run.low):
-            return
         timed = self._least is not None or self._most is not None
 
-        def made(mine: Int64s, theirs: Int64s, same: bool) -> _Met:
-            return self._met(new, run, mine, theirs, same)
+        def made(run: Run, mine: Int64s, theirs: Int64s, settled: frozenset[int]) -> _Met:
+            return self._met(new, run, mine, theirs, settled)
 
-        for met in rows.meets(run, low, high, timed, made):
+        for run, met in meet(new.run, runs, low, high, timed, made):
             yield from self._pairs(new, run, met)
 
-    def _met(self, new: NewRows, run: Run, mine: Int64s, theirs: Int64s, same: bool) -> _Met:
+    def _met(self, new: NewRows, run: Run, mine: Int64s, theirs: Int64s, settled: frozenset[int]) -> _Met:
         """Those of the candidates that meet, so far as keys and times say; joined where that is all there is to say."""
-        meets = None if same else new.run.keys.same(mine, run.keys, theirs)
+        meets = new.run.keys.same(mine, run.keys, theirs, settled)
         one, two = new.run.times.take(mine), run.times.take(theirs)
         lefts, rights = (one, two) if new.port == 0 else (two, one)
         if self._least is not None or self._most is not None:
@@ -296,7 +294,7 @@ class WindowJoin:
     def _past(self, new: NewRows) -> Iterator[Message]:
         """New rows that can find no partner any more and have found none."""
         needed, run = self._needed_from(new.port), new.run
-        if run.low >= needed:
+        if run.low >= needed or not self._tells(new.port):
             return
         alone = ~new.matched & (run.times < needed)
         if alone.any():
@@ -308,6 +306,10 @@ class WindowJoin:
         if reached in (MIN_TIME, MAX_TIME):
             return reached
         return MIN_TIME if wait is None else reached - wait
+
+    def _tells(self, port: int) -> bool:
+        """Whether rows that never had a partner are given."""
+        return self._pads[port] or (self._config.kind == "anti" and port == 0)
 
     def _alone(self, port: int, rows: pl.DataFrame) -> Iterator[Message]:
         """Rows that never had a partner."""
@@ -341,9 +343,8 @@ class WindowJoin:
         other = 1 - port
         before = self._needed_from(other)
         if before != MIN_TIME:
-            tells = self._pads[other] or (self._config.kind == "anti" and other == 0)
             side = self._sides[other]
-            if not tells:
+            if not self._tells(other):
                 side.expire(before)
             else:
                 for rows, matched in side.take(before):
@@ -409,6 +410,11 @@ def _needed(config: WindowJoinConfig) -> frozenset[str]:
     if config.wanted is None:
         return frozenset((*config.left.names, *config.right_names))
     return config.wanted if config.residual is None else config.wanted | columns_in(config.residual)
+
+
+def _least(times: pl.Series) -> int:
+    least = times.min()
+    return least if isinstance(least, int) else MAX_TIME
 
 
 def _both(one: Bools | None, other: Bools) -> Bools:

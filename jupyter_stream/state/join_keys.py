@@ -82,16 +82,28 @@ class JoinKeys:
             hashes = np.concatenate([self._hashes, other._hashes])
         return JoinKeys(tuple(columns), self.rows + other.rows, hashes)
 
-    def same(self, at: Int64s, other: JoinKeys, at_other: Int64s) -> Bools:
-        """Whether rows `at` of these have the keys of rows `at_other` of the other ones."""
-        same = np.ones(at.size, np.bool_)
-        for one, two in zip(self.columns, other.columns, strict=True):
+    def same(
+        self, at: Int64s, other: JoinKeys, at_other: Int64s, settled: frozenset[int] = frozenset()
+    ) -> Bools | None:
+        """Whether rows `at` of these have the keys of rows `at_other` of the other ones; None where all have.
+
+        Args:
+            at: rows of these.
+            other: the other ones.
+            at_other: as many rows of theirs.
+            settled: columns, by number, that are known to be equal.
+        """
+        same: Bools | None = None
+        for number, (one, two) in enumerate(zip(self.columns, other.columns, strict=True)):
+            if number in settled:
+                continue
             if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
-                same &= one.take(at) == two.take(at_other)
+                equal = one.take(at) == two.take(at_other)
             else:
                 assert isinstance(one, pl.Series)
                 assert isinstance(two, pl.Series)
-                same &= (one[pl.Series(at)] == two[pl.Series(at_other)]).to_numpy()
+                equal = (one[pl.Series(at)] == two[pl.Series(at_other)]).to_numpy()
+            same = equal if same is None else same & equal
         return same
 
 

@@ -23,6 +23,8 @@ MOST_ROWS: Final = 1 << ROW_BITS
 _ROW_MASK: Final = np.uint64((1 << ROW_BITS) - 1)
 _MORE: Final = np.uint64(1 << ROW_BITS)
 """In a place of a table of hashes: other rows found it taken."""
+_FEW_HASHES: Final = 256
+"""Rows that are not worth a table of hashes."""
 _PAIRS: Final = 1 << 19
 """Pairs made at a time."""
 _CROWDED: Final = 4
@@ -57,8 +59,8 @@ class Asked:
 class Index(Protocol):
     """Rows by key."""
 
-    exact: bool
-    """Whether what is found has the key asked for."""
+    settled: frozenset[int]
+    """Key columns, by number, in which what is found is equal to what was asked for."""
     by_numbers: bool
     """Whether it is looked up by the keys themselves rather than by their hashes."""
     crowded: bool
@@ -80,11 +82,15 @@ def indexed(keys: JoinKeys, times: Int64s) -> Index:
     cells = _cells(keys)
     if cells and (len(cells) == len(keys.columns) or _tells_apart(keys, cells)):
         direct = Direct(keys, times, cells)
-        if direct.exact or not direct.crowded:
+        if len(cells) == len(keys.columns) or not direct.crowded:
             return direct
-    hashes = keys.hashes
-    taken = Hashed.of(hashes, times) if keys.columns else None
-    return Grouped.by_hash(hashes, np.arange(hashes.size), times) if taken is None else taken
+    return by_hash(keys, np.arange(keys.rows), times)
+
+
+def by_hash(keys: JoinKeys, rows: Int64s, times: Int64s) -> Hashed | Grouped:
+    """Some of the rows, by the hashes of their keys."""
+    taken = Hashed.of(keys, rows, times) if keys.columns and rows.size > _FEW_HASHES else None
+    return Grouped.by_hash(keys.hashes, rows, times) if taken is None else taken
 
 
 class Groups:
@@ -150,7 +156,7 @@ class Direct:
 
     def __init__(self, keys: JoinKeys, times: Int64s, cells: dict[int, tuple[int, int]]) -> None:
         self._cells = cells
-        self.exact = len(cells) == len(keys.columns)
+        self.settled = frozenset(cells)
         places = 1
         for _, many in cells.values():
             places *= many + 1
@@ -239,30 +245,31 @@ class Hashed:
         rest: rows that found their place taken, None without any.
     """
 
-    exact = False
+    settled: frozenset[int] = frozenset()
     by_numbers = False
-    crowded = False
 
-    def __init__(self, places: Hashes, rest: Grouped | None) -> None:
+    def __init__(self, places: Hashes, rest: Hashed | Grouped | None) -> None:
         self._places, self._rest = places, rest
         self._shift = np.uint64(65 - places.size.bit_length())
+        self.crowded: bool = rest is not None and rest.crowded
 
     @classmethod
-    def of(cls, hashes: Hashes, times: Int64s) -> Hashed | None:
-        """None where many rows find their place taken, since their keys are not distinct."""
-        bits = hashes.size.bit_length() + 1
+    def of(cls, keys: JoinKeys, rows: Int64s, times: Int64s) -> Hashed | None:
+        """Some of the rows. None where many find their place taken, since their keys are not distinct."""
+        hashes = keys.hashes.take(rows)
+        bits = rows.size.bit_length() + 1
         at = (hashes >> np.uint64(64 - bits)).view(np.int64)
-        mine = hashes & ~(_ROW_MASK | _MORE)
-        mine |= np.arange(hashes.size, dtype=np.uint64)
+        hashes &= ~(_ROW_MASK | _MORE)
+        hashes |= rows.view(np.uint64)
         places = np.zeros(1 << bits, np.uint64)
-        places[at] = mine
-        lost = np.flatnonzero(places.take(at) != mine)
-        if 3 * lost.size > hashes.size:
+        places[at] = hashes
+        lost = np.flatnonzero(places.take(at) != hashes)
+        if 3 * lost.size > rows.size:
             return None
         if not lost.size:
             return cls(places, None)
         places[at[lost]] |= _MORE
-        return cls(places, Grouped.by_hash(hashes, lost, times))
+        return cls(places, by_hash(keys, rows.take(lost), times))
 
     @property
     def bytes(self) -> int:
@@ -271,27 +278,32 @@ class Hashed:
 
     def pairs(self, asked: Asked, begin: int, end: int) -> Iterator[Pairs]:
         """See `Index`."""
-        hashes = asked.keys.hashes
-        new, found, more = [], [], []
+        found, more = [], []
         for start in range(begin, end, _BLOCK):
-            some = hashes[start : min(end, start + _BLOCK)]
-            held = self._places.take((some >> self._shift).view(np.int64))
-            # an empty place may look like row 0: that is no harm, since keys are compared
-            hit = np.flatnonzero((held ^ some) <= _ROW_MASK | _MORE)
-            found.append((held.take(hit) & _ROW_MASK).view(np.int64))
-            hit += start
-            new.append(hit)
-            if self._rest is not None:
-                passed = np.flatnonzero(held & _MORE)
+            new, old, passed = self._look(asked.keys.hashes[start : min(end, start + _BLOCK)])
+            new += start
+            found.append((new, old))
+            if passed is not None:
                 passed += start
                 more.append(passed)
-        mine = np.concatenate(new)
-        if mine.size:
-            yield mine, np.concatenate(found)
+        yield np.concatenate([new for new, _ in found]), np.concatenate([old for _, old in found])
         if self._rest is not None:
-            looking = np.concatenate(more)
-            if looking.size:
-                yield from self._rest.of_rows(asked, looking)
+            yield from self._rest.of_rows(asked, np.concatenate(more))
+
+    def of_rows(self, asked: Asked, rows: Int64s) -> Iterator[Pairs]:
+        """Candidates for some of the rows asked for."""
+        new, old, passed = self._look(asked.keys.hashes.take(rows))
+        yield rows.take(new), old
+        if self._rest is not None and passed is not None:
+            yield from self._rest.of_rows(asked, rows.take(passed))
+
+    def _look(self, hashes: Hashes) -> tuple[Int64s, Int64s, Int64s | None]:
+        """Which of the hashes seem to be here, the rows, and which are to be looked for among the rest."""
+        held = self._places.take((hashes >> self._shift).view(np.int64))
+        # an empty place may look like row 0: that is no harm, since keys are compared
+        new = np.flatnonzero((held ^ hashes) <= _ROW_MASK | _MORE)
+        old = (held.take(new) & _ROW_MASK).view(np.int64)
+        return new, old, None if self._rest is None else np.flatnonzero(held & _MORE)
 
 
 class Grouped:
@@ -302,9 +314,8 @@ class Grouped:
         times: of all rows.
     """
 
-    exact = False
+    settled: frozenset[int] = frozenset()
     by_numbers = False
-    crowded = True
 
     def __init__(self, order: Hashes, times: Int64s) -> None:
         upper = order >> np.uint64(ROW_BITS)
@@ -312,6 +323,7 @@ class Grouped:
         first = np.concatenate([[0], first, [order.size]])
         groups = first.size - 1
         self._groups = Groups((order & _ROW_MASK).view(np.int64), first, times)
+        self.crowded: bool = int(np.diff(first).max()) > _CROWDED
         self._upper = upper[first[:-1]]
         bits = max(4, groups.bit_length())
         self._shift = np.uint64(64 - bits)

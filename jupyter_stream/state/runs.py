@@ -6,7 +6,9 @@ leave with their run. A run gets an index (`run_index`) when looking for rows in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Final, TypeAlias, TypeVar
 
@@ -15,20 +17,24 @@ import polars as pl
 
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.state.halves import in_halves
+from jupyter_stream.state.beside import side_by_side
 from jupyter_stream.state.join_keys import Bools, JoinKeys
 from jupyter_stream.state.run_index import MOST_ROWS, Asked, Index, indexed
 
 Made = TypeVar("Made")
-Make: TypeAlias = Callable[[Int64s, Int64s, bool], Made]
+Make: TypeAlias = Callable[["Run", Int64s, Int64s, frozenset[int]], Made]
 
 _SMALL: Final = 4_096
 """Rows: runs below are merged at once."""
 _LARGE: Final = 32_768
 """Rows: above, runs are merged when there are `_FEW` alike, since looking in one more costs less than merging them."""
 _FEW: Final = 6
-_BLOCK: Final = 4_096
+_BLOCK: Final = 1_024
 """Rows whose earliest and latest times are known, so that those of no use are passed over together."""
+_PIECE: Final = 32_768
+"""Rows looked up at a time where two threads do it."""
+_PAST: Final = 16
+"""A run is rid of rows that have expired when only one in so many has not."""
 _MAKING: Final = 2
 """Rows that can be looked up in the time that it takes to put one into an index, and"""
 _CROWDED: Final = 4
@@ -49,7 +55,8 @@ class Run:
         self.frame, self.keys, self.times, self.matched = frame, keys, times, matched
         self.low, self.high = int(times.min()), int(times.max())
         self._index: Index | None = None
-        self._asked = 0  # rows looked at for want of an index
+        self.asked = 0
+        """Rows looked at for want of an index."""
         self._blocks: tuple[Int64s, Int64s] | None = None
         self._held = sum(int(c.estimated_size()) for c in frame.get_columns())
 
@@ -70,10 +77,7 @@ class Run:
         """From which row to which those with `first <= time <= last` are; others are among them."""
         if (first is None or first <= self.low) and (last is None or last >= self.high):
             return 0, self.rows
-        if self._blocks is None:
-            starts = np.arange(0, self.rows, _BLOCK)
-            self._blocks = np.minimum.reduceat(self.times, starts), np.maximum.reduceat(self.times, starts)
-        earliest, latest = self._blocks
+        earliest, latest = self._spans()
         some = np.ones(earliest.size, np.bool_)
         if first is not None:
             some &= latest >= first
@@ -83,34 +87,32 @@ class Run:
             return 0, 0
         return int(some.argmax()) * _BLOCK, min(self.rows, (some.size - int(some[::-1].argmax())) * _BLOCK)
 
-    def meets(self, other: Run, low: int | None, high: int | None, timed: bool, made: Make[Made]) -> Iterator[Made]:
-        """What is made of candidates, some at a time.
+    def _spans(self) -> tuple[Int64s, Int64s]:
+        """The earliest and the latest time of each block."""
+        if self._blocks is None:
+            starts = np.arange(0, self.rows, _BLOCK)
+            self._blocks = np.minimum.reduceat(self.times, starts), np.maximum.reduceat(self.times, starts)
+        return self._blocks
 
-        Those with times outside of the bounds may be among them. Either looks for its rows in the other: the one where that
-        takes less, since an index has to be made first, and serves whoever comes later.
+    def past(self, before: int) -> bool:
+        """Whether nearly all rows have `time < before`, as far as a glance tells."""
+        if self.low >= before:
+            return False
+        if self.rows < _PAST * _BLOCK:
+            return _PAST * int(np.count_nonzero(self.times >= before)) <= self.rows
+        latest = self._spans()[1]
+        return _PAST * int(np.count_nonzero(latest >= before)) <= latest.size
 
-        Args:
-            other: rows to find.
-            low: least time there minus time here, None for no bound.
-            high: the greatest.
-            timed: whether there may be rows of one key that are farther apart.
-            made: takes numbers of rows here and of the other's, and whether their keys are known to be equal. It must change
-                nothing that others see, since it may be called by two threads.
-        """
-        if other._cost(self) <= self._cost(other):
-            same = other.index.exact
-            yield from other._pairs(self, low, high, timed, lambda mine, theirs: made(mine, theirs, same))
-        else:
-            other._asked += other.rows
-            low, high = (None if high is None else -high), (None if low is None else -low)
-            same = self.index.exact
-            yield from self._pairs(other, low, high, timed, lambda theirs, mine: made(mine, theirs, same))
-
-    def _cost(self, asking: Run) -> int:
+    def cost(self, asking: Run) -> int:
         """What it takes to look for rows here, about, in rows looked at."""
         if self._index is None:  # what has been looked at in vain would have paid for an index
-            return max(0, _MAKING * self.rows - self._asked) + asking.rows
+            return max(0, _MAKING * self.rows - self.asked) + asking.rows
         return (_CROWDED if self._index.crowded else 1) * asking.rows
+
+    @property
+    def has_index(self) -> bool:
+        """Whether the rows by key are at hand."""
+        return self._index is not None
 
     @property
     def index(self) -> Index:
@@ -119,23 +121,9 @@ class Run:
             self._index = indexed(self.keys, self.times)
         return self._index
 
-    def _pairs(
-        self, asking: Run, low: int | None, high: int | None, timed: bool, made: Callable[[Int64s, Int64s], Made]
-    ) -> Iterator[Made]:
-        """What is made of numbers of rows that look for some here, and of these."""
-        begin, end = asking.near(None if high is None else self.low - high, None if low is None else self.high - low)
-        if begin == end:
-            return
-        index = self.index
-        asked = Asked(asking.keys, asking.times, low if timed else None, high if timed else None)
-        if index.crowded:  # there may be many pairs: some at a time
-            for pair in index.pairs(asked, begin, end):
-                yield made(*pair)
-            return
-        if not index.by_numbers:
-            _ = asking.keys.hashes  # computed once, before two threads ask
-        for part in in_halves(lambda b, e: [made(*pair) for pair in index.pairs(asked, b, e)], begin, end):
-            yield from part
+    def make_index(self) -> None:
+        """Have the rows by key at hand."""
+        _ = self.index
 
     def only(self, kept: Bools) -> Run | None:
         """Some of the rows."""
@@ -166,6 +154,86 @@ class Run:
         asked = Asked(self.keys, self.times, 0, 0)
         own = [one[one == other] for one, other in self.index.pairs(asked, 0, self.rows)]
         assert np.array_equal(np.sort(np.concatenate(own)), np.arange(self.rows))
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Rows looked for in a run, or for rows of a run in the new ones.
+
+    Attributes:
+        run: the run.
+        by_run: whether its rows look for the new ones.
+        here: the rows that are looked at by key.
+        asked: those that look, and from which to which.
+    """
+
+    run: Run
+    by_run: bool
+    here: Run
+    asked: Asked
+    begin: int
+    end: int
+
+    def made(self, make: Make[Made], begin: int, end: int) -> Iterator[Made]:
+        """What is made of what some of the rows find."""
+        index = self.here.index
+        for one, other in index.pairs(self.asked, begin, end):
+            new, old = (other, one) if self.by_run else (one, other)
+            yield make(self.run, new, old, index.settled)
+
+
+def meet(
+    new: Run, runs: Sequence[Run], low: int | None, high: int | None, timed: bool, make: Make[Made]
+) -> Iterator[tuple[Run, Made]]:
+    """What is made of candidates, some at a time, and of which run they are.
+
+    Those with times outside of the bounds may be among them. Either looks for its rows in the other: the one where that
+    takes less, since an index has to be made first, and serves whoever comes later.
+
+    Args:
+        new: rows to find partners for.
+        runs: where.
+        low: least time there minus time of a new row, None for no bound.
+        high: the greatest.
+        timed: whether there may be rows of one key that are farther apart.
+        make: takes a run, numbers of new rows and of the run's, and which of their key columns are known to be equal. It must
+            change nothing that others see, since it may be called by two threads.
+    """
+    looks = [look for run in runs if (look := _look(new, run, low, high, timed)) is not None]
+    here = {id(look.here): look.here for look in looks if not look.here.has_index}
+    side_by_side([run.make_index for run in here.values()])
+    tasks, of = [], []
+    for look in looks:
+        if not look.here.index.by_numbers:
+            _ = look.asked.keys.hashes  # once, before two threads ask
+        if look.here.index.crowded:
+            continue
+        for begin in range(look.begin, look.end, _PIECE):
+            end = min(look.end, begin + _PIECE)
+            tasks.append(partial(_all_made, look, make, begin, end))
+            of.append(look.run)
+    for run, some in zip(of, side_by_side(tasks), strict=True):
+        for each in some:
+            yield run, each
+    for look in looks:
+        if look.here.index.crowded:  # there may be many pairs: some at a time
+            for each in look.made(make, look.begin, look.end):
+                yield look.run, each
+
+
+def _all_made(look: _Look, make: Make[Made], begin: int, end: int) -> list[Made]:
+    return list(look.made(make, begin, end))
+
+
+def _look(new: Run, run: Run, low: int | None, high: int | None, timed: bool) -> _Look | None:
+    by_run = run.cost(new) > new.cost(run)
+    here, asking = (new, run) if by_run else (run, new)
+    if by_run:
+        run.asked += run.rows
+        low, high = (None if high is None else -high), (None if low is None else -low)
+    begin, end = asking.near(None if high is None else here.low - high, None if low is None else here.high - low)
+    asked = Asked(asking.keys, asking.times, low if timed else None, high if timed else None)
+    return None if begin == end else _Look(run, by_run, here, asked, begin, end)
 
 
 class Runs:
@@ -206,15 +274,13 @@ class Runs:
             self.runs[-_FEW:] = alike
 
     def expire(self, before: int) -> None:
-        """Let go of rows with `time < before`; of a run of which less than three quarters have expired, none yet."""
+        """Let go of rows with `time < before`; of a run, once that is nearly all of it."""
         kept = []
         for run in self.runs:
             if run.high < before:
                 continue
-            old = None if run.low >= before else run.times < before
-            if old is None or 4 * int(old.sum()) < 3 * run.rows:
-                kept.append(run)
-            elif (stay := run.only(~old)) is not None:
+            stay = run.only(run.times >= before) if run.past(before) else run
+            if stay is not None:
                 kept.append(stay)
         self.runs = kept
 
