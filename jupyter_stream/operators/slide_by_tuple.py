@@ -132,9 +132,9 @@ class SlideByTuple:
         if until <= self._reached:
             return
         self._reached = until
-        seam = self._bins.complete(until)
+        self._bins.complete(until)
         ends = self._extents.before(until)
-        for found in self._answers(self._bins, ends, seam):
+        for found in self._answers(self._bins, ends):
             yield from found
         self._extents.complete(until, ends)
         self._bins.expire(until if until == MAX_TIME else until - self._window.range)
@@ -146,25 +146,25 @@ class SlideByTuple:
         """Provisional answers of all extents that are not final, as one snapshot."""
         if self._config.provisional:
             bins = self._bins.snapshot()
-            seam = bins.complete(MAX_TIME)
+            bins.complete(MAX_TIME)
             frames = []
-            for messages in self._answers(bins, self._extents.before(MAX_TIME), seam):
+            for messages in self._answers(bins, self._extents.before(MAX_TIME)):
                 for message in messages:
                     if isinstance(message, Batch):
                         frames.append(message.frame)
                     else:
                         yield message
             nothing = Ends(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
-            frames = frames or [self._frame(bins.read(nothing.times, seam), nothing)]
+            frames = frames or [self._frame(bins.read(nothing.times), nothing)]
             yield Batch(pl.concat(frames), provisional=tick.at)
         yield tick
 
-    def _answers(self, bins: Bins, ends: Ends, seam: int) -> Iterator[Iterator[Message]]:
+    def _answers(self, bins: Bins, ends: Ends) -> Iterator[Iterator[Message]]:
         done = given = 0
         for times in bins.batches(ends.times):
             counts = ends.counts[done : done + times.size]
             rows = int(counts.sum())
-            yield self._give(bins.read(times, seam), Ends(times, counts, ends.ids[given : given + rows]))
+            yield self._give(bins.read(times), Ends(times, counts, ends.ids[given : given + rows]))
             done, given = done + times.size, given + rows
 
     def _give(self, found: Found, ends: Ends) -> Iterator[Message]:

@@ -19,8 +19,9 @@ from jupyter_stream.aggregates.protocol import SLOT, VALUE, Array, Dense, Partia
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.state.groups import GroupAggregate
-from jupyter_stream.state.range_fold import folds, sums
+from jupyter_stream.state.range_fold import lifted, ordered, sums
 from jupyter_stream.state.slots import KeySlots
+from jupyter_stream.state.timeline import Timeline
 
 _PAIRS_AT_ONCE = 131_072
 """Answers made at a time, so that many groups in many extents need little memory."""
@@ -65,6 +66,16 @@ class _Rows:
             return self
         return _Rows(self.slots[kept], self.ts[kept], [c[kept] for c in self.columns])
 
+    def cut(self, until: int, by_time: bool) -> tuple[_Rows, _Rows]:
+        """Those before a time, and the others. `by_time`: they are all of one slot."""
+        if not by_time:
+            before = self.ts < until
+            return self.only(before), self.only(~before)
+        at = int(np.searchsorted(self.ts, until))
+        columns = self.columns
+        early = _Rows(self.slots[:at], self.ts[:at], [c[:at] for c in columns])
+        return early, _Rows(self.slots[at:], self.ts[at:], [c[at:] for c in columns])
+
 
 class Bins:
     """Bins of all groups, those still open for rows apart from those that are complete.
@@ -91,7 +102,11 @@ class Bins:
             self._dense.append(self._partials_of(aggregate) if isinstance(aggregate.form, Dense) else [])
             self._frames.append(None if isinstance(aggregate.form, Dense) else _Frames(aggregate))
         self._open: list[_Rows] = []
-        self._done = self._none()
+        self._done = self._none()  # of groups
+        self._line: Timeline | None = None  # without groups
+        if self._slots is None:
+            summed = {c for c in range(len(self._folds)) if self._is_summed(c)}
+            self._line = Timeline([None if c in summed else f for c, f in enumerate(self._folds)], self._dtypes())
         self._checked = 0
         names = ["open bins", "bins", *(f"partials of {f.name}" for f in self._frames if f is not None)]
         self.tables = [ControlTable(n) for n in (*names, *(["key slots"] if keys else []))]
@@ -143,8 +158,8 @@ class Bins:
         if self._slots is None:
             rising = np.diff(ts)
             if rising.size and int(rising.min()) <= 0:
-                order = np.argsort(ts, kind="stable")
-                slots, ts, columns = slots, ts[order], [c[order] for c in columns]
+                order, ts = ordered(ts)
+                columns = [c[order] for c in columns]
                 rising = np.diff(ts)
             first = np.flatnonzero(rising)
         else:
@@ -169,29 +184,26 @@ class Bins:
 
     # -- time --------------------------------------------------------------------------------------------------------
 
-    def complete(self, until: int) -> int:
-        """No row before `until` will come. Returns where in the bins new ones begin (0 for grouped bins: anywhere)."""
-        held = self._joined(self._open)
-        whole = held.ts < until
-        new, rest = held.only(whole), held.only(~whole)
-        self._open = [rest] if rest.ts.size else []
-        seam = self._done.ts.size
+    def complete(self, until: int) -> None:
+        """No row before `until` will come."""
+        cut = [part.cut(until, self._slots is None) for part in self._open]
+        self._open = [late for _, late in cut if late.ts.size]
+        new = self._joined([early for early, _ in cut if early.ts.size])
         if new.ts.size:
-            if self._slots is None:  # all of them are later than those before
-                columns = [np.concatenate(c) for c in zip(self._done.columns, new.columns, strict=True)]
-                self._done = _Rows(
-                    np.concatenate([self._done.slots, new.slots]), np.concatenate([self._done.ts, new.ts]), columns
-                )
+            if self._line is not None:  # all of them are later than those before
+                self._line.append(new.ts, new.columns)
             else:
                 self._done = self._joined([self._done, new])
         for frames in self._frames:
             if frames is not None:
                 frames.complete(until)
-        return seam if self._slots is None else 0
 
     def expire(self, until: int) -> None:
         """Free bins no extent from `until` on holds."""
-        self._done = self._done.only(self._done.ts > until)
+        if self._line is not None:
+            self._line.forget(until)
+        else:
+            self._done = self._done.only(self._done.ts > until)
         for frames in self._frames:
             if frames is not None:
                 frames.expire(until)
@@ -215,6 +227,7 @@ class Bins:
         copy = object.__new__(Bins)
         copy.__dict__.update(self.__dict__)
         copy._open = list(self._open)
+        copy._line = None if self._line is None else self._line.copy()
         copy._frames = [None if f is None else f.snapshot() for f in self._frames]
         return copy
 
@@ -226,18 +239,17 @@ class Bins:
         size = max(1, _PAIRS_AT_ONCE // groups)
         return [ends[i : i + size] for i in range(0, ends.size, size)]
 
-    def read(self, ends: Int64s, seam: int) -> Found:
+    def read(self, ends: Int64s) -> Found:
         """Answers of the extents ending at the given rising times, each of which has a bin, extent by extent.
 
         Args:
-            ends: microseconds; all of them at or after the bins from `seam` on.
-            seam: what `complete` gave.
+            ends: microseconds; they do not go back from one call to the next.
         """
         extents, first, stop = self._ranges(ends)
-        slots = self._done.slots[stop - 1]
+        slots = np.zeros(ends.size, np.int64) if self._line is not None else self._done.slots[stop - 1]
         answers: list[pl.Series] = []
         beyond: pl.Series | None = None
-        folded = [self._folded(i, first, stop, seam) for i in range(len(self._partials))]
+        folded = [self._folded(i, first, stop) for i in range(len(self._partials))]
         for aggregate, own, frames in zip(self._aggregates, self._dense, self._frames, strict=True):
             if frames is not None:
                 answers.append(frames.read(slots, ends[extents], self._span))
@@ -255,10 +267,9 @@ class Bins:
 
     def _ranges(self, ends: Int64s) -> tuple[Int64s, Int64s, Int64s]:
         """For each extent and group in it: the extent's index, and the group's bins in it."""
+        if self._line is not None:
+            return (np.arange(ends.size), *self._line.places(ends - self._span, ends))
         ts, slots = self._done.ts, self._done.slots
-        if self._slots is None:
-            first = np.searchsorted(ts, ends - self._span, side="right")
-            return np.arange(ends.size), first, np.searchsorted(ts, ends, side="right")
         # a bin is its group's last one in the extents from its own time until the group's next bin, or until it has left
         leaves = ts + self._span
         follows = slots[1:] == slots[:-1]
@@ -275,14 +286,20 @@ class Bins:
         oldest = np.searchsorted(times, ends - self._span, side="right")
         return extents, np.searchsorted(at, slots[last] * places + oldest[extents]), last + 1
 
-    def _folded(self, index: int, first: Int64s, stop: Int64s, seam: int) -> list[Array]:
+    def _is_summed(self, column: int) -> bool:
+        """Whether a column is of whole numbers that are added up."""
+        index = max(i for i, first in enumerate(self._column) if first <= column)
+        return self._partials[index].op == "count" or _is_exact_sum(self._partials[index])
+
+    def _folded(self, index: int, first: Int64s, stop: Int64s) -> list[Array]:
         partial, column = self._partials[index], self._column[index]
-        values = self._done.columns[column]
-        if partial.op == "count":
-            return [sums(values, first, stop)]
-        if _is_exact_sum(partial):
-            return [sums(c, first, stop) for c in self._done.columns[column : column + 2]]
-        return [folds(values, partial.fold, first, stop, seam)]
+        columns = range(column, column + (2 if _is_exact_sum(partial) else 1))
+        if self._line is not None:
+            return [self._line.read(c, first, stop) for c in columns]
+        values = self._done.columns
+        if self._is_summed(column):
+            return [sums(values[c], first, stop) for c in columns]
+        return [lifted(values[column], partial.fold, first, stop)]
 
     # -- about it ----------------------------------------------------------------------------------------------------
 
@@ -294,22 +311,28 @@ class Bins:
     @property
     def size(self) -> int:
         """Bins held."""
-        return self._done.ts.size + sum(p.ts.size for p in self._open)
+        return self._complete.size + sum(p.ts.size for p in self._open)
+
+    @property
+    def _complete(self) -> Int64s:
+        """Times of the bins no row will go into any more."""
+        return self._done.ts if self._line is None else self._line.times
 
     @property
     def times(self) -> list[int]:
         """The times of the bins held, each once and in order."""
-        return sorted({int(t) for part in (self._done, *self._open) for t in part.ts})
+        return sorted({int(t) for ts in (self._complete, *(p.ts for p in self._open)) for t in ts})
 
     def report(self) -> int:
         """Bring the control tables up to date; returns the bytes held."""
-        held = [sum(p.bytes for p in self._open), self._done.bytes, *(f.bytes for f in self._frames if f is not None)]
+        done = self._done.bytes if self._line is None else self._line.bytes
+        held = [sum(p.bytes for p in self._open), done, *(f.bytes for f in self._frames if f is not None)]
         if self._slots is not None:
             held.append(self._slots.bytes)
         for table, count in zip(self.tables, held, strict=True):
             table.holds(count)
         self.tables[0].extra["bins"] = sum(p.ts.size for p in self._open)
-        self.tables[1].extra["bins"] = self._done.ts.size
+        self.tables[1].extra["bins"] = self._complete.size
         return sum(held)
 
     def check(self) -> None:
@@ -441,10 +464,12 @@ def _values(partial: Partial, series: pl.Series | None, mask: NDArray[np.bool_] 
     if partial.op == "count":
         return [np.ones(rows, np.int64) if mask is None else mask.astype(np.int64)]
     assert series is not None
+    if series.null_count():  # fill_null goes through Polars' planner
+        series = series.to_physical().fill_null(0)
     if partial.kind == "float":
-        values: Array = series.cast(pl.Float64).fill_null(0.0).to_numpy()
+        values: Array = series.cast(pl.Float64).to_numpy()
     else:
-        values = ints(series.to_physical().cast(pl.Int64).fill_null(0))
+        values = ints(series)
     if mask is not None:
         values = np.where(mask, values, partial.identity)
     return [values >> 32, values & 0xFFFFFFFF] if _is_exact_sum(partial) else [values]

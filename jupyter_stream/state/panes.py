@@ -375,9 +375,10 @@ class Panes:
                 among(low, ~later, values)
                 among(high, later, values)
                 return
+            some = slice(None, None, 1 + values.size // _SOME)
             for row in (low, high):
                 # some rows say about how far it goes, few are beyond that; telling all rows apart takes 4 ns a row
-                among(row, later[:_SOME] == (row == high), values[:_SOME])
+                among(row, later[some] == (row == high), values[some])
                 beyond = np.flatnonzero(_beyond(partial, values, array[row, 0]))
                 among(row, later[beyond] == (row == high), values[beyond])
 

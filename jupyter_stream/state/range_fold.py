@@ -38,12 +38,13 @@ def folds(values: Array, fold: np.ufunc, first: Int64s, stop: Int64s, seam: int)
         beginnings = fold.accumulate(values[seam : int(stop[across].max())])
         found[across] = fold(ends[first[across] - oldest], beginnings[stop[across] - 1 - seam])
         behind = ~across
-        found[behind] = _lifted(values[seam:], fold, first[behind] - seam, stop[behind] - seam)
+        found[behind] = lifted(values[seam:], fold, first[behind] - seam, stop[behind] - seam)
         return found
-    return _lifted(values[seam:], fold, first - seam, stop - seam)
+    return lifted(values[seam:], fold, first - seam, stop - seam)
 
 
-def _lifted(values: Array, fold: np.ufunc, first: Int64s, stop: Int64s) -> Array:
+def lifted(values: Array, fold: np.ufunc, first: Int64s, stop: Int64s) -> Array:
+    """`fold` over `values[first:stop]`, for each range, none of them empty: from runs of 1, 2, 4, ... values (binary lifting)."""
     found = np.empty(first.size, values.dtype)
     if not first.size:
         return found
@@ -66,3 +67,18 @@ def _lifted(values: Array, fold: np.ufunc, first: Int64s, stop: Int64s) -> Array
             return found
         runs = fold(runs[:-step], runs[step:])
         step *= 2
+
+
+def ordered(times: Int64s) -> tuple[Int64s, Int64s]:
+    """The order of some times, equal ones as they came, and the times in that order.
+
+    Time and number are sorted as one integer where both go into 63 bits: a fifth of what a stable `argsort` takes.
+    """
+    if times.size:
+        low, bits = int(times.min()), times.size.bit_length()
+        if (int(times.max()) - low).bit_length() + bits < 64:
+            both = (times - low << bits) | np.arange(times.size)
+            both.sort()
+            return both & (1 << bits) - 1, (both >> bits) + low
+    order = np.argsort(times, kind="stable")
+    return order, times[order]

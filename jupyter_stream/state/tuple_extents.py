@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from jupyter_stream.core.messages import Int64s
+from jupyter_stream.state.range_fold import ordered
+from jupyter_stream.state.timeline import Column
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class TupleExtents:
         self._numbered = 0
         # times in no order, with the row's number; by rank, with how many rows have that time
         self._waiting: list[tuple[Int64s, Int64s]] = []
-        self._past = (np.empty(0, np.int64), np.empty(0, np.int64))  # times and counts of extents that are final
+        self._past = Column(np.int64)  # times of extents that are final
+        self._past_counts = Column(np.int64)
 
     def add(self, ts: Int64s) -> None:
         """Rows came, in arrival order."""
@@ -76,9 +79,9 @@ class TupleExtents:
             ids = (np.repeat(first[kept] - np.cumsum(counts[kept]) + counts[kept], counts[kept])) + 1
             ids = (ids + np.arange(ids.size)) * self._every
             return Ends(times[kept], counts[kept], ids)
-        order = np.argsort(times, kind="stable")
-        distinct, counts = np.unique(times, return_counts=True)
-        return Ends(distinct, counts, others[order])
+        order, times = ordered(times)
+        starts = np.flatnonzero(np.concatenate([np.ones(min(1, times.size), np.bool_), np.diff(times) != 0]))
+        return Ends(times[starts], np.diff(starts, append=times.size), others[order])
 
     def complete(self, until: int, ends: Ends) -> None:
         """The extents `before(until)` gave are final; those a RANGE before `until` are forgotten."""
@@ -87,9 +90,11 @@ class TupleExtents:
         if self._by_rank:
             self._numbered += int(others[~open_].sum())
         self._waiting = [(times[open_], others[open_])] if open_.any() else []
-        past, counts = np.concatenate([self._past[0], ends.times]), np.concatenate([self._past[1], ends.counts])
-        kept = past > until - self._span
-        self._past = (past[kept], counts[kept])
+        self._past.append(ends.times)
+        self._past_counts.append(ends.counts)
+        old = self._past.begin + int(np.searchsorted(self._past.held, until - self._span, side="right"))
+        self._past.forget(old)
+        self._past_counts.forget(old)
 
     def missed(self, ts: Int64s, broken: Int64s) -> tuple[Int64s, np.ndarray]:
         """How many final extents late rows would have been in.
@@ -103,8 +108,8 @@ class TupleExtents:
             its extents are remembered.
         """
         ahead = self.before(int(broken.max()))
-        times = np.concatenate([self._past[0], ahead.times])
-        total = np.concatenate([[0], np.cumsum(np.concatenate([self._past[1], ahead.counts]))])
+        times = np.concatenate([self._past.held, ahead.times])
+        total = np.concatenate([[0], np.cumsum(np.concatenate([self._past_counts.held, ahead.counts]))])
         last = np.minimum(ts + self._span, broken)
         counts = total[np.searchsorted(times, last, side="left")] - total[np.searchsorted(times, ts, side="left")]
         return counts, ts > broken - self._span
@@ -112,7 +117,7 @@ class TupleExtents:
     @property
     def bytes(self) -> int:
         """Bytes held."""
-        return sum(t.nbytes + o.nbytes for t, o in [*self._waiting, self._past])
+        return sum(t.nbytes + o.nbytes for t, o in self._waiting) + self._past.bytes + self._past_counts.bytes
 
     @property
     def next_end(self) -> int | None:
