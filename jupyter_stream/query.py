@@ -227,6 +227,7 @@ class Query:
             ended=pipeline.ended,
             notes=self._notes(),
             ordered=query.relation and bool(query.order),
+            cells=pipeline.cells if isinstance(pipeline, Pipeline) else None,
         )
 
     def _notes(self) -> dict[str, str]:

@@ -44,6 +44,7 @@ from jupyter_stream.operators.graph import Entry, Graph, build
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.planned import integer_time
 from jupyter_stream.operators.relation_join import RelationJoin
+from jupyter_stream.operators.slots import Slots
 from jupyter_stream.operators.table_lookup import TableLookup
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.cost import Rates
@@ -256,6 +257,12 @@ class Pipeline:
         self.circuit.feed = next(iter(self.feeds))
         self._guarded(lambda: self.circuit.run(spending.step, spending.operator.take_up(probes)))
         return True
+
+    @property
+    def cells(self) -> pl.DataFrame | None:
+        """The cells of the first summary it keeps, for views; None without one."""
+        keepers = (s.operator.keeper for s in self.graph.steps if isinstance(s.operator, Slots))
+        return next((found for k in keepers if (found := k.cells) is not None), None)
 
     @property
     def coverage(self) -> Coverage:

@@ -45,10 +45,19 @@ class Keeper:
 
     def __init__(self, summaries: tuple[SummaryDef, ...], keep: int | None) -> None:
         self._keep = keep
-        self._summaries = {s.name.lower(): StreamSummary(s.spec) for s in summaries}
+        self._summaries = {s.name.lower(): StreamSummary(s.spec, keep_rows=False) for s in summaries}
         self._names = {s.name.lower(): (TS, *s.spec.columns) for s in summaries}
         self._coming: list[tuple[int, pl.DataFrame]] = []
         self.reached = MIN_TIME
+        self._seen: pl.DataFrame | None = None
+        self._seen_rows = 0
+        self._watched = False
+
+    @property
+    def cells(self) -> pl.DataFrame | None:
+        """The cells of the first summary, for views; any thread. Of the last slot that was over once somebody has asked."""
+        self._watched = True
+        return self._seen
 
     def __getitem__(self, summary: SummaryDef) -> StreamSummary:
         return self._summaries[summary.name.lower()]
@@ -70,6 +79,9 @@ class Keeper:
                 if at != MAX_TIME:
                     reach = max(summary.spec.reach(summary.spec.depth), self._keep or 0)
                     summary.advance(at, max(MIN_TIME, at - reach))
+        first = next(iter(self._summaries.values()), None)
+        if first is not None and (self._watched or first.seq >= 2 * self._seen_rows):
+            self._seen, self._seen_rows = first.cells(), first.seq
 
     @property
     def bytes(self) -> int:
@@ -78,10 +90,8 @@ class Keeper:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of the rows they keep, and of those still to be taken in."""
-        return sum(s.row_bytes for s in self._summaries.values()) + sum(
-            int(f.estimated_size()) for _, f in self._coming
-        )
+        """Bytes of the rows still to be taken in."""
+        return sum(int(f.estimated_size()) for _, f in self._coming)
 
 
 class Slots:
