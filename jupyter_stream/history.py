@@ -9,14 +9,18 @@ from typing import Any
 
 import polars as pl
 
-from jupyter_stream.core.schema import Schema
+from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import QueryError
+from jupyter_stream.functions.types import BOOLEAN, DATE, NUMERIC, STRING
 from jupyter_stream.plan.catalog import OpenSource, StreamDef, Unpromised
 from jupyter_stream.plan.logical import Aggregate, Plan, Query, Scan, streams, walk
 from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
+from jupyter_stream.sources.file import FileSource
 from jupyter_stream.sources.paths import matching
 from jupyter_stream.spark.preflight import runs_inside
 
+_SAME_ON_SPARK = (*NUMERIC, BOOLEAN, STRING, DATE, TIMESTAMP)
+"""Types of columns that Spark reads of a file as Polars does."""
 Open = Callable[[str, Schema | None, Mapping[str, str]], OpenSource]
 _OWN = ("follow", "rate", "idle_timeout", "slack", "punctuation", "punctuation_key")
 """Options about how a stream comes, which history doesn't have."""
@@ -55,14 +59,33 @@ def over(query: Query, uri: str, open_: Open) -> Query:
     return replace(query, plan=reading(query.plan, {past.name: past}))
 
 
+def whole_files(stream: StreamDef, query: Query) -> list[tuple[Path, int]] | None:
+    """The files of a stream with their numbers of rows, if Spark reads them for the query as our connector would; else None.
+
+    They are Parquet, of the declared types; nothing in the query goes by the order in which rows came.
+    """
+    source = stream.source
+    if not isinstance(source, FileSource) or not source.prunable or _goes_by_arrival(query):
+        return None
+    if "rate" in stream.options:  # a file would come when its last row does
+        return None
+    needed = needed_columns(query.plan)[stream.name]
+    if any(f.dtype not in _SAME_ON_SPARK for f in stream.schema if f.name in needed):
+        return None
+    return [(f, int(pl.scan_parquet(f, glob=False).select(pl.len()).collect().item())) for f in source.files]
+
+
+def _goes_by_arrival(query: Query) -> bool:
+    return reads_row_numbers(query.plan) or any(
+        isinstance(n, Aggregate) and any(c.function in _ORDERED for c in n.aggregates) for n in walk(query.plan)
+    )
+
+
 def native(uri: str, query: Query) -> str | None:
     """The path of files that Spark can read as our connector would: Parquet, of the declared types, whose order is no matter."""
     (stream,) = streams(query.plan)
-    if not uri.startswith("file://") or reads_row_numbers(query.plan) or stream.options or runs_inside(query):
+    if not uri.startswith("file://") or stream.options or runs_inside(query) or _goes_by_arrival(query):
         return None
-    for node in walk(query.plan):
-        if isinstance(node, Aggregate) and any(c.function in _ORDERED for c in node.aggregates):
-            return None
     text = uri.removeprefix("file://")
     files = matching(text)
     needed = needed_columns(query.plan)[stream.name]

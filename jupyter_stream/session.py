@@ -266,7 +266,8 @@ class Session:
             relation = Relation(schema, keep, integer, bound.order) if bound.relation else None
             results = relation or Results(schema, keep, provisional=False)
             submit, names = self.engine.submit, self.namespace
-            pipeline = SparkRun(name, bound, results, sides, missed, failed, submit, names, how, keep, once)
+            files = history.whole_files
+            pipeline = SparkRun(name, bound, results, sides, missed, failed, submit, names, how, keep, once, files)
         else:
             pipeline = Pipeline(name, bound, keep, missed, failed, sides)
         pipeline.paused = paused

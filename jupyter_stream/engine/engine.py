@@ -23,7 +23,6 @@ from jupyter_stream.engine.side import SideStream
 from jupyter_stream.operators.planned import integer_time
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Query, streams
-from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
 from jupyter_stream.plan.promising import read_of
 from jupyter_stream.schedulers import RoundRobin, Scheduler
 from jupyter_stream.sources.protocol import REPLAY_ROWS, Prunable
@@ -76,6 +75,13 @@ class Runner(Reader, Worker, Protocol):
     @property
     def running(self) -> bool:
         """Whether more answers may come."""
+
+    def reads(self, stream: StreamDef) -> frozenset[str]:
+        """The columns it needs of a stream."""
+
+    @property
+    def numbered(self) -> bool:
+        """Whether rows are to carry their arrival number."""
 
     def attach(self, feed: Feed) -> None:
         """Take rows of that feed wherever its stream enters."""
@@ -362,7 +368,7 @@ def _columns(stream: StreamDef, pipelines: list[Runner]) -> tuple[str, ...] | No
         return None
     wanted: set[str] = set()
     for pipeline in pipelines:
-        wanted |= needed_columns(pipeline.query.plan)[stream.name]
+        wanted |= pipeline.reads(stream)
         if pipeline.query.preference is not None and pipeline.query.budget is not None:
             wanted |= read_of(pipeline.query.preference, stream.name)
     columns = tuple(n for n in stream.schema.names if n in wanted)
@@ -370,4 +376,4 @@ def _columns(stream: StreamDef, pipelines: list[Runner]) -> tuple[str, ...] | No
 
 
 def _numbered(pipelines: list[Runner]) -> bool:
-    return any(reads_row_numbers(p.query.plan) for p in pipelines)
+    return any(p.numbered for p in pipelines)

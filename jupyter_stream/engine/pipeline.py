@@ -50,6 +50,7 @@ from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.cost import Rates
 from jupyter_stream.plan.keyed import reach
 from jupyter_stream.plan.logical import Query, TableRelation, walk
+from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
 from jupyter_stream.plan.promising import COVERAGE
 
 log = logging.getLogger(__name__)
@@ -126,6 +127,15 @@ class Pipeline:
         self.done = threading.Event()
 
     # -- wiring ------------------------------------------------------------------------------------------------------
+
+    def reads(self, stream: StreamDef) -> frozenset[str]:
+        """The columns it needs of a stream."""
+        return needed_columns(self.query.plan)[stream.name]
+
+    @property
+    def numbered(self) -> bool:
+        """Whether rows are to carry their arrival number."""
+        return reads_row_numbers(self.query.plan)
 
     def attach(self, feed: Feed) -> None:
         """Take rows of that feed wherever its stream enters."""

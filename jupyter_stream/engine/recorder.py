@@ -72,6 +72,15 @@ class Recorder:
         """Whether too many rows wait to be written."""
         return self.writer.full
 
+    def reads(self, stream: StreamDef) -> frozenset[str]:
+        """All columns."""
+        return frozenset(stream.schema.names)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether rows are to carry their arrival number: the tape counts them."""
+        return False
+
     def attach(self, feed: Feed) -> None:
         """Keep what that feed reads."""
         self._feed = feed

@@ -67,7 +67,7 @@ class FileSource:
         if self._follow:
             yield from self._tail(fields, request)
             return
-        files = self._files()
+        files = self.files
         if not files:
             raise nothing_there(self._text)
         for path in files:
@@ -78,7 +78,7 @@ class FileSource:
     @property
     def prunable(self) -> bool:
         """Parquet in the declared types: nothing to convert, so nothing to refuse."""
-        files = self._files()
+        files = self.files
         return (
             not self._follow
             and all(self._text_format(f) is None for f in files)
@@ -87,7 +87,7 @@ class FileSource:
 
     def pick(self, rows: NDArray[np.int64]) -> pl.DataFrame:
         """Rows of the Parquet files, by number."""
-        return pick_parquet(self._files(), self.schema.fields, rows)
+        return pick_parquet(self.files, self.schema.fields, rows)
 
     def _tail(self, fields: Sequence[Field], request: Request) -> Iterator[Chunk]:
         tail = Tail(
@@ -122,7 +122,7 @@ class FileSource:
         return None if form is None or path.suffix == ".gz" else form.parser(path, self.schema, fields)
 
     def _opened(self, schema: Schema | None) -> Schema:
-        files = self._files()
+        files = self.files
         if files:
             return self._first_file(files[0], schema)
         if matching(self._text) and not self._follow:
@@ -152,7 +152,9 @@ class FileSource:
         form.check(head, path, schema)
         return schema
 
-    def _files(self) -> list[Path]:
+    @property
+    def files(self) -> list[Path]:
+        """What it reads, in name order."""
         return [path for path in matching(self._text) if self._is_ours(path)]
 
     def _is_ours(self, path: Path) -> bool:

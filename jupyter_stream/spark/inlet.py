@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import polars as pl
 
+from jupyter_stream.core.messages import ROW
 from jupyter_stream.operators.graph import Boundary, Entry
 from jupyter_stream.plan.catalog import StreamDef, Watermark
+from jupyter_stream.spark.handed import Handed, WholeFile
 from jupyter_stream.spark.judge import Judge, Way
 from jupyter_stream.spark.spool import Spool
+
+Files: TypeAlias = Sequence[tuple[Path, int]]
+"""Parquet files that hold a stream's columns in types Spark reads as ours, each with its number of rows, in the order read."""
 
 
 class Inlet:
@@ -24,16 +30,26 @@ class Inlet:
         boundaries: from which times on its rows miss no final answer, given a punctuation.
         needed: the columns Spark sees.
         late: its late rows, where operators inside Spark say which of them missed answers.
+        handed: its files, where Spark reads them.
     """
 
-    def __init__(self, way: Way, folder: Path, columns: frozenset[str], inside: Sequence[Entry] = ()) -> None:
+    def __init__(
+        self, way: Way, folder: Path, columns: frozenset[str], inside: Sequence[Entry] = (), files: Files | None = None
+    ) -> None:
         self.way = way
         self.judge = Judge(way)
         self.boundaries: list[Boundary] = [e.boundary for e in inside] if inside else [way.boundary]
         self.needed = columns if way.base is way.scan else frozenset(way.base.schema.names)
+        self.handed: Handed | None = None
+        time = None
+        if files is not None and not inside and self._only_times:
+            time = way.scan.stream.time.column
+            self.handed = Handed(files, [n for n in way.base.schema.names if n in self.needed])
         again = way.scan.stream.source.replayable
         schema = way.base.schema
-        self.spool = Spool(folder, schema, self.needed, way.time_column, again=again, promises=bool(inside))
+        self.spool = Spool(
+            folder, schema, self.needed, way.time_column, again=again, promises=bool(inside), handed=time
+        )
         self.ticked = 0.0
         self.late: deque[pl.DataFrame] = deque(maxlen=10_000)
 
@@ -41,6 +57,37 @@ class Inlet:
     def stream(self) -> StreamDef:
         """The stream."""
         return self.way.scan.stream
+
+    @property
+    def _only_times(self) -> bool:
+        """Whether nothing but their times has to be known of rows before Spark sees them."""
+        way, stream = self.way, self.stream
+        plain = way.base is way.scan and way.time_column is None and not self.judge.needed and not stream.constraints
+        return plain and stream.time.kind == "external" and isinstance(stream.time.progress, Watermark)
+
+    def put(self, judged: pl.DataFrame, left: pl.DataFrame) -> None:
+        """Take rows that were judged.
+
+        Args:
+            judged: the rows that came, with `$row` where files are handed over.
+            left: those of them that are for Spark.
+        """
+        if self.handed is None:
+            self.spool.put(left)
+        elif judged.height:
+            self._hand(self.handed.judged(int(judged.get_column(ROW)[-1]), left))
+
+    def end(self) -> None:
+        """No more rows will come."""
+        if self.handed is not None:
+            self._hand(self.handed.rest())
+        self.spool.end()
+
+    def _hand(self, files: Iterable[WholeFile]) -> None:
+        for file in files:
+            if not (file.as_it_is and self.spool.hand(file.path, file.rows)):
+                for frame in file.frames(self.stream.time.column or ""):
+                    self.spool.put(frame)
 
     @property
     def delay(self) -> int | None:

@@ -23,13 +23,14 @@ from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.errors import QueryError
 from jupyter_stream.operators.graph import build
+from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Lookup, Query, Scan, streams, walk
-from jupyter_stream.plan.needs import needed_columns
+from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
 from jupyter_stream.spark import preflight
 from jupyter_stream.spark.finish import Finish
 from jupyter_stream.spark.folders import Folder, kept, temporary
 from jupyter_stream.spark.health import Health
-from jupyter_stream.spark.inlet import Inlet
+from jupyter_stream.spark.inlet import Files, Inlet
 from jupyter_stream.spark.inside import ROWS
 from jupyter_stream.spark.inside import told as told_in
 from jupyter_stream.spark.job import Job
@@ -92,6 +93,7 @@ class SparkRun:
         settings: how it is to run.
         keep: result rows kept.
         once: whether to answer once, as a batch job, when all rows are there.
+        files: the files of a stream that Spark can read for a query as our connector would; None if it can't.
 
     Raises:
         QueryError: the checkpoint is of another query, or in use.
@@ -110,6 +112,7 @@ class SparkRun:
         settings: Settings,
         keep: int,
         once: bool = False,
+        files: Callable[[StreamDef, Query], Files | None] = lambda stream, query: None,
     ) -> None:
         self.name = name
         self.query = query
@@ -141,7 +144,7 @@ class SparkRun:
         self._newest = MIN_TIME  # for a relation: the last time of its input
         self._untold: list[tuple[Inlet, Missed]] = []
         self._told: set[tuple[int, int]] = set()
-        needed = needed_columns(self._plan)
+        needed = self._needed = needed_columns(self._plan)
         if self._inside:
             scans = {n.stream: n for n in reversed(list(walk(query.plan))) if isinstance(n, Scan)}
             entries = build(query).entries
@@ -156,7 +159,12 @@ class SparkRun:
             ]
         else:
             self._inlets = [
-                Inlet(way, self._folder / f"rows{i}", needed[way.scan.stream.name])
+                Inlet(
+                    way,
+                    self._folder / f"rows{i}",
+                    needed[way.scan.stream.name],
+                    files=None if once else files(way.scan.stream, query),
+                )
                 for i, way in enumerate(paths(self._plan))
             ]
         self._finish = None if self._inside else Finish(self._plan)
@@ -201,6 +209,18 @@ class SparkRun:
                 feed.readers.remove(self)
                 for boundary in (b for i in inlets for b in i.boundaries):
                     feed.ingest.boundaries.remove(boundary)
+
+    def reads(self, stream: StreamDef) -> frozenset[str]:
+        """The columns it needs of a stream: of files Spark reads, the time alone."""
+        inlets = [i for i in self._inlets if i.stream is stream]
+        if all(i.handed is not None for i in inlets):
+            return frozenset([stream.time.column or ""])
+        return self._needed[stream.name]
+
+    @property
+    def numbered(self) -> bool:
+        """Whether rows are to carry their arrival number."""
+        return reads_row_numbers(self.query.plan) or any(i.handed is not None for i in self._inlets)
 
     @property
     def running(self) -> bool:
@@ -263,14 +283,14 @@ class SparkRun:
                     self._failed(inlet.stream.name, what)
             if self._inside:
                 self._note(inlet, frame)
-            inlet.spool.put(frame)
+            inlet.put(message.frame, frame)
         elif isinstance(message, Punctuation):
             inlet.spool.said(message.value)
             self._reached[inlet] = max(self._reached[inlet], message.value)
             if message.value == MAX_TIME:
                 if self.relation is not None and all(v == MAX_TIME for v in self._reached.values()):
                     self.relation.end(self._newest)  # what follows are expirations
-                inlet.spool.end()
+                inlet.end()
                 if all(v == MAX_TIME for v in self._reached.values()):
                     self._job.input_ended.set()
             elif inlet.stream.time.kind != "external" and time.monotonic() - inlet.ticked > _TICK:

@@ -7,6 +7,8 @@ vectorised reader and keeps in its checkpoint how far it has got, and they wait 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import threading
 import time
 from collections.abc import Iterable
@@ -42,6 +44,7 @@ class Spool:
         time_column: the column that is the time, where it isn't `$ts`.
         again: whether the rows of an earlier run come again, if there was one: those that are here aren't written twice.
         promises: whether Spark is to hear what the stream promises, rather than to make out for itself what is final.
+        handed: the column that is the time, where files are handed over as they are; None where all rows come one by one.
 
     Attributes:
         folder: the folder.
@@ -58,6 +61,7 @@ class Spool:
         *,
         again: bool = False,
         promises: bool = False,
+        handed: str | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
@@ -66,6 +70,7 @@ class Spool:
         self._needed = needed
         self._time_column = time_column
         self._promises = promises
+        self._handed = handed
         self._said = MIN_TIME
         self._files, self._here, self._ended = self._found()
         self.rows = 0 if again else self._here
@@ -106,6 +111,24 @@ class Spool:
             if self._waiting_rows >= _FILE_ROWS:
                 self._write()
 
+    def hand(self, file: Path, rows: int) -> bool:
+        """Take a Parquet file of the stream's columns as it is; not if an earlier run has written some of its rows only.
+
+        Args:
+            file: where it is.
+            rows: how many it has.
+        """
+        if self.rows < self._here < self.rows + rows:
+            return False
+        self.rows += rows
+        if self.rows > self._here and not self._ended:
+            with self._lock:
+                self._write()
+                self._here = self.rows
+                self.written += rows
+                self._file(file)
+        return True
+
     def said(self, value: int) -> None:
         """The stream has promised that no row before `value` will come."""
         with self._lock:
@@ -142,10 +165,14 @@ class Spool:
         marked = _promise(at)
         return row.select(marked.alias(TS), ROW, *([marked] if self._promises else []))
 
-    def _file(self, frame: pl.DataFrame) -> None:
+    def _file(self, rows: pl.DataFrame | Path) -> None:
         self._files += 1
         hidden = self.folder / f".{self._files:09}"  # Spark passes over hidden files
-        frame.write_parquet(hidden, compression="snappy", statistics=False)
+        if isinstance(rows, pl.DataFrame):
+            rows.write_parquet(hidden, compression="snappy", statistics=False)
+        else:
+            hidden.unlink(missing_ok=True)
+            _link(rows, hidden)
         # once this is there the file counts, shown or not: Spark deletes what it has read
         note = self.folder / ".note"
         note.write_text(json.dumps({"files": self._files, "rows": self._here, "ended": self._ended}))
@@ -196,10 +223,16 @@ class Spool:
             watermark: whether an operator above needs one.
             clean: whether files are deleted that have been read: a live stream would fill the disk.
         """
+        from pyspark.sql.functions import expr
+
         reader = spark.readStream.schema(self._ddl)
         if clean:
             reader = reader.option("cleanSource", "delete")
-        found = reader.parquet(str(self.folder))
+        # links have the times of their files, which may be of any age
+        found = reader.option("maxFileAge", "36500d").parquet(str(self.folder))
+        if self._handed is not None:
+            made = {TS: _shifted(self._schema, self._handed), ROW: "1L"}
+            found = found.withColumns({n: expr(f"coalesce({quoted(n)}, {sql})") for n, sql in made.items()})
         if watermark:
             # Spark counts milliseconds; rounded so that its watermark never passes our punctuation
             millis = _FOR_EVER if delay is None else -(-delay // 1000)
@@ -215,6 +248,20 @@ def _promise(value: int) -> pl.Expr:
     return pl.lit(max(0, min(value, END) + SHIFT), pl.Int64).cast(TIMESTAMP).alias(SAID)
 
 
+def _shifted(fields: Iterable[Field], column: str) -> str:
+    """A time column as `$ts` goes to Spark."""
+    integer = any(f.name == column and f.dtype.is_integer() for f in fields)
+    return f"timestamp_micros({quoted(column) if integer else f'unix_micros({quoted(column)})'} + {SHIFT}L)"
+
+
+def _link(file: Path, to: Path) -> None:
+    """The file under another name, a copy where that is on another disk."""
+    try:
+        os.link(file.resolve(), to)
+    except OSError:
+        shutil.copyfile(file, to)
+
+
 def rows_of_files(reader: Any, path: str, fields: Iterable[Field], time_column: str) -> Any:
     """Rows of Parquet files with `$ts`.
 
@@ -226,8 +273,7 @@ def rows_of_files(reader: Any, path: str, fields: Iterable[Field], time_column: 
     """
     fields = list(fields)
     time = quoted(time_column)
-    integer = any(f.name == time_column and f.dtype.is_integer() for f in fields)
-    shifted = f"timestamp_micros({time if integer else f'unix_micros({time})'} + {SHIFT}L)"
+    shifted = _shifted(fields, time_column)
     found = reader.schema(", ".join(f"{quoted(f.name)} {spark_ddl(f.dtype)}" for f in fields)).parquet(path)
     return found.where(f"{time} IS NOT NULL").selectExpr(
         "*",

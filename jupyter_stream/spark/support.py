@@ -37,7 +37,10 @@ def _whole(part: str, name: str, why: str) -> Support:
 
 TABLE: Final[tuple[Support, ...]] = (
     Support(
-        "source", "any stream", "ours in Spark", "read by our connector, judged row by row, handed over as Parquet"
+        "source",
+        "any stream",
+        "ours in Spark",
+        "read by our connector, judged row by row, handed over as Parquet; Parquet files none of whose rows is late as they are",
     ),
     Support("progress", "in order", "native", "withWatermark, no delay"),
     Support("progress", "WATERMARK FOR", "native", "withWatermark with the declared delay"),
@@ -185,6 +188,12 @@ def page() -> str:
         "expression that fails on an inner answer ends the query, with Spark's message.",
         "",
         "The rows go to Spark as files in a temporary folder of this machine, so Spark must run here (`local[...]`).",
+        "",
+        "Of Parquet files in the declared types, whose time is a column in order or with a WATERMARK, only the times are read",
+        "here, unless an expression of the query can fail on a row or goes by the order of arrival: Spark reads the files,",
+        "through links in that folder. A file with late rows goes as the rows that are left, so the answers and `late(name)` are",
+        "the same. CSV and JSON lines are parsed here always, so that a record is bad, or isn't, on both engines; files paced",
+        "`WITH (rate = ...)` come row by row.",
         "",
         "## Options",
         "",

@@ -1,7 +1,8 @@
-"""Windows on Spark beside the same written by hand in PySpark, on the same rows, in the same Spark. `python on_spark.py [rows]`.
+"""Windows and NEXMark q8 on Spark beside the same written by hand in PySpark, on the same files, in the same Spark.
 
-By hand Spark reads Parquet files that are there already; ours come from a frame in memory and go through our reader, so what that
-costs is in our time. Both answer into the driver. Each is run three times; the quickest counts.
+`python on_spark.py [rows [cores]]`. Both read Parquet files that are there already and answer into the driver; by turns, three
+times each after a first one that nobody counts, and the quickest counts. Seconds are from the start of the query to its last
+answer.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,30 +20,104 @@ import polars as pl
 
 from jupyter_stream import Session
 
-STREAM = "CREATE STREAM rows_in (ts TIMESTAMP, key BIGINT, value DOUBLE) ORDER BY ts SOURCE 'frame://frame'"
-QUERY = (
-    "SELECT key, count(*) AS n, sum(value) AS total FROM rows_in [RANGE 10 SECONDS SLIDE {slide} SECONDS] GROUP BY key"
+START = 1_735_689_600_000_000
+WINDOW = "SELECT key, count(*) AS n, sum(value) AS total FROM s [RANGE 10 SECONDS SLIDE {slide} SECONDS] GROUP BY key"
+Q8 = "SELECT p.id, p.name, a.reserve FROM persons p, auctions a [RANGE 10 SECONDS TUMBLING] WHERE p.id = a.seller"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One query, ours and by hand.
+
+    Attributes:
+        name: what is printed.
+        declared: the streams, `{folder}` being where their files are.
+        query: ours.
+        by_hand: the streaming DataFrame of the same, from the session and the folder.
+    """
+
+    name: str
+    declared: str
+    query: str
+    by_hand: Callable[[Any, Path], Any]
+
+
+def window_by_hand(slide: int) -> Callable[[Any, Path], Any]:
+    """Counts and sums by key."""
+
+    def frame(spark: Any, folder: Path) -> Any:
+        from pyspark.sql import functions as f
+
+        read = spark.readStream.schema("ts TIMESTAMP, key BIGINT, value DOUBLE").parquet(str(folder / "s"))
+        grouped = read.withWatermark("ts", "0 seconds").groupBy(f.window("ts", "10 seconds", f"{slide} seconds"), "key")
+        counted = grouped.agg(f.count("*").alias("n"), f.sum("value").alias("total"))
+        return counted.selectExpr("window.start", "window.end", "key", "n", "total")
+
+    return frame
+
+
+def q8_by_hand(spark: Any, folder: Path) -> Any:
+    """New persons who sell in the same ten seconds."""
+    from pyspark.sql import functions as f
+
+    persons = spark.readStream.schema("ts TIMESTAMP, id BIGINT, name STRING").parquet(str(folder / "persons"))
+    auctions = spark.readStream.schema("ts TIMESTAMP, seller BIGINT, reserve BIGINT").parquet(str(folder / "auctions"))
+    left = persons.withWatermark("ts", "0 seconds").select("id", "name", f.window("ts", "10 seconds").alias("w"))
+    right = auctions.withWatermark("ts", "0 seconds").select(
+        "seller", "reserve", f.window("ts", "10 seconds").alias("v")
+    )
+    return left.join(right, f.expr("id = seller AND w = v")).select("id", "name", "reserve")
+
+
+CASES = (
+    *(
+        Case(
+            f"range 10 s slide {slide} s",
+            "CREATE STREAM s (ts TIMESTAMP, key BIGINT, value DOUBLE) ORDER BY ts SOURCE 'file://{folder}/s'",
+            WINDOW.format(slide=slide),
+            window_by_hand(slide),
+        )
+        for slide in (10, 2)
+    ),
+    Case(
+        "q8",
+        "CREATE STREAM persons (ts TIMESTAMP, id BIGINT, name STRING) ORDER BY ts SOURCE 'file://{folder}/persons'; "
+        "CREATE STREAM auctions (ts TIMESTAMP, seller BIGINT, reserve BIGINT) ORDER BY ts SOURCE 'file://{folder}/auctions'",
+        Q8,
+        q8_by_hand,
+    ),
 )
 
 
-def rows(count: int) -> pl.DataFrame:
-    """Rows in order, 5,000 a second of event time, 1,000 keys."""
+def write(folder: Path, count: int) -> None:
+    """`count` rows in order, 5,000 a second of event time, 1,000 keys; and for q8 half as many auctions, a twentieth persons."""
     rng = np.random.default_rng(1)
-    ts = pl.Series(1_735_689_600_000_000 + np.arange(count) * 200).cast(pl.Datetime("us"))
-    return pl.DataFrame({"ts": ts, "key": rng.integers(0, 1000, count), "value": rng.random(count)})
+
+    def times(rows: int) -> pl.Series:
+        return pl.Series(START + np.arange(rows) * (count * 200 // rows)).cast(pl.Datetime("us"))
+
+    people, sales = count // 20, count // 2
+    seller = np.maximum(0, np.arange(sales) * people // sales - rng.integers(0, 2000, sales))
+    frames = {
+        "s": pl.DataFrame({"ts": times(count), "key": rng.integers(0, 1000, count), "value": rng.random(count)}),
+        "persons": pl.DataFrame(
+            {"ts": times(people), "id": np.arange(people), "name": [f"p{i}" for i in range(people)]}
+        ),
+        "auctions": pl.DataFrame({"ts": times(sales), "seller": seller, "reserve": rng.integers(0, 1000, sales)}),
+    }
+    for name, frame in frames.items():
+        (folder / name).mkdir()
+        for i in range(4):
+            part = frame[i * frame.height // 4 : (i + 1) * frame.height // 4]
+            part.write_parquet(folder / name / f"{i}.parquet")
 
 
-def by_hand(spark: Any, folder: Path, slide: int) -> float:
-    """Seconds from the start of the query to its last answer."""
-    from pyspark.sql import functions as f
-
-    answers = []
+def hand(spark: Any, case: Case, folder: Path) -> tuple[float, int]:
+    """Seconds and rows of answers by hand."""
+    answers: list[Any] = []
     began = time.perf_counter()
-    read = spark.readStream.schema("ts TIMESTAMP, key BIGINT, value DOUBLE").parquet(str(folder))
-    grouped = read.withWatermark("ts", "0 seconds").groupBy(f.window("ts", "10 seconds", f"{slide} seconds"), "key")
-    counted = grouped.agg(f.count("*").alias("n"), f.sum("value").alias("total"))
     query = (
-        counted.selectExpr("window.start", "window.end", "key", "n", "total")
+        case.by_hand(spark, folder)
         .writeStream.foreachBatch(lambda frame, _: answers.append(frame.toArrow()))
         .option("checkpointLocation", tempfile.mkdtemp())
         .start()
@@ -48,42 +125,42 @@ def by_hand(spark: Any, folder: Path, slide: int) -> float:
     query.processAllAvailable()
     seconds = time.perf_counter() - began
     query.stop()
-    return seconds
+    return seconds, sum(a.num_rows for a in answers)
 
 
-def ours(spark: Any, frame: pl.DataFrame, slide: int) -> float:
+def ours(spark: Any, case: Case, folder: Path) -> tuple[float, int]:
     """The same of our query."""
-    with Session({"spark": spark, "frame": frame}) as session:
+    with Session({"spark": spark}) as session:
+        session.run(case.declared.format(folder=folder))
         began = time.perf_counter()
-        query: Any = session.run(f"{STREAM}; {QUERY.format(slide=slide)}", engine="spark")[-1]
+        query: Any = session.run(case.query, engine="spark")[-1]
         query.wait()
-        return time.perf_counter() - began
+        return time.perf_counter() - began, query.to_polars().height
 
 
-def main(count: int) -> None:
-    """Print seconds, rows per second and the ratio for tumbling and sliding windows."""
+def main(count: int, cores: int = 2) -> None:
+    """Print seconds, rows per second and the ratio of each case."""
     from pyspark.sql import SparkSession
 
     settings = {"ui.enabled": "false", "ui.showConsoleProgress": "false", "sql.session.timeZone": "UTC"}
-    builder = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", "2")
+    builder = SparkSession.builder.master(f"local[{cores}]").config("spark.sql.shuffle.partitions", "2")
     for key, value in settings.items():
         builder = builder.config(f"spark.{key}", value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    frame = rows(count)
     with tempfile.TemporaryDirectory() as name:
-        for i in range(0, count, 1_000_000):
-            part = frame[i : i + 1_000_000].with_columns(pl.col("ts").dt.replace_time_zone("UTC"))
-            part.write_parquet(Path(name) / f"{i:09}.parquet")
-        for slide in (10, 2):
-            hand = min(by_hand(spark, Path(name), slide) for _ in range(3))
-            own = min(ours(spark, frame, slide) for _ in range(3))
+        write(Path(name), count)
+        for case in CASES:
+            times = [(hand(spark, case, Path(name)), ours(spark, case, Path(name))) for _ in range(4)][1:]
+            by_hand, own = min(h for (h, _), _ in times), min(o for _, (o, _) in times)
+            rows = f"{times[0][0][1]:,} rows by hand (open windows left out), {times[0][1][1]:,} ours"
             print(
-                f"range 10 s slide {slide} s, {count:,} rows: by hand {hand:.1f} s ({count / hand:,.0f} rows/s), "
-                f"ours {own:.1f} s ({count / own:,.0f} rows/s), ratio {hand / own:.2f}"
+                f"{case.name}, {count:,} rows, {cores} cores: by hand {by_hand:.1f} s ({count / by_hand:,.0f} rows/s), "
+                f"ours {own:.1f} s ({count / own:,.0f} rows/s), ours over hand {own / by_hand:.2f}; {rows}",
+                flush=True,
             )
     spark.stop()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1].replace("_", "")) if len(sys.argv) > 1 else 10_000_000)
+    main(int(sys.argv[1].replace("_", "")) if len(sys.argv) > 1 else 10_000_000, *map(int, sys.argv[2:]))
