@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
+from jupyter_stream import late_answers
 from jupyter_stream.core.coverage import WHOLE, Coverage
-from jupyter_stream.core.snapshot import Snapshot, State
+from jupyter_stream.core.snapshot import LateRows, Snapshot, State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show
 from jupyter_stream.engine.explain import Text
 from jupyter_stream.engine.pipeline import Pipeline
@@ -46,6 +47,7 @@ class Query:
         self._pipeline = pipeline
         self.name = pipeline.name
         self.text = pipeline.query.text
+        self._missed: tuple[tuple[int, int, int], LateRows | None] | None = None
 
     @property
     def engine(self) -> str:
@@ -228,7 +230,26 @@ class Query:
             notes=self._notes(),
             ordered=query.relation and bool(query.order),
             cells=pipeline.cells if isinstance(pipeline, Pipeline) else None,
+            late_rows=self._late_rows(rows.filter(final), last),
         )
+
+    def _late_rows(self, answers: pl.DataFrame, last: int) -> LateRows | None:
+        """Late rows beside the answers they missed; kept while nothing new came, as snapshots are taken often."""
+        pipeline = self._pipeline
+        if not pipeline.late or not last or isinstance(pipeline, SparkRun):
+            return None
+        seen = (pipeline.late, pipeline.results.version, last)
+        if self._missed is None or self._missed[0] != seen:
+            newest: list[pl.DataFrame] = []
+            for frame in reversed(list(pipeline.late_frames)):
+                newest.insert(0, frame)
+                if sum(f.height for f in newest) >= late_answers.MOST_ROWS:
+                    break
+            late = pl.concat(newest, how="diagonal") if newest else None
+            whole = answers.height == pipeline.results.rows_out
+            found = None if late is None else late_answers.missed(pipeline.query, late, answers, whole=whole)
+            self._missed = (seen, found)
+        return self._missed[1]
 
     def _notes(self) -> dict[str, str]:
         pipeline = self._pipeline

@@ -12,6 +12,7 @@ from jupyter_stream.views.area import Area
 from jupyter_stream.views.bar import Bar
 from jupyter_stream.views.colours import Colours
 from jupyter_stream.views.heatmap import Heatmap
+from jupyter_stream.views.late import with_late_rows
 from jupyter_stream.views.line import Line
 from jupyter_stream.views.multiples import multiples
 from jupyter_stream.views.number import Number
@@ -56,7 +57,8 @@ def picture(snapshot: Snapshot, options: ViewOptions, colours: Colours) -> Pictu
     snapshot = _last(snapshot, options.span)
     roles = resolve(snapshot, options)
     kind = next(k for k in KINDS if k.name == (roles.chart if roles.chart != "none" else "table"))
-    return multiples(kind, snapshot, roles, colours) if roles.multiples else kind.picture(snapshot, roles, colours)
+    drawn = multiples(kind, snapshot, roles, colours) if roles.multiples else kind.picture(snapshot, roles, colours)
+    return with_late_rows(drawn, snapshot, roles) if kind.name != "summary" else drawn
 
 
 def _last(snapshot: Snapshot, span: int | None) -> Snapshot:

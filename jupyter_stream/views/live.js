@@ -377,7 +377,8 @@ class View {
     el.style.display = "grid";
     const x = mouse.clientX - box.left;
     el.style.left = `${x + (x > box.width * 0.6 ? -16 - el.offsetWidth : 16)}px`;
-    el.style.top = `${mouse.clientY - box.top + 12}px`;
+    const y = mouse.clientY - box.top;
+    el.style.top = `${y > box.height * 0.5 ? Math.max(0, y - 12 - el.offsetHeight) : y + 12}px`;
   }
 
   showTip(what, row, mouse) {

@@ -96,7 +96,7 @@ class Plot {
       changed ||= this.alphas?.[i] !== data.alpha;
       if (!changed) return;
       (this.alphas ??= [])[i] = data.alpha;
-      source.data = { ...data, alpha: this.seen(data) };
+      source.data = data.alpha ? { ...data, alpha: this.seen(data) } : data;
     });
     this.hiddenShown = this.view.hiddenCount;
     this.thin();

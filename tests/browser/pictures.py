@@ -23,6 +23,32 @@ def show(name, shape="window", steps=40, **options):
     views.display(query, V(**options))
     return query
 """
+CROSS = """el => {
+  const store = globalThis.__jupyterStreamPage.stores.get(el.dataset.key);
+  const plot = [...store.views][0].plots[0];
+  const { data } = plot.sources[plot.sources.length - 1];
+  const { xscale, yscale } = plot.figureView.frame.x_scale
+    ? { xscale: plot.figureView.frame.x_scale, yscale: plot.figureView.frame.y_scale } : {};
+  return [xscale.compute(data.x[0]), yscale.compute(data.y[0])];
+}"""
+LATE = """
+import datetime as dt, time, jupyter_stream
+def cars():
+    start = dt.datetime(2024, 1, 1, 12)
+    for i in range(240):
+        late = 40 if i in (130, 171, 205) else 0
+        yield {"road": "A8" if i % 2 else "B27", "speed": 60 + 25 * (i % 7) / 7 + 20 * (i % 2) + i / 12 + late,
+               "at": start + dt.timedelta(seconds=i - late)}
+    time.sleep(600)
+session = jupyter_stream.Session(namespace=globals())
+session.execute("CREATE STREAM cars (road STRING, speed DOUBLE, at TIMESTAMP) ORDER BY at SOURCE 'python://cars'")
+top_speed = session.execute(
+    "SELECT window_end, road, max(speed) AS top, count(*) AS n FROM cars "
+    "[RANGE 20 SECONDS SLIDE 10 SECONDS] GROUP BY road", name="top_speed")[0]
+top_speed.chart("line")
+time.sleep(3)
+top_speed
+"""
 KINDS = {
     "line": "line = show('speed_by_road')",
     "area": "show('traffic', chart='area', by='none', shape='total')",
@@ -33,6 +59,7 @@ KINDS = {
     "table": "fastest = show('fastest', chart='table', top=8)",
     "number": "show('now', chart='number')",
     "multiples": "show('each_road', multiples=True)",
+    "late": LATE,
     "dashboard": "views.dashboard([line, bars, heat, fastest])",
 }
 
@@ -45,6 +72,15 @@ def small(png, width=1000):
     out = io.BytesIO()
     image.quantize(128, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
     return out.getvalue()
+
+
+def point_at_a_cross(page, view):
+    """Show what the first cross of a chart says."""
+    box = view.locator(".js-figure-box").first.bounding_box()
+    x, y = view.evaluate(CROSS)
+    page.mouse.move(box["x"] + x - 3, box["y"] + y - 3)
+    page.mouse.move(box["x"] + x, box["y"] + y)
+    page.wait_for_timeout(500)
 
 
 def main():
@@ -69,6 +105,8 @@ def main():
                     shown = cell.locator(".jupyter-stream-dashboard, .jupyter-stream-live").first
                     shown.scroll_into_view_if_needed()
                     page.wait_for_timeout(1_500)
+                    if name == "late":
+                        point_at_a_cross(page, shown)
                     file = PICTURES / f"chart-{name}-{theme.lower()}.png"
                     file.write_bytes(small(shown.screenshot()))
                     print(file.name, file.stat().st_size, flush=True)
