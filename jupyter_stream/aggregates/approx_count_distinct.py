@@ -13,7 +13,16 @@ from typing import Final
 import polars as pl
 from datasketches import cpc_sketch, cpc_union
 
-from jupyter_stream.aggregates.protocol import VALUE, Algebra, Array, BadArguments, Dense, Differential, FrameForm
+from jupyter_stream.aggregates.protocol import (
+    VALUE,
+    Algebra,
+    Array,
+    BadArguments,
+    Dense,
+    Differential,
+    FrameForm,
+    grouped,
+)
 from jupyter_stream.core.schema import type_name
 
 LG_K: Final = 12
@@ -45,9 +54,11 @@ class DistinctSketch:
         """The sketch of sketches."""
         return [pl.col(VALUE).implode().map_batches(_unions, return_dtype=pl.Binary(), is_elementwise=True)]
 
-    def finish(self) -> pl.Expr:
+    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """The estimate."""
-        return pl.col(VALUE).implode().map_batches(_estimates, return_dtype=pl.Int64(), is_elementwise=True)
+        return grouped(
+            partials, by, pl.col(VALUE).implode().map_batches(_estimates, return_dtype=pl.Int64(), is_elementwise=True)
+        )
 
 
 def _code(dtype: pl.DataType) -> pl.Expr:

@@ -13,7 +13,16 @@ import polars as pl
 from datasketches import frequent_items_error_type, frequent_strings_sketch
 
 from jupyter_stream.aggregates.heavy_hitters import ITEM, ITEM_COUNT, counted_items
-from jupyter_stream.aggregates.protocol import VALUE, Algebra, Array, BadArguments, Dense, Differential, FrameForm
+from jupyter_stream.aggregates.protocol import (
+    VALUE,
+    Algebra,
+    Array,
+    BadArguments,
+    Dense,
+    Differential,
+    FrameForm,
+    grouped,
+)
 from jupyter_stream.core.schema import type_name
 
 MOST: Final = 10_000
@@ -65,9 +74,9 @@ class ItemSketch:
         """The sketch of sketches."""
         return [_each_group(pl.col(VALUE).implode(), self._merged, pl.Binary())]
 
-    def finish(self) -> pl.Expr:
+    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """The items with the greatest estimates."""
-        return _each_group(pl.col(VALUE).implode(), self._top, counted_items(self._dtype))
+        return grouped(partials, by, _each_group(pl.col(VALUE).implode(), self._top, counted_items(self._dtype)))
 
     def _sketch(self, lists: pl.Series) -> pl.Series:
         found = []

@@ -9,7 +9,16 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from jupyter_stream.aggregates.protocol import VALUE, Algebra, Array, BadArguments, Dense, Differential, FrameForm
+from jupyter_stream.aggregates.protocol import (
+    VALUE,
+    Algebra,
+    Array,
+    BadArguments,
+    Dense,
+    Differential,
+    FrameForm,
+    grouped,
+)
 from jupyter_stream.core.messages import TS
 from jupyter_stream.core.schema import type_name
 
@@ -40,9 +49,9 @@ class TimedArgument:
         """The same of partial results; earlier arrivals come first."""
         return self.update()
 
-    def finish(self) -> pl.Expr:
+    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """The value alone."""
-        return self._value
+        return grouped(partials, by, self._value)
 
 
 class _ArgExtreme:

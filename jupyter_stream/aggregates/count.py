@@ -16,6 +16,7 @@ from jupyter_stream.aggregates.protocol import (
     Differential,
     FrameForm,
     Partial,
+    grouped,
 )
 
 
@@ -39,9 +40,9 @@ class DistinctValues:
         """Nothing beside the keys."""
         return []
 
-    def finish(self) -> pl.Expr:
+    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """Whatever is computed over the distinct values `v`."""
-        return self._answer
+        return grouped(partials, by, self._answer)
 
 
 class Count:

@@ -17,6 +17,7 @@ from jupyter_stream.aggregates.protocol import (
     Op,
     Partial,
     as_series,
+    grouped,
 )
 from jupyter_stream.core.schema import type_name
 
@@ -40,9 +41,9 @@ class OrderedValue:
         """The extreme of extremes."""
         return [self._fold]
 
-    def finish(self) -> pl.Expr:
+    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """The extreme of extremes."""
-        return self._fold
+        return grouped(partials, by, self._fold)
 
 
 class _Extreme:

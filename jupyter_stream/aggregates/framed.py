@@ -70,9 +70,7 @@ class Framed:
             SumOverflow: a sum of integers does not fit its type.
         """
         if not isinstance(self._form, Dense):
-            return partials.group_by(list(by), maintain_order=True).agg(
-                self._form.finish().cast(self._dtype).alias(VALUE)
-            )
+            return self._form.finish(partials, by).with_columns(pl.col(VALUE).cast(self._dtype))
         merged = self.merge(partials, by)
         arrays = []
         for i, partial in enumerate(self._form.partials):

@@ -7,10 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 
 import polars as pl
 
-from jupyter_stream.aggregates.protocol import VALUE, Algebra, Array, BadArguments, Dense, Differential, FrameForm
+from jupyter_stream.aggregates.protocol import (
+    VALUE,
+    Algebra,
+    Array,
+    BadArguments,
+    Dense,
+    Differential,
+    FrameForm,
+    grouped,
+)
 from jupyter_stream.aggregates.value_counts import COUNT, ValueCounts
 from jupyter_stream.core.schema import type_name
 
@@ -54,7 +64,8 @@ class HeavyHitters:
         heavy = count.cast(pl.Int128) * share.denominator >= total
         item = pl.col(VALUE)
         pairs = pl.struct(item.alias(ITEM), count.alias(ITEM_COUNT)).filter(heavy)
-        return ValueCounts(pairs.sort_by(count.filter(heavy), item.filter(heavy), descending=[True, False]).implode())
+        hitters = pairs.sort_by(count.filter(heavy), item.filter(heavy), descending=[True, False]).implode()
+        return ValueCounts(partial(grouped, answer=hitters))
 
     def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
         """Never dense."""

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from jupyter_stream.aggregates.protocol import VALUE, Algebra, Array, BadArguments, Dense, Differential, FrameForm
+from jupyter_stream.aggregates.protocol import (
+    VALUE,
+    Algebra,
+    Array,
+    BadArguments,
+    Dense,
+    Differential,
+    FrameForm,
+    grouped,
+)
 from jupyter_stream.core.messages import TS
 from jupyter_stream.core.schema import type_name
 
@@ -33,9 +42,9 @@ class TimedValues:
         """All of them, earlier arrivals first."""
         return [pl.col(VALUE).explode().implode(), pl.col(TS).explode().implode()]
 
-    def finish(self) -> pl.Expr:
+    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """Whatever is made of the values in time order."""
-        return self._answer
+        return grouped(partials, by, self._answer)
 
 
 def in_order() -> pl.Expr:

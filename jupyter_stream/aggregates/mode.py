@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import polars as pl
 
-from jupyter_stream.aggregates.protocol import VALUE, Algebra, Array, BadArguments, Dense, Differential, FrameForm
+from jupyter_stream.aggregates.protocol import (
+    VALUE,
+    Algebra,
+    Array,
+    BadArguments,
+    Dense,
+    Differential,
+    FrameForm,
+    grouped,
+)
 from jupyter_stream.aggregates.value_counts import COUNT, ValueCounts
 from jupyter_stream.core.schema import type_name
 
@@ -34,7 +44,7 @@ class Mode:
         """The counts of values."""
         count = pl.col(COUNT)
         # min passes NaN over, which is the greatest value, unless there is nothing else
-        return ValueCounts(pl.col(VALUE).filter(count == count.max()).min())
+        return ValueCounts(partial(grouped, answer=pl.col(VALUE).filter(count == count.max()).min()))
 
     def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
         """Never dense."""

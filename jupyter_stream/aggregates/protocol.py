@@ -87,7 +87,7 @@ class Dense:
 class FrameForm(Protocol):
     """The frame form: partial results as rows of (slot, extra keys, columns of its own).
 
-    `update` and `merge` give expressions for a group-by over (slot, *extra); `finish` is a group-by over slot.
+    `update` and `merge` give expressions for a group-by over (slot, *extra); `finish` answers for each slot.
     Input rows have columns `slot`, `v` (and `v1`, `v2` for further arguments), `$ts`, in arrival order per slot.
     """
 
@@ -109,8 +109,18 @@ class FrameForm(Protocol):
     def merge(self) -> list[pl.Expr]:
         """Partial results of partial results, earlier arrivals first."""
 
-    def finish(self) -> pl.Expr:
-        """The answer, from partial results, grouped by slot."""
+    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+        """The answers, one row for each value of `by` in order of first appearance: columns `by`, `v`.
+
+        Args:
+            partials: merged: one row for each value of (by, *extra).
+            by: the grouping columns, such as the slot.
+        """
+
+
+def grouped(partials: pl.DataFrame, by: Sequence[str], answer: pl.Expr) -> pl.DataFrame:
+    """An answer that is an expression over a group's partial results: columns `by`, `v`."""
+    return partials.group_by(list(by), maintain_order=True).agg(answer.alias(VALUE))
 
 
 class AggregateFunction(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 
 from jupyter_stream.aggregates.protocol import (
@@ -17,21 +18,39 @@ from jupyter_stream.aggregates.protocol import (
     FrameForm,
     is_number,
 )
-from jupyter_stream.aggregates.value_counts import COUNT, ValueCounts
+from jupyter_stream.aggregates.value_counts import COUNT, Answer, ValueCounts
+from jupyter_stream.core.messages import ints
 from jupyter_stream.core.schema import type_name
 
+_PLACE = "$place"
 
-def interpolated(q: float) -> pl.Expr:
+
+def interpolated(q: float) -> Answer:
     """The value at position q (n - 1) of the n values in order, linear between its neighbours; NaN is greatest."""
-    value = pl.col(VALUE).sort_by(VALUE)
-    reached = pl.col(COUNT).sort_by(VALUE).cum_sum()
-    position = (pl.col(COUNT).sum() - 1) * q
-    low, high = position.floor(), position.ceil()
-    share = position - low
-    below, above = value.filter(reached > low).first(), value.filter(reached > high).first()
-    # the weighted form, as Spark's percentile has it: above - below may be beyond a double, and equal neighbours don't round
-    between = below * (1 - share) + above * share
-    return pl.when((share == 0) | (below == above)).then(below).otherwise(between)
+
+    def of(partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+        groups = (
+            partials.with_row_index(_PLACE).sort(VALUE).group_by(list(by)).agg(VALUE, COUNT, pl.col(_PLACE).min())
+        ).sort(_PLACE)
+        values = groups.get_column(VALUE).explode().to_numpy()
+        reached = np.cumsum(ints(groups.get_column(COUNT).explode()))
+        lengths = groups.get_column(VALUE).list.len().to_numpy()
+        ends = reached[np.cumsum(lengths, dtype=np.int64) - 1]
+        starts = np.concatenate([[0], ends])[:-1]
+        position = (ends - starts - 1) * q
+        low, high = np.floor(position), np.ceil(position)
+        share = position - low
+        # the first value whose count, with those before it in the group, goes beyond a position
+        below, above = (
+            values[np.searchsorted(reached, starts + p.astype(np.int64), side="right")] for p in (low, high)
+        )
+        with np.errstate(invalid="ignore"):  # infinities of both signs have nothing between them
+            # weighted, as Spark's percentile has it: above - below may be beyond a double, and equal neighbours don't round
+            between = below * (1 - share) + above * share
+        answers = np.where((share == 0) | (below == above), below, between)
+        return groups.select(by).with_columns(pl.Series(VALUE, answers, pl.Float64()))
+
+    return of
 
 
 class _Quantile:

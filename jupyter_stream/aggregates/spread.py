@@ -20,6 +20,7 @@ from jupyter_stream.aggregates.protocol import (
     Dense,
     Differential,
     FrameForm,
+    grouped,
     is_number,
 )
 from jupyter_stream.core.schema import type_name
@@ -47,11 +48,11 @@ class Moments:
         n, mean, m2 = self._merged()
         return [n.alias("n"), mean.alias("mean"), m2.alias("m2")]
 
-    def finish(self) -> pl.Expr:
+    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """m2 / (n - ddof), or its root; NULL of fewer than 1 + ddof values."""
         n, _, m2 = self._merged()
         variance = m2 / (n - self._ddof)
-        return pl.when(n > self._ddof).then(variance.sqrt() if self._root else variance)
+        return grouped(partials, by, pl.when(n > self._ddof).then(variance.sqrt() if self._root else variance))
 
     @staticmethod
     def _merged() -> tuple[pl.Expr, pl.Expr, pl.Expr]:

@@ -18,6 +18,7 @@ from jupyter_stream.aggregates.protocol import (
     FrameForm,
     Partial,
     as_series,
+    grouped,
     is_number,
 )
 from jupyter_stream.core.schema import type_name
@@ -42,10 +43,10 @@ class DecimalSum:
         """Sum of both."""
         return [pl.col("sum").sum(), pl.col("n").sum()]
 
-    def finish(self) -> pl.Expr:
+    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """The sum, or the mean as DOUBLE; NULL of nothing."""
         total, n = pl.col("sum").sum(), pl.col("n").sum()
-        return pl.when(n > 0).then(total.cast(pl.Float64) / n if self._mean else total)
+        return grouped(partials, by, pl.when(n > 0).then(total.cast(pl.Float64) / n if self._mean else total))
 
 
 def _number(name: str, types: Sequence[pl.DataType]) -> pl.DataType:

@@ -6,6 +6,9 @@ taken back, but there are as many as there are distinct values: pseudo-different
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
 import polars as pl
 
 from jupyter_stream.aggregates.protocol import VALUE
@@ -14,18 +17,22 @@ COUNT = "n"
 """How often the value `v` occurs, in partial results."""
 
 
+Answer: TypeAlias = Callable[[pl.DataFrame, Sequence[str]], pl.DataFrame]
+"""From rows of (by, `v`, `n`), each value of a group once, to one row of (by, `v`) for each group, in order of appearance."""
+
+
 class ValueCounts:
     """The frame form of an aggregate that is a function of (value, count) pairs.
 
     Args:
-        answer: over columns `v`, each value once, and `n`.
+        answer: that function, for all groups at once.
     """
 
     extra = (VALUE,)
     needs_time = False
     skips_nulls = True
 
-    def __init__(self, answer: pl.Expr) -> None:
+    def __init__(self, answer: Answer) -> None:
         self._answer = answer
 
     def update(self) -> list[pl.Expr]:
@@ -36,6 +43,6 @@ class ValueCounts:
         """The sum of its counts."""
         return [pl.col(COUNT).sum()]
 
-    def finish(self) -> pl.Expr:
+    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """Whatever is computed over values and counts."""
-        return self._answer
+        return self._answer(partials, by)

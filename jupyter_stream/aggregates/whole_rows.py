@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from jupyter_stream.aggregates.protocol import VALUE, Algebra, Array, Dense, Differential, FrameForm
+from jupyter_stream.aggregates.protocol import VALUE, Algebra, Array, Dense, Differential, FrameForm, grouped
 
 EXTENT = "$extent"
 """Its name in plans. It takes the rows' columns, at least one."""
@@ -38,9 +38,9 @@ class WholeRowsForm:
         """All of them."""
         return [pl.col(VALUE).explode().implode()]
 
-    def finish(self) -> pl.Expr:
+    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """The rows as one list."""
-        return pl.col(VALUE).explode().implode()
+        return grouped(partials, by, pl.col(VALUE).explode().implode())
 
 
 class WholeRows:

@@ -155,7 +155,7 @@ class DistinctPanes:
         columns = self._numbers.gather(numbers)
         if not self._grouped:
             columns = [pl.Series(SLOT, np.zeros(numbers.size, np.int64)), *columns]
-        return pl.DataFrame(columns).group_by(SLOT).agg(self.form.finish().alias(VALUE))
+        return self.form.finish(pl.DataFrame(columns), [SLOT])
 
     # -- numbers are given back --------------------------------------------------------------------------------------
 

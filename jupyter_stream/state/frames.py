@@ -71,7 +71,7 @@ class FramePanes:
         pieces = [f for p in self._panes.irange(first, end, inclusive=(True, False)) for f in self._panes[p]]
         if not pieces:
             return pl.DataFrame(schema={SLOT: pl.Int64()})
-        return self._merge(pieces).group_by(SLOT).agg(self.form.finish().alias(VALUE))
+        return self.form.finish(self._merge(pieces), [SLOT])
 
     def close(self, windows: Sequence[tuple[int | None, int]]) -> list[pl.DataFrame]:
         """The window moves through several places: what `finish` gives at each, worked out together.
@@ -93,7 +93,7 @@ class FramePanes:
         rows = rows.with_columns(pl.Series(_WINDOW, np.repeat(which, [p.height for p in pieces])))
         if len(set(which)) < len(which):
             rows = rows.group_by([_WINDOW, *self._keys], maintain_order=True).agg(self.form.merge())
-        found = rows.group_by([_WINDOW, SLOT], maintain_order=True).agg(self.form.finish().alias(VALUE))
+        found = self.form.finish(rows, [_WINDOW, SLOT])
         cuts = found.get_column(_WINDOW).search_sorted(np.arange(len(windows) + 1)).to_list()
         found = found.select(SLOT, VALUE)
         return [found[start:stop] for start, stop in pairwise(cuts)]

@@ -435,7 +435,7 @@ class Regrouped:
 
     def _some(self, found: Spans, begin: int, stop: int) -> pl.Series:
         merged = self._expanded(found, np.arange(begin, stop))
-        answered = merged.group_by(SLOT).agg(self._form.finish().alias(VALUE))
+        answered = self._form.finish(merged, [SLOT])
         every = pl.DataFrame({SLOT: np.arange(stop - begin)})
         column = every.join(answered, on=SLOT, how="left", maintain_order="left").get_column(VALUE)
         if self._aggregate.function.name == "count":

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from jupyter_stream.aggregates.protocol import VALUE, Algebra, Array, Dense, Differential, FrameForm
+from jupyter_stream.aggregates.protocol import VALUE, Algebra, Array, Dense, Differential, FrameForm, grouped
 from jupyter_stream.aggregates.user.protocol import UserCall
 from jupyter_stream.core.messages import TS
 
@@ -45,9 +45,9 @@ class RowsForm:
         """All of them."""
         return [pl.col(VALUE).explode().implode()]
 
-    def finish(self) -> pl.Expr:
+    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """The rows as one list."""
-        return pl.col(VALUE).explode().implode()
+        return grouped(partials, by, pl.col(VALUE).explode().implode())
 
 
 class HeldForm(RowsForm):
