@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from jupyter_stream.core import messages
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.coverage import WHOLE, Coverage
 from jupyter_stream.core.messages import (
@@ -40,6 +41,7 @@ from jupyter_stream.engine.results import Results
 from jupyter_stream.engine.shared import Sharer, Tap
 from jupyter_stream.engine.side import SideStream
 from jupyter_stream.engine.spending import Budgeted, Spending
+from jupyter_stream.operators.estimated import Estimated
 from jupyter_stream.operators.graph import Entry, Graph, build
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.planned import integer_time
@@ -98,7 +100,8 @@ class Pipeline:
             schema = Schema((*schema.fields, Field(COVERAGE, pl.Float64())))
         integer = integer_time(query.plan)
         self.relation = Relation(schema, keep, integer, query.order) if query.relation else None
-        self.results = self.relation or Results(schema, keep, query.emit.mode != "final")
+        estimates = any(isinstance(step.operator, Estimated) for step in self.graph.steps)
+        self.results = self.relation or Results(schema, keep, query.emit.mode != "final" or estimates)
         self.listeners: list[Callable[[pl.DataFrame], None]] = []
         self.state: State = "waiting"
         self.error: str | None = None
@@ -397,7 +400,9 @@ class Pipeline:
         assert isinstance(message, Batch)
         frame = message.frame
         if self.spending is not None:
-            frame = frame.with_columns(pl.lit(self.coverage.share, pl.Float64()).alias(COVERAGE))
+            own = messages.COVERAGE in frame.columns  # of each answer, rather than of all so far
+            share = pl.col(messages.COVERAGE) if own else pl.lit(self.coverage.share, pl.Float64())
+            frame = frame.with_columns(share.alias(COVERAGE))
         if self.relation is not None:
             added = self.relation.change(frame)
         else:

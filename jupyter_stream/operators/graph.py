@@ -181,7 +181,8 @@ class _Builder:
             operator = planned_promising.promising_rows(self._query, how, lambda: place.step)
         place = self._step(operator, at, self._edge)
         for port, part in enumerate(how.base.inputs if isinstance(how.base, Join) else (promising.scan_of(how.base),)):
-            self.visit(part, Target(place.step, port), boundary, self._in_slots(how, port))
+            take = self._visit if part is how.base else self.visit  # a stream without a selection is its own base
+            take(part, Target(place.step, port), boundary, self._in_slots(how, port))
 
     def _in_slots(self, how: Promising, port: int) -> AtBase:
         cut, does = planned_promising.slots(how, port)
@@ -322,7 +323,8 @@ class _Builder:
         edge = self._edge
         emit, self._emit = self._emit, Emit()
         ticks = emit.interval if emit.mode == "every" else None
-        provisional = emit.mode != "final"
+        budgeted = self._promising is not None and self._promising.aggregate is plan
+        provisional = emit.mode != "final" or budgeted
         revised = emit.mode == "changes" or (provisional and self._several)
         if revised:
             names = [name for name, _ in plan.keys]
@@ -377,7 +379,9 @@ class _Builder:
             at_base = AtBase(lambda to, _: self._witness(saw, to, at.step), through=True)
         else:
             raise UnsupportedError(f"{plan.window} can't be run in the kernel yet")
-        at = self._step(operator, target, edge, (plan, provisional, self._strategy))
+        if budgeted:
+            target = self._step(planned_promising.estimated(self._query, plan, lambda: at.step), target)
+        at = self._step(operator, target, edge, None if budgeted else (plan, provisional, self._strategy))
         onward = at
         if plan.window.on is not None:
             onward = self._step(Retime(plan.window.on), at, does=plan.window.on)

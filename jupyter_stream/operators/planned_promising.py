@@ -7,14 +7,16 @@ from dataclasses import replace
 
 from jupyter_stream.functions.expression import Expr, columns
 from jupyter_stream.operators import planned
+from jupyter_stream.operators.estimated import Estimated, EstimatedConfig
 from jupyter_stream.operators.promises import Promise
 from jupyter_stream.operators.promising_join import PromisingJoin, PromisingJoinConfig
 from jupyter_stream.operators.promising_rows import PromisingRows, PromisingRowsConfig
 from jupyter_stream.operators.slots import Keeper, Slots
-from jupyter_stream.operators.steps import Step
-from jupyter_stream.plan.logical import Join, Query
+from jupyter_stream.operators.steps import Entry, Step
+from jupyter_stream.plan.logical import Aggregate, Join, Query
 from jupyter_stream.plan.preference import PreferenceItem
-from jupyter_stream.plan.promising import Promising, about, asked_by, own_columns, predicate_of, scan_of
+from jupyter_stream.plan.promising import Promising, about, asked_by, own_columns, predicate_of, scaled, scan_of
+from jupyter_stream.windows import TimeWindow
 
 
 def slots(how: Promising, port: int) -> tuple[Slots, object]:
@@ -32,7 +34,9 @@ def promising_rows(query: Query, how: Promising, place: Callable[[], Step]) -> P
     first = frozenset(summaries[0].spec.columns) if summaries else frozenset[str]()
     promise = _promise(items, own_columns(scan_of(how.base), items))
     of_value = about(predicate, first)
-    config = PromisingRowsConfig(query.preference, promise, of_value, predicate)
+    window = None if how.aggregate is None else how.aggregate.window
+    extent = window.range if isinstance(window, TimeWindow) else None
+    config = PromisingRowsConfig(query.preference, promise, of_value, predicate, extent)
     return PromisingRows(config, lambda: keeper_of(place(), 0))
 
 
@@ -56,6 +60,21 @@ def promising_join(
     return PromisingJoin(made, lambda: (keeper_of(place(), 0), keeper_of(place(), 1)))
 
 
+def estimated(query: Query, aggregate: Aggregate, place: Callable[[], Step]) -> Estimated:
+    """What marks answers of an aggregate whose input has a budget; `place` says where the aggregate stands."""
+    window = aggregate.window
+    assert isinstance(window, TimeWindow) and window.range is not None
+
+    def rows() -> PromisingRows:
+        node: Step | Entry = place()
+        while not isinstance(node, Step) or not isinstance(node.operator, PromisingRows):
+            assert isinstance(node, Step)
+            node = node.inputs[0]
+        return node.operator
+
+    return Estimated(EstimatedConfig(window.range, scaled(query, aggregate)), rows)
+
+
 def keeper_of(step: Step, port: int) -> Keeper:
     """The keeper of the stream that comes to an input of a step, which it may share with other queries."""
     node = step.inputs[port]
@@ -70,4 +89,4 @@ def _promise(items: tuple[PreferenceItem, ...], at: dict[str, Expr]) -> Promise 
     return Promise(items, at) if items else None
 
 
-__all__ = ["keeper_of", "promising_join", "promising_rows", "slots"]
+__all__ = ["estimated", "keeper_of", "promising_join", "promising_rows", "slots"]

@@ -14,7 +14,7 @@ import polars as pl
 
 from jupyter_stream.core.coverage import WHOLE, Coverage
 from jupyter_stream.core.messages import Int64s
-from jupyter_stream.functions.expression import Expr, columns
+from jupyter_stream.functions.expression import Column, Expr, columns
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.slots import Keeper
 from jupyter_stream.plan.preference import Preference, PreferenceItem
@@ -25,6 +25,8 @@ from jupyter_stream.summaries.stream_summary import ZoneView
 
 NORMAL: Final = 1.96
 """Standard deviations that hold 95% of cases."""
+MODEL: Final = 0.1
+"""By how much what is left may differ, in the mean, from what was looked at: estimates of one sketch err alike."""
 REST_PROBES: Final = 16_384
 """Probes made at a time of what is left, unless set."""
 UNIFORM: Final = "a uniform sample: the query has a budget and no preference"
@@ -44,7 +46,7 @@ class Promise:
         own = {c for i in items for c in columns(i.value)} - {e.name for i in items for e in i.estimates}
         self._columns = tuple(sorted({*own, *(c for s in self._summaries for c in s.spec.columns)}))
         self._asked = Evaluator([at[c] for c in self._columns])
-        self._values = [Evaluator([i.value]) for i in items]
+        self._values = [None if isinstance(i.value, Column) else Evaluator([i.value]) for i in items]
 
     def ask(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Items], Int64s]:
         """The distinct values that rows ask about, the hash of each by summary, and which of them each row has."""
@@ -67,17 +69,17 @@ class Promise:
         promise: Float64s = np.ones(distinct.height)
         found = dict(zip(self._summaries, items, strict=True))
         for item, evaluator in zip(self._items, self._values, strict=True):
-            frame = distinct
+            estimated: list[pl.Series] = []
             for estimate in item.estimates:
                 summary, hashes = keeper[estimate.summary], found[estimate.summary]
                 by_zone = [
                     summary.estimate(z.number, hashes, estimate.measure, estimate.column)
                     for z in summary.zones(low, high)
                 ]
-                frame = frame.with_columns(
-                    pl.Series(estimate.name, _together(estimate.measure, by_zone, distinct.height))
-                )
-            _, (value,), _ = evaluator.evaluate(frame)
+                estimated.append(pl.Series(estimate.name, _together(estimate.measure, by_zone, distinct.height)))
+            value = estimated[0]  # where the expression is an estimate and no more
+            if evaluator is not None:
+                _, (value,), _ = evaluator.evaluate(pl.DataFrame([*distinct.get_columns(), *estimated]))
             promise *= np.nan_to_num(value.cast(pl.Float64).to_numpy(), nan=0.0)
         for zone in keeper[self._summaries[0]].zones(low, high):
             counts += keeper[self._summaries[0]].estimate(zone.number, items[0])
@@ -191,7 +193,7 @@ class Promises:
         spread = 0.0
         if self._expected_done > 0:
             spread = np.sqrt(self._squares) / self._expected_done * max(0.0, self._expected_left)
-        off = NORMAL * float(np.hypot(spread, np.sqrt(rest + 1)))
+        off = NORMAL * float(np.hypot(spread, np.sqrt(rest + 1))) + MODEL * rest
         found = float(self.found)
         return Coverage(
             found / (found + rest), found / (found + rest + off), found / (found + max(0.0, rest - off)), note

@@ -78,6 +78,7 @@ class _Entries:
     promise: Float64s
     counts: Float64s
     groups: Items
+    expected: Float64s
 
 
 class PromisingJoin(WindowJoin):
@@ -185,13 +186,16 @@ class PromisingJoin(WindowJoin):
         asked = [None if promise is None else (promise, *promise.ask(new.run.frame)) for promise in look]
         zones = list(self._zones(1 - new.port))
         each = int(new.run.frame.estimated_size()) // max(1, len(zones))
-        for number, level, runs in zones:
+        for number, level, held, runs in zones:
             low, high = min(r.low for r in runs), max(r.high for r in runs)
-            near = np.flatnonzero(self._near(new, low, high))
+            reached = self._reached_of(new, low, high)
+            near = np.flatnonzero(reached > 0)
             if near.size:
                 promise, counts, groups = self._worth(new, near, number, low, high, asked)
+                # of the rows the summary has there, those that are looked through, and in time
+                expected = counts * reached[near] * min(1.0, sum(r.rows for r in runs) / max(1, held))
                 region = _Region(new, tuple(runs), near.size, each)
-                yield _Entries(region, number, level, near, promise, counts, groups)
+                yield _Entries(region, number, level, near, promise, counts, groups, expected)
 
     def _worth(
         self, new: NewRows, near: Int64s, zone: int, low: int, high: int, asked: Sequence[_Asked | None]
@@ -221,37 +225,35 @@ class PromisingJoin(WindowJoin):
             counts, groups = there[values], items[0][values]
         return promise, counts, groups
 
-    def _near(self, new: NewRows, low: int, high: int) -> Bools:
-        """Rows whose partners may lie in a stretch of the other stream's time."""
+    def _reached_of(self, new: NewRows, low: int, high: int) -> Float64s:
+        """For each row how much of a stretch of the other stream's time its partners may lie in, 0 to 1."""
         least, most = self._config.low, self._config.high
         if new.port == 1:
             least, most = (None if most is None else -most), (None if least is None else -least)
-        near = np.ones(new.run.times.size, np.bool_)
-        if least is not None:
-            near &= new.run.times + least <= high
-        if most is not None:
-            near &= new.run.times + most >= low
-        return near
+        begin = np.full(new.run.times.size, low) if least is None else np.maximum(new.run.times + least, low)
+        end = np.full(new.run.times.size, high) if most is None else np.minimum(new.run.times + most, high)
+        return np.maximum(end - begin + 1, 0) / (high - low + 1)
 
-    def _zones(self, side: int) -> Iterator[tuple[int, int, list[Run]]]:
-        """The runs of one side by the zone they lie in: its number and granularity."""
+    def _zones(self, side: int) -> Iterator[tuple[int, int, int, list[Run]]]:
+        """The runs of one side by the zone they lie in: its number, its granularity, and how many rows it has had."""
         promise = self._promising.promises[side]
         views = [] if promise is None else promise.zones(self._keepers()[side])
         runs = self._held[side]
         if not views:
-            yield from ((run.low // self._promising.width, 1, [run]) for run in runs)
+            yield from ((run.low // self._promising.width, 1, run.rows, [run]) for run in runs)
             return
         starts = [v.start for v in views]
         places = np.maximum(np.searchsorted(starts, [r.low for r in runs], "right") - 1, 0)
         for place in np.unique(places).tolist():
             view = views[place]
-            yield view.number, view.level, [r for r, at in zip(runs, places, strict=True) if at == place]
+            rows = int(view.counts.sum())
+            yield view.number, view.level, rows, [r for r, at in zip(runs, places, strict=True) if at == place]
 
     def _push(self, entries: list[_Entries], slot: int) -> None:
         if not entries:
             return
-        promise, counts, groups = (
-            np.concatenate([getattr(e, name) for e in entries]) for name in ("promise", "counts", "groups")
+        promise, counts, groups, expected = (
+            np.concatenate([getattr(e, name) for e in entries]) for name in ("promise", "counts", "groups", "expected")
         )
         scores = scored(self._promising.preference, promise, counts, groups, slot)
         at = 0
@@ -261,7 +263,7 @@ class PromisingJoin(WindowJoin):
             part = slice(at, at + entry.rows.size)
             numbers = np.full(entry.rows.size, self._named)
             self.promises.push(
-                entry.zone, entry.level, scores[part], counts[part], {"region": numbers, "row": entry.rows}
+                entry.zone, entry.level, scores[part], expected[part], {"region": numbers, "row": entry.rows}
             )
             self._named += 1
             at += entry.rows.size
@@ -295,7 +297,7 @@ class PromisingJoin(WindowJoin):
         """Make runs of one zone that has collapsed fewer: a look-up goes through all of them."""
         for side in (0, 1):
             held: list[Run] = []
-            for _, level, runs in self._zones(side):
+            for _, level, _, runs in self._zones(side):
                 for run in runs:
                     if level > 1 and held and held[-1].rows < _MERGED * run.rows and held[-1] in runs:
                         held[-1] = held[-1].append(run)

@@ -41,14 +41,15 @@ class PromisingRowsConfig:
         promise: what the summary says of rows' values; None without a preference.
         of_value: the part of the predicate that is about values of the summary alone; None without.
         predicate: all of it; None without.
-        ticks: whether what comes after is to give provisional answers, of what it has so far, while rows wait.
+        extent: length of the extents of an aggregate that is to give estimates of what it has while rows wait, microseconds; None
+            for a selection.
     """
 
     preference: Preference | None
     promise: Promise | None
     of_value: Expr | None
     predicate: Expr | None
-    ticks: bool = False
+    extent: int | None = None
 
 
 @dataclass(eq=False)
@@ -81,6 +82,7 @@ class PromisingRows:
         self._named = 0
         self._bytes = 0  # of the rows of chunks
         self._purse = 0.0
+        self._slots_seen: dict[int, tuple[int, int]] = {}  # by their first row's time: rows, and those looked at
         self._known = np.empty(0, np.uint64)
         self._said = MIN_TIME
 
@@ -108,6 +110,12 @@ class PromisingRows:
             yield from self._look_at(taken)
             yield from self._promise()
 
+    def share(self, low: int, high: int) -> float:
+        """The share of the rows with `low <= ts < high` that was looked at, by whole slots."""
+        slots = [(many, seen) for at, (many, seen) in self._slots_seen.items() if low <= at < high]
+        many = sum(m for m, _ in slots)
+        return sum(s for _, s in slots) / many if many else 1.0
+
     # -- rows and time -----------------------------------------------------------------------------------------------------
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
@@ -124,11 +132,9 @@ class PromisingRows:
             yield from self._round(punctuation.value)
         if punctuation.value == MAX_TIME:
             while self.left:
-                if self._config.ticks:
-                    yield Tick(punctuation.value)
                 yield from self.take_up(int(self.control.settings["rest_probes"]))
                 yield Rest()
-        elif self._config.ticks and self.left:
+        elif self._config.extent is not None and self.left:
             yield Tick(punctuation.value)
         yield from self._promise()
 
@@ -141,6 +147,9 @@ class PromisingRows:
         oldest = next(iter(self._chunks.values()), None)  # they come slot by slot
         said = self.reached if oldest is None else min(self.reached, oldest.low)
         self._report()
+        if self._config.extent is not None:
+            while self._slots_seen and (first := next(iter(self._slots_seen))) < said - self._config.extent:
+                del self._slots_seen[first]
         if said > self._said:
             self._said = self.control.low_watermark = said
             yield Punctuation(said)
@@ -186,6 +195,7 @@ class PromisingRows:
     ) -> None:
         low = int(ints(frame.get_column(TS)).min())
         scores = scored(self._config.preference, promise, counts, groups, low)
+        self._slots_seen[low] = (rows.size, 0)
         self._chunks[self._named] = _Chunk(frame, low, rows.size, int(frame.estimated_size()))
         self._bytes += self._chunks[self._named].bytes
         columns = {"chunk": np.full(rows.size, self._named), "row": rows}
@@ -213,6 +223,8 @@ class PromisingRows:
             chunk = self._chunks[int(chunks[part[0]])]
             frames.append(rows_at(chunk.frame, rows[part]))
             chunk.left -= part.size
+            many, seen = self._slots_seen[chunk.low]
+            self._slots_seen[chunk.low] = (many, seen + part.size)
             if not chunk.left:
                 self._bytes -= chunk.bytes
                 del self._chunks[int(chunks[part[0]])]

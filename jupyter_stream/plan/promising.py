@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 from typing import Final, Literal
 
 from jupyter_stream.core.time import show_duration
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions.expression import Column, Expr, columns
-from jupyter_stream.plan.logical import Derived, Filter, Join, Plan, Project, Query, Scan
+from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Plan, Project, Query, Scan
 from jupyter_stream.plan.preference import Preference, PreferenceItem, SummaryDef
 from jupyter_stream.plan.references import bounds
 from jupyter_stream.plan.rules.common import all_of, conjuncts
@@ -34,6 +35,7 @@ class Promising:
         keep: how far back the other stream's rows are asked for, microseconds; None for as far as summaries go.
         items: the preference's expressions by stream.
         summaries: what is kept by stream.
+        aggregate: what the rows are the input of, whose answers are estimates while some wait; None for a selection.
     """
 
     kind: Literal["join", "rows"]
@@ -42,6 +44,7 @@ class Promising:
     keep: int | None
     items: tuple[tuple[PreferenceItem, ...], ...]
     summaries: tuple[tuple[SummaryDef, ...], ...]
+    aggregate: Aggregate | None = None
 
 
 @dataclass(frozen=True)
@@ -92,8 +95,16 @@ def _shape(query: Query, plan: Plan) -> Promising:
     width = min((s.spec.granularity // ATOMS for s in every), default=None)
     if isinstance(base, Join):
         return _join(base, by_port, kept, width)
+    if isinstance(base, Aggregate):
+        window = base.window
+        plain = isinstance(window, TimeWindow) and window.range is not None and window.on is None
+        if not plain or base.user or base.beside or _stream(base.input) is None:
+            raise _refused("aggregates of one stream over a window of time with SLIDE")
+        assert isinstance(window, TimeWindow) and window.range is not None
+        slot = gcd(window.slide, window.range, window.phase)
+        return Promising("rows", base.input, slot, None, by_port, kept, base)
     if _stream(base) is None:
-        raise _refused("joins of two streams and selections")
+        raise _refused("joins of two streams, selections, and aggregates of one stream over a window with SLIDE")
     return Promising("rows", base, width or _SLOT, None, by_port, kept)
 
 
@@ -208,6 +219,13 @@ def read_of(preference: Preference, stream: str) -> set[str]:
     """The columns of a stream that a preference reads."""
     items = tuple(i for i in preference.items if any(e.summary.stream == stream for e in i.estimates))
     return _named(items)
+
+
+def scaled(query: Query, aggregate: Aggregate) -> tuple[str, ...]:
+    """The columns that a sample's share scales up: sums and counts, where rows are looked at in a fair way."""
+    if query.preference is not None and query.preference.order != "weighted":
+        return ()
+    return tuple(c.name for c in aggregate.aggregates if c.function in ("count", "sum") and not c.distinct)
 
 
 def notes(query: Query, how: Promising | Plain | None) -> tuple[str, ...]:

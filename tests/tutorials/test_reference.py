@@ -47,6 +47,8 @@ def session():
     namespace = {"bids": bids, "readings": readings, "threshold": 6, "names": ["a", "b"]}
     namespace["placed"] = pd.DataFrame({"orderID": range(5), "placed": sorted(times)})
     namespace["fulfilled"] = pd.DataFrame({"orderID": range(5), "item": list("vwxyz"), "at": sorted(times)})
+    namespace["sold_here"] = pd.DataFrame({"ItemNo": [1, 1, 2, 3, 1], "price": [1.0] * 5, "at": sorted(times)})
+    namespace["sold_there"] = pd.DataFrame({"ItemNo": [1, 2, 2, 1, 3], "price": [1.0] * 5, "at": sorted(times)})
     namespace["flights"] = flights.assign(at=sorted(times))
     session = jupyter_stream.Session(namespace=namespace)
     session.execute(GIVEN)
