@@ -232,7 +232,8 @@ class PromisingJoin(WindowJoin):
             least, most = (None if most is None else -most), (None if least is None else -least)
         begin = np.full(new.run.times.size, low) if least is None else np.maximum(new.run.times + least, low)
         end = np.full(new.run.times.size, high) if most is None else np.minimum(new.run.times + most, high)
-        return np.maximum(end - begin + 1, 0) / (high - low + 1)
+        reached: Float64s = np.maximum(end - begin + 1, 0) / (high - low + 1)
+        return reached
 
     def _zones(self, side: int) -> Iterator[tuple[int, int, int, list[Run]]]:
         """The runs of one side by the zone they lie in: its number, its granularity, and how many rows it has had."""
