@@ -20,9 +20,10 @@ from jupyter_stream.plan.catalog import (
     Watermark,
 )
 from jupyter_stream.plan.cost import Rates, cost, shares
-from jupyter_stream.plan.logical import Filter
+from jupyter_stream.plan.logical import Filter, Project
 from jupyter_stream.plan.patterns import Edge
 from jupyter_stream.plan.structures import kept
+from jupyter_stream.plan.wording import in_words, items_in_words
 
 
 class Text(str):
@@ -91,7 +92,7 @@ def _tree(
         name = f"scan {node.stream.name}, {promises(node.stream)}"
         table = None if feeds is None else feeds.get(node.stream.name)
     else:
-        name, table = node.control.name, node.control
+        name, table = _title(node, edge), node.control
         share = costs.of(node, edge)
     name += "" if table is None else _shared(table)
     if edge is not None:
@@ -103,6 +104,15 @@ def _tree(
         last = i == len(inputs) - 1
         end, on = ("└─ ", "   ") if last else ("├─ ", "│  ")
         yield from _tree(graph, child, rest + end, rest + on, feeds, costs)
+
+
+def _title(step: Step, edge: Edge | None) -> str:
+    """What an operator does, as whoever wrote the query would say it."""
+    if edge is None:
+        return step.control.name
+    if isinstance(edge.plan, Project) and step.control.name.startswith("project "):
+        return f"project {items_in_words(edge.plan)}"
+    return in_words(step.control.name, edge.plan)
 
 
 def _shared(table: ControlTable) -> str:

@@ -44,8 +44,21 @@ def relation_of(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText,
         check_inner(plan, source, span)
         return Alive(plan, UNBOUNDED, plan.schema, ends=True)
     if lifetime is not None and lifetime.on is not None:
-        raise source.error("ON in a window without SLIDE isn't available in this version", span, None, UnsupportedError)
+        raise source.error(
+            "ON in a window without SLIDE isn't available in this version",
+            span,
+            instead_of_on(lifetime.on),
+            UnsupportedError,
+        )
     return Alive(plan, lifetime or UNBOUNDED, plan.schema)
+
+
+def instead_of_on(column: str) -> str:
+    """What to write in place of a window without SLIDE on another attribute than the stream's own."""
+    return (
+        f"Write a SLIDE, such as [RANGE 10 MINUTES SLIDE 1 MINUTE ON {column}], or declare another stream over the same source "
+        f"with ORDER BY {column}."
+    )
 
 
 def unites_joins(plan: Plan) -> bool:

@@ -166,7 +166,8 @@ def of_extents(kind: StreamKind, plan: Plan, window: Window, source: SourceText,
         raise source.error(
             f"{word} of {window} isn't available in this version",
             span,
-            "Write a window over time: [RANGE 10 MINUTES SLIDE 1 MINUTE].",
+            f"Leave {word} out: every extent's rows come, as RSTREAM gives them. "
+            "Or write a window over time: [RANGE 10 MINUTES SLIDE 1 MINUTE].",
             UnsupportedError,
         )
     nested = next((f for f in plan.schema if f.dtype.is_nested()), None)

@@ -12,7 +12,7 @@ from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.expression import substitute, walk
 from jupyter_stream.language import bind_subquery
-from jupyter_stream.language.as_relation import relation_of, unites_joins
+from jupyter_stream.language.as_relation import instead_of_on, relation_of, unites_joins
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_extents import AUTOMATIC, distinct_of_extents, extent_rows, of_extents
@@ -256,7 +256,7 @@ class Binder:
         if is_relation(grouping.scope.plan):
             relation_of(grouping.scope.plan, None, self.source, body.source.span)
         if not grouping.slides and grouping.window.on is not None:
-            raise self._unsupported("ON in a window without SLIDE", body.source.span)
+            raise self._unsupported("ON in a window without SLIDE", body.source.span, instead_of_on(grouping.window.on))
 
     @staticmethod
     def _looks(plan: Plan) -> Window | None:

@@ -85,11 +85,14 @@ def bind_partition(context: WindowContext) -> tuple[tuple[str, Expr], ...]:
 def _not_yet(context: WindowContext) -> Window | None:
     """The kinds that are understood and can't be run yet."""
     clause = context.clause
-    what: str | None = None
+    what, hint = None, "Windows over time are: [RANGE 10 MINUTES SLIDE 1 MINUTE]."
     if clause.range is not None and clause.range.kind == "rows":
         what = "a window of ROWS by rank"
     elif clause.slide is not None and clause.slide.kind == "rows" and clause.range is None:
         what = "RANGE ALL with SLIDE by rows"
+        hint = (
+            "Write count(*) OVER (RANGE UNBOUNDED PRECEDING) for an answer at each row, or [RANGE ALL SLIDE 1 MINUTE]."
+        )
     elif clause.slide_on is not None and (clause.on is None or clause.slide_on.text.lower() != clause.on.text.lower()):
         what = "SATTR with another attribute than the window's"
     if what is None:
@@ -97,7 +100,7 @@ def _not_yet(context: WindowContext) -> Window | None:
     raise context.source.error(
         f"{what} isn't available in this version",
         clause.span,
-        "Windows over time are: [RANGE 10 MINUTES SLIDE 1 MINUTE].",
+        hint,
         UnsupportedError,
     )
 

@@ -30,7 +30,10 @@ def check_input(scope: Scope, part: FromItem, source: SourceText) -> None:
         if window is None or window.on is None:
             return
         raise source.error(
-            "ON in a window of a join isn't available in this version", part.span, None, UnsupportedError
+            "ON in a window of a join isn't available in this version",
+            part.span,
+            f"Take ON away, or join a stream of its own over the same source with ORDER BY {window.on}.",
+            UnsupportedError,
         )
     if isinstance(window, TimeWindow) and window.range == window.slide and window.on is None:
         return

@@ -220,6 +220,8 @@ class _Parts:
         token = p.curr
         if token.kind in (TokenType.NUMBER, TokenType.STRING, TokenType.INTERVAL) or p.value_ahead():
             p.fail("RANGE, ROWS or SLIDE is missing before this", hint=_EXAMPLE)
+        if token.text.upper() == "BY" and "slide" in self.got:
+            p.fail("BY isn't expected in a window", hint="Did you mean SLIDE 10 ROWS BY RANK?")
         self.p.fail(f"{token.text} isn't expected in a window", hint=did_you_mean(token.text, _PART_WORDS) or _EXAMPLE)
 
     def _set(self, name: str, value: object, at: Span, word: str) -> None:

@@ -18,6 +18,7 @@ from jupyter_stream.language.parameters import Parameters, look_up
 from jupyter_stream.language.script import Piece
 from jupyter_stream.language.source_text import Name, SourceText, Span
 
+_WINDOW_WORDS = ("RANGE", "ROWS", "SESSION")
 CLAUSE_WORDS = (
     "SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "UNION", "UNION ALL", "EXCEPT", "INTERSECT",
     "JOIN", "EMIT", "WITH PREFERENCE", "SAMPLE", "WATERMARK FOR", "SOURCE", "WITH", "AS", "AND", "OR", "BETWEEN",
@@ -219,6 +220,11 @@ class Reader:
     def unexpected(self, expected: tuple[str, ...] = CLAUSE_WORDS) -> NoReturn:
         """Say that the next token has no business here, and what was meant if that can be told."""
         token, previous = self.curr, self.prev
+        if previous.kind == TokenType.VAR and previous.text.upper() in _WINDOW_WORDS and token.kind == TokenType.NUMBER:
+            # `FROM packets RANGE 5 MINUTES`: RANGE was taken for an alias
+            self.fail(
+                "a window stands in brackets", previous.span, f"Write [{previous.text} ...] behind the stream's name."
+            )
         if previous.kind == TokenType.VAR:
             # `FROM packets GROP BY k`: GROP was taken for an alias, BY is what doesn't fit.
             meant = nearest(f"{previous.text} {token.text}", expected, 0.75) or nearest(previous.text, expected, 0.74)
@@ -231,6 +237,8 @@ class Reader:
         hint = None
         if token.kind in (TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING):
             hint = "Is a comma missing before it?"
+        elif token.kind == TokenType.L_BRACKET:
+            hint = "A window stands behind the stream's name in FROM, or behind an aggregate."
         elif token.kind == TokenType.R_PAREN:
             hint = "There is no ( for this )."
         elif token.kind == TokenType.R_BRACKET:

@@ -12,6 +12,8 @@ from jupyter_stream.language.scope import Scope
 from jupyter_stream.language.source_text import Name, SourceText
 from jupyter_stream.language.syntax import Amount, WindowClause
 
+_LENGTHS = ("'1 minute'", "'10 minutes'")
+
 
 def window_call(node: Node, source: SourceText, scope: Scope) -> WindowClause | None:
     """Spark's `window(ts, '10 minutes', '1 minute')` and `session_window`, Flink's `TUMBLE(ts, ...)` and `HOP(ts, ...)` in
@@ -31,7 +33,9 @@ def window_call(node: Node, source: SourceText, scope: Scope) -> WindowClause | 
         )
     least, most = counts[function]
     if not least <= len(rest) <= most:
-        raise source.error(f"{function} takes {least} to {most} lengths of time after the column", place)
+        count = "1 length" if most == 1 else f"{most} lengths" if least == most else f"{least} to {most} lengths"
+        written = f"{function}({column.name.text}, {', '.join(_LENGTHS[-least:])})"
+        raise source.error(f"{function} takes {count} of time after the column", place, f"Write {written}.")
     lengths = []
     for i, argument in enumerate(rest):
         micros = _micros(argument)
