@@ -68,6 +68,7 @@ QUERIES = (
     "SELECT s.k, name FROM s LEFT JOIN names ON s.k = names.k LIMIT 5",
     "SELECT k, n FROM s WHERE n > 2 WITH PREFERENCE DESC SUMMARY.Estimate.Count(k)",
     "SELECT s.n, t.n FROM s, t WHERE s.k = t.k WITH PREFERENCE WEIGHTED SUMMARY.Estimate.Count(s.k) WINDOW 9 MICROSECONDS",
+    "SELECT count(*) AS c FROM s [RANGE 8 MICROSECONDS TUMBLING] WITH PREFERENCE WEIGHTED SUMMARY.Estimate.Count(k)",
 )
 BUDGETS = {query: "1 probes/row" for query in QUERIES if "PREFERENCE" in query}
 
