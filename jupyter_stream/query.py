@@ -11,9 +11,12 @@ import polars as pl
 
 from jupyter_stream import late_answers
 from jupyter_stream.core.coverage import WHOLE, Coverage
+from jupyter_stream.core.diagram import Diagram
 from jupyter_stream.core.snapshot import LateRows, Snapshot, State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show
+from jupyter_stream.engine.diagram import diagram, places, rows_at
 from jupyter_stream.engine.explain import Text
+from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.refused import ERRORS_SCHEMA
 from jupyter_stream.errors import QueryError
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 Running: TypeAlias = Pipeline | SparkRun
 """What is behind a handle: a query in the kernel or on Spark."""
 
+_PATIENCE = 2.0
+"""Seconds a look into a running plan waits for the batch under way."""
 _KEEPS_UNIT = frozenset({"avg", "min", "max", "sum", "first", "last", "median", "stddev_samp", "stddev_pop"})
 
 
@@ -173,9 +178,46 @@ class Query:
         return Text(self._pipeline.explain(measured=True))
 
     @property
-    def plan(self) -> Text:
-        """The operators."""
-        return Text(self._pipeline.explain(measured=False))
+    def plan(self) -> PlanText:
+        """The operators; in a notebook they are drawn, and kept up to date while the query runs."""
+        return PlanText(self.plan_text(), self)
+
+    # -- what a plan view sees ---------------------------------------------------------------------------------------
+
+    def diagram(self) -> Diagram | None:
+        """The operators with their control tables and what flows between them, now; None for a query on Spark."""
+        return diagram(self._pipeline, self._session.engine.scheduler) if isinstance(self._pipeline, Pipeline) else None
+
+    def plan_text(self) -> str:
+        """The operators as text."""
+        return self._pipeline.explain(measured=False)
+
+    def rows_at(self, node: str, most: int = 20) -> dict[str, pl.DataFrame]:
+        """The rows waiting in a node's queue and the head of its state, by what they are.
+
+        Args:
+            node: its id in `diagram()`.
+            most: rows of each.
+        """
+        pipeline = self._pipeline
+        if not isinstance(pipeline, Pipeline):
+            return {}
+        return self._session.engine.submit(lambda: rows_at(pipeline, node, most)).result(_PATIENCE)
+
+    def set(self, node: str, setting: str, value: object) -> None:
+        """Change a setting of a node of the plan while it runs: of a source `most_rows` and `scheduler`.
+
+        Raises:
+            QueryError: there is no such node or setting, or it can't have that value.
+        """
+        if setting == "scheduler":
+            self._session.engine.schedule(str(value))
+            return
+        pipeline = self._pipeline
+        place = dict(places(pipeline)).get(node) if isinstance(pipeline, Pipeline) else None
+        if not isinstance(place, Feed):
+            raise QueryError(f"{node} has no setting {setting}", hint="Sources have most_rows and scheduler.")
+        place.write(setting, value)
 
     # -- what a view sees --------------------------------------------------------------------------------------------
 
@@ -335,6 +377,22 @@ class Query:
         from jupyter_stream import views
 
         views.display(self)
+
+
+class PlanText(Text):
+    """A plan as text; shown in a notebook it is the live plan view."""
+
+    def __new__(cls, text: str, _query: Query) -> PlanText:
+        """Text like any other."""
+        return super().__new__(cls, text)
+
+    def __init__(self, _text: str, query: Query) -> None:
+        self._query = query
+
+    def _ipython_display_(self) -> None:
+        from jupyter_stream import views
+
+        views.display_plan(self._query)
 
 
 class Message:

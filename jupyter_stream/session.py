@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import polars as pl
 
-from jupyter_stream import functions, history, language, recordings, summary_statements, user_aggregates
+from jupyter_stream import functions, history, language, overview, recordings, summary_statements, user_aggregates
 from jupyter_stream.aggregates.user import Declared, calling, declared
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.core.table import ViewRows
@@ -432,15 +432,12 @@ class Session:
         return Listing(what.capitalize(), pl.DataFrame(rows, schema=schema, orient="row"))
 
     def show_queries(self) -> Listing:
-        """Every query of the session with its state."""
-        rows = []
-        for query in self.queries.values():
-            now = query.snapshot(0)
-            rows.append((query.name, now.state, now.rows_in, now.rows_out, now.late, now.bad, now.state_bytes))
-        schema = {"query": pl.String(), "state": pl.String()} | {
-            n: pl.Int64() for n in ("rows_in", "rows_out", "late", "bad", "state_bytes")
-        }
-        return Listing("Queries", pl.DataFrame(rows, schema=schema, orient="row"))
+        """Every query of the session with its state, and its shares of memory and processor time."""
+        return overview.queries(list(self.queries.values()))
+
+    def show_sources(self) -> Listing:
+        """Every source being read, with its rate and how far behind it is."""
+        return overview.sources(self.engine.feeds, self.engine.scheduler)
 
     def _functions(self, name: str | None) -> Listing:
         from jupyter_stream.aggregates import AGGREGATES

@@ -63,8 +63,9 @@ def run(session: Session, words: list[str]) -> None:
         return command.run(session, tuple(rest))
     if not command.takes and rest:
         raise QueryError(f"%stream {command.name} takes nothing after it, and then came: {' '.join(rest)}")
-    if command.takes == "NAME" and len(rest) != 1:
-        raise QueryError(f"say which one: %stream {command.name} NAME", hint=_there_are(session))
+    fewest, most = {"NAME": (1, 1), "[NAME]": (0, 1)}.get(command.takes, (0, len(rest)))
+    if not fewest <= len(rest) <= most:
+        raise QueryError(f"say which one: %stream {command.name} {command.takes}", hint=_there_are(session))
     return command.run(session, tuple(rest))
 
 
@@ -125,6 +126,10 @@ def _list(session: Session, _names: tuple[str, ...]) -> None:
 
 
 def _status(session: Session, names: tuple[str, ...]) -> None:
+    if not names:
+        for listing in (session.show_queries(), session.show_sources()):
+            output.show_frame(listing.title, listing.frame)
+        return
     snapshot = find(session, names[0]).snapshot(1)
     facts = _facts(snapshot)
     output.show(snapshot.name, ("", ""), list(facts.items()))
@@ -170,7 +175,9 @@ def _explain(session: Session, names: tuple[str, ...]) -> None:
 
 
 def _plan(session: Session, names: tuple[str, ...]) -> None:
-    output.say(str(find(session, names[0]).plan))
+    from jupyter_stream import views
+
+    views.display_plan(find(session, names[0]))
 
 
 def _show(session: Session, names: tuple[str, ...]) -> None:
@@ -228,12 +235,19 @@ def _help(_session: Session, _names: tuple[str, ...]) -> None:
 
 COMMANDS: Final = (
     Command("list", "", "all queries of this notebook", _list),
-    Command("status", "NAME", "one query's counters and times", _status),
+    Command(
+        "status",
+        "[NAME]",
+        "a query's counters and times; of all: shares of memory and processor time, rates and lag of the sources",
+        _status,
+    ),
     Command("stop", "[NAME ...|all]", "end queries; their results stay", _stop),
     Command("pause", "[NAME ...|all]", "take no input until resumed", _pause),
     Command("resume", "[NAME ...|all]", "take input again", _resume),
     Command("explain", "NAME", "how a query is computed, with live counters", _explain),
-    Command("plan", "NAME", "a query's logical plan", _plan),
+    Command(
+        "plan", "NAME", "a query's operators drawn live, with what flows between them; click one to look into it", _plan
+    ),
     Command("show", "NAME", "a further live view under this cell", _show),
     Command(
         "run",

@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 import polars as pl
 
+from jupyter_stream import schedulers
 from jupyter_stream.core.messages import LATE_ID, TS, Batch, Failed, Message, Missed
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.engine.feed import Feed, Reader
@@ -20,6 +21,7 @@ from jupyter_stream.engine.progress import late_rows
 from jupyter_stream.engine.refused import ERRORS_SCHEMA, as_errors
 from jupyter_stream.engine.sharing import Sharing
 from jupyter_stream.engine.side import SideStream
+from jupyter_stream.errors import QueryError
 from jupyter_stream.operators.planned import integer_time
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Query, streams
@@ -168,6 +170,24 @@ class Engine:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(1.0)
         self._callbacks.put(None)
+
+    @property
+    def feeds(self) -> list[Feed]:
+        """The sources being read, now."""
+        return list(self._feeds)
+
+    @property
+    def scheduler(self) -> str:
+        """The policy by which inputs are served."""
+        return self._scheduler.name
+
+    def schedule(self, name: str) -> None:
+        """Serve inputs by another policy from now on. Raises `QueryError` if there is none of that name."""
+        policy = schedulers.find(name)
+        if policy is None:
+            known = ", ".join(p.name for p in schedulers.SCHEDULERS)
+            raise QueryError(f"there is no scheduler {name!r}", hint=f"There are {known}.")
+        self.submit(lambda: setattr(self, "_scheduler", policy()))
 
     def signal(self) -> None:
         """There is something to do."""

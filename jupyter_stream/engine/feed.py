@@ -15,7 +15,7 @@ from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import TS, Message
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.engine.progress import Ingest
-from jupyter_stream.errors import StreamError
+from jupyter_stream.errors import QueryError, StreamError
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.sources.pacing import pace, parse_rate
 from jupyter_stream.sources.protocol import BATCH_ROWS, REPLAY_ROWS, Request
@@ -80,7 +80,9 @@ class Feed:
         self.tapes: list[Tape] = []
         self.control = ControlTable(f"scan {stream.name}")
         self.queue = ControlTable(f"queue of {stream.name}")
+        self.queue.settings["most_rows"] = _QUEUED_ROWS
         self.rejected = 0
+        self.started = time.time()
         self.error: str | None = None
         self.ended = False
         self._wake = wake
@@ -100,6 +102,37 @@ class Feed:
     def start(self) -> None:
         """Begin reading."""
         self._thread.start()
+
+    @property
+    def _most_queued(self) -> int:
+        """Rows that may wait before the source is held up."""
+        return int(self.queue.settings["most_rows"])
+
+    def write(self, setting: str, value: object) -> None:
+        """Change a setting of its queue: `most_rows`, from how many rows on the source is held up.
+
+        Raises:
+            QueryError: there is no such setting, or the value can't be.
+        """
+        if setting not in self.queue.settings:
+            raise QueryError(f"{self.queue.name} has no setting {setting}", hint="It has most_rows.")
+        rows = str(value).replace(",", "").replace("_", "").strip()
+        if not rows.isdigit() or int(rows) < 1:
+            raise QueryError(f"{setting} is a number of rows, not {value!r}", hint="Write for instance 100000.")
+        with self._changed:
+            self.queue.settings[setting] = int(rows)
+            self._changed.notify_all()
+
+    def waiting(self, most: int) -> pl.DataFrame:
+        """The first rows of its queue, at most so many."""
+        frames: list[pl.DataFrame] = []
+        with self._changed:
+            for frame in self._queue:
+                if sum(f.height for f in frames) >= most:
+                    break
+                frames.append(frame.head(most))
+        columns = self.columns or self.stream.schema.names
+        return pl.concat(frames).select(columns).head(most) if frames else self.stream.schema.empty().select(columns)
 
     def stop(self) -> None:
         """Lose interest; the thread ends soon."""
@@ -151,7 +184,7 @@ class Feed:
 
     def _put(self, frame: pl.DataFrame) -> None:
         with self._changed:
-            while self._queued >= _QUEUED_ROWS and not self._request.stop.is_set():
+            while self._queued >= self._most_queued and not self._request.stop.is_set():
                 self._changed.wait()
             if frame.height:
                 if self._stamped:

@@ -54,6 +54,10 @@ class Alive:
         self._living = living or (Partitions(_UNKNOWN) if ends else Fifo())
         self._reached = MIN_TIME
 
+    def head(self, most: int) -> pl.DataFrame:
+        """The first rows whose time has not come."""
+        return pl.concat(self._waiting).head(most).select(self._columns) if self._waiting else pl.DataFrame()
+
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep rows until their time has come; late ones are told."""
         frame, missed = in_time(batch.frame, self._reached, self.control)

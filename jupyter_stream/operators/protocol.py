@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+import polars as pl
+
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import Batch, KeyPunctuation, Message, Punctuation, Tick
 
@@ -59,6 +61,14 @@ class Forgets(Protocol):
 
     def recalls(self) -> Recall | None:
         """What it goes by; None if all it ever had matters."""
+
+
+@runtime_checkable
+class Shown(Protocol):
+    """An operator whose state can be looked at, for people who look into a running plan."""
+
+    def head(self, most: int) -> pl.DataFrame:
+        """The first of what it remembers, at most so many rows."""
 
 
 class Stateless:

@@ -114,6 +114,10 @@ class WindowAggregate:
             return punctuation
         return self._window.end(self._window.closed(punctuation))
 
+    def head(self, most: int) -> pl.DataFrame:
+        """The first groups of open panes; nothing where groups are kept as rows."""
+        return self._groups.head(most) if isinstance(self._groups, WindowGroups) else pl.DataFrame()
+
     def recalls(self) -> Recall | None:
         """The rows of extents that are open."""
         window, k = self._window, self._closed

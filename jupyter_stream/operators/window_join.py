@@ -127,6 +127,16 @@ class WindowJoin:
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
+    def head(self, most: int) -> pl.DataFrame:
+        """The first rows kept of each side, half each, with the side they are of."""
+        found: list[pl.DataFrame] = []
+        for name, side in zip(("left", "right"), self._sides, strict=True):
+            frames = [run.frame.head(most // 2) for run in side.runs]
+            if frames:
+                rows = pl.concat(frames).head(most // 2)
+                found.append(rows.select(pl.lit(name).alias("side"), pl.all().exclude("^\\$.*$")))
+        return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
+
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Give the pairs the rows make with what is kept; keep those that may find more."""
         new = yield from self._arrived(port, batch)

@@ -162,6 +162,21 @@ class WindowGroups:
         """Bytes of partial results that are no numbers."""
         return sum(f.bytes for f in self._frames if f is not None)
 
+    def head(self, most: int) -> pl.DataFrame:
+        """Panes and the groups with rows in them, the oldest panes first: at most so many, with how many rows each has had."""
+        frames: list[pl.DataFrame] = []
+        left = most
+        for pane, row in self.panes.rows.items():
+            if left <= 0:
+                break
+            counts = self.panes.row(0, row)
+            slots = np.flatnonzero(counts)[:left]
+            keys = [] if self.slots is None else self.slots.gather(slots)
+            rows = pl.Series("rows", counts[slots].astype(np.int64))
+            frames.append(pl.DataFrame([pl.Series("pane", np.full(slots.size, pane, np.int64)), *keys, rows]))
+            left -= slots.size
+        return pl.concat(frames) if frames else pl.DataFrame(schema={"pane": pl.Int64(), "rows": pl.Int64()})
+
     def counts(self) -> dict[str, int]:
         """All groups are eager; how many there are is told by `live`."""
         return {}

@@ -17,10 +17,11 @@ from jupyter_stream.views.options import CHARTS, ViewOptions
 if TYPE_CHECKING:
     import polars as pl
 
+    from jupyter_stream.core.diagram import Plannable
     from jupyter_stream.core.snapshot import Viewable
     from jupyter_stream.views.live import LiveView
 
-__all__ = ["CHARTS", "ViewOptions", "change", "close", "dashboard", "display", "options_of", "save", "selected"]
+__all__ = ["CHARTS", "ViewOptions", "change", "close", "dashboard", "display", "display_plan", "options_of", "save", "selected"]
 
 _OPTIONS: Final[weakref.WeakKeyDictionary[Viewable, ViewOptions]] = weakref.WeakKeyDictionary()
 
@@ -45,6 +46,22 @@ def display(viewable: Viewable, options: ViewOptions | None = None) -> LiveView 
     view = LiveView(viewable, options)
     view._ipython_display_()
     return view
+
+
+def display_plan(plannable: Plannable) -> None:
+    """Draw a query's plan live under the running cell; where there is no kernel, or no plan is known, say it as text."""
+    from jupyter_stream.views import output
+
+    drawn = plannable.diagram()
+    if drawn is None or not output.in_kernel():
+        output.show({"text/plain": plannable.plan_text() if drawn is None else drawn.text})
+        return
+    from jupyter_stream.views import thread
+    from jupyter_stream.views.plan import PlanView
+
+    view = PlanView(plannable)
+    view.show()
+    thread.add(view)
 
 
 def change(viewable: Viewable, chart: str | None = None, **options: str | int | None) -> ViewOptions:

@@ -21,12 +21,10 @@ from jupyter_stream.views.page import Page, Still
 from jupyter_stream.views.picture import Picture, Table
 from jupyter_stream.views.roles import resolve
 from jupyter_stream.views.selection import find, select, selected
-from jupyter_stream.views.widget import Line, LiveWidget
+from jupyter_stream.views.widget import Line, LiveWidget, Work
 
 log = logging.getLogger(__name__)
 
-Work: TypeAlias = Callable[[], int]
-"""Something the view thread is to do; gives the bytes it sent."""
 _COLOURS: Final[weakref.WeakKeyDictionary[Viewable, Colours]] = weakref.WeakKeyDictionary()
 _PAST: Final[weakref.WeakKeyDictionary[Viewable, Past]] = weakref.WeakKeyDictionary()
 _PRESSES: Final = ("stop", "pause", "resume")

@@ -13,11 +13,11 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from jupyter_stream.core.snapshot import Snapshot, Viewable
-from jupyter_stream.views.live import LiveView
 from jupyter_stream.views.options import ViewOptions
+from jupyter_stream.views.widget import Line, Work
 
 log = logging.getLogger(__name__)
 
@@ -33,12 +33,50 @@ KEPT: Final = 100
 """Ended views that still answer; the oldest beyond are closed, and the saved pictures take their place."""
 
 
+class Served(Protocol):
+    """A view in an output cell, as the thread that serves it sees it."""
+
+    name: str
+    options: ViewOptions
+    heard: float
+    ended: bool
+
+    @property
+    def viewable(self) -> Viewable | None:
+        """The query; None once it is not asked any more."""
+
+    @property
+    def line(self) -> Line:
+        """Its line to the page."""
+
+    def hear(self, said: dict[str, Any], /) -> Work | None:
+        """Take a message from a page; says what the thread is to do, which gives the bytes sent."""
+
+    def due(self) -> bool:
+        """Whether it wants a snapshot."""
+
+    def take(self, snapshot: Snapshot) -> None:
+        """Note which snapshot it has."""
+
+    def refresh(self, snapshot: Snapshot | None, now: float) -> int:
+        """Send what changed; returns the bytes sent."""
+
+    def change(self, options: ViewOptions) -> None:
+        """Show it another way from now on."""
+
+    def save(self, now: float, every: float) -> None:
+        """Bring the picture in the notebook file up to date, if it is time."""
+
+    def close(self) -> None:
+        """Take it off the page."""
+
+
 class ViewThread:
     """The thread and its mailbox. Everything public may be called from any thread."""
 
     def __init__(self) -> None:
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._views: list[LiveView] = []
+        self._views: list[Served] = []
         self._unseen_at: dict[int, float] = {}
         self._budget = BYTES
         self._stop = threading.Event()
@@ -50,7 +88,7 @@ class ViewThread:
         """Whether it still serves."""
         return self._thread.is_alive() and not self._stop.is_set()
 
-    def add(self, view: LiveView) -> None:
+    def add(self, view: Served) -> None:
         """Serve a view from now on."""
         view.line.listen(lambda message: self._heard(view, message))
         self._commands.put(lambda: self._views.append(view))
@@ -65,7 +103,7 @@ class ViewThread:
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout)
 
-    def _heard(self, view: LiveView, message: dict[str, Any]) -> None:
+    def _heard(self, view: Served, message: dict[str, Any]) -> None:
         work = view.hear(message)
         if work is not None:
             self._commands.put(lambda: self._spend(work()))
@@ -134,7 +172,7 @@ class ViewThread:
             self._views.remove(view)
             view.close()
 
-    def _serve(self, view: LiveView, taken: dict[tuple[int, int], Snapshot], now: float) -> int:
+    def _serve(self, view: Served, taken: dict[tuple[int, int], Snapshot], now: float) -> int:
         viewable = view.viewable
         assert viewable is not None
         snapshot = None
@@ -146,7 +184,7 @@ class ViewThread:
             view.take(snapshot)
         return view.refresh(snapshot, now)
 
-    def _worth(self, view: LiveView, now: float) -> bool:
+    def _worth(self, view: Served, now: float) -> bool:
         if not view.heard or now - view.heard < SILENCE:
             return True
         if now - self._unseen_at.get(id(view), 0.0) < UNSEEN_EVERY:
@@ -168,7 +206,7 @@ def current() -> ViewThread:
         return _current
 
 
-def add(view: LiveView) -> None:
+def add(view: Served) -> None:
     """Serve a view from now on."""
     current().add(view)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import anywidget
 import traitlets
 
 from jupyter_stream.views.figure import BOKEH_VERSION
 
+Work: TypeAlias = Callable[[], int]
+"""What the view thread is to do; gives the bytes it sent."""
 _HERE = Path(__file__).parent
 BOKEH_JS: Final = (_HERE / "bokeh.js").read_text(encoding="utf-8")
 """Gives a widget's module `bokehSlot(version).ready`, BokehJS once it is there, and `takeLibrary(version, bytes)`."""
@@ -30,6 +32,12 @@ class PageWidget(anywidget.AnyWidget):  # type: ignore[misc] # anywidget publish
         if self.comm is not None:
             self.comm._reply_subshell_for = lambda _data, chosen: chosen
 
+    @property
+    def bundle(self) -> dict[str, Any]:
+        """What to display. No text beside it: the saved picture under it says the same better."""
+        view = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
+        return {"application/vnd.jupyter.widget-view+json": view}
+
 
 class LiveWidget(PageWidget):
     """The kernel's end. Made on the thread that shows it; everything afterwards is sent by the view thread alone."""
@@ -40,12 +48,6 @@ class LiveWidget(PageWidget):
     panels = traitlets.Int(0).tag(sync=True)
     """How many views it shows side by side; 0 for one that is no dashboard."""
 
-    @property
-    def bundle(self) -> dict[str, Any]:
-        """What to display. No text beside it: the saved picture under it says the same better."""
-        view = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
-        return {"application/vnd.jupyter.widget-view+json": view}
-
 
 class Line:
     """A view's line to its page: a widget of its own, or one panel of a dashboard's.
@@ -55,7 +57,7 @@ class Line:
         panel: the panel's number; None for the whole widget.
     """
 
-    def __init__(self, widget: LiveWidget, panel: int | None = None) -> None:
+    def __init__(self, widget: PageWidget, panel: int | None = None) -> None:
         self.widget = widget
         self._panel = panel
 

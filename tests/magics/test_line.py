@@ -60,7 +60,8 @@ def test_drop_forgets_and_reset_forgets_all(hot):
     [
         ("%stream stats hot", "Did you mean status?"),
         ("%stream status hto", "Did you mean hot?"),
-        ("%stream status", "%stream status NAME"),
+        ("%stream explain", "%stream explain NAME"),
+        ("%stream status hot cold", "say which one: %stream status [NAME]"),
         ("%stream stop", "%stream stop NAME"),
         ("%stream stop nobody", "no query 'nobody'"),
         ("%stream list hot", "takes nothing after it"),
@@ -93,3 +94,15 @@ def test_record_and_replay_say_what_they_do_and_prove_the_answers_equal(hot, tmp
     assert hot.names["trades_replay"].equal and hot.names["hot_shuffled"].to_polars().height
     assert "--for takes a length of time" in hot.run("%stream record trades --for soon")
     assert "there is no file" in hot.run("%stream replay nothing.parquet")
+
+
+def test_status_without_a_name_is_about_all_queries_and_sources(hot):
+    said = hot.run("%stream status")
+    assert "Queries" in said and "processor" in said and "hot" in said
+    assert "Sources (served round robin)" in said
+
+
+def test_a_plan_without_a_kernel_is_text(hot):
+    said = hot.run("%stream plan hot")
+    assert "scan ticks" in said or "scan trades" in said
+    assert "rows in" in said

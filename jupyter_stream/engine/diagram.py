@@ -1,0 +1,121 @@
+"""From a running query to the picture of its plan: nodes with their control tables, and what flows between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.diagram import Attribute, Diagram, Flow, Node
+from jupyter_stream.core.time import MIN_TIME, show
+from jupyter_stream.engine.feed import Feed
+from jupyter_stream.engine.pipeline import Pipeline
+from jupyter_stream.operators.graph import Entry, Step
+from jupyter_stream.operators.protocol import Shown
+from jupyter_stream.plan.structures import kept
+
+RESULT = "result"
+_TIMES = ("low_watermark", "next_final")
+
+
+def diagram(pipeline: Pipeline, scheduler: str) -> Diagram:
+    """A query's plan now.
+
+    Args:
+        pipeline: the query.
+        scheduler: the policy by which inputs are served, which is a setting of each.
+    """
+    graph = pipeline.graph
+    feeds = {feed.stream: feed for feed in list(pipeline.feeds)}
+    ids: dict[Step | Entry, str] = {}
+    nodes: list[Node] = []
+    for entry in graph.entries:
+        feed = feeds.get(entry.stream)
+        known = next((ids[e] for e in ids if isinstance(e, Entry) and e.stream is entry.stream), None)
+        ids[entry] = known or f"source {len(nodes)}"
+        if known is None:
+            nodes.append(_source(ids[entry], entry, feed, scheduler))
+    flows = []
+    for number, step in enumerate(graph.steps):
+        ids[step] = f"operator {number}"
+    for step in graph.steps:
+        nodes.append(_operator(ids[step], step, pipeline))
+        flows += [_flow(part, ids, ids[step], pipeline) for part in step.inputs]
+    flows.append(_flow(graph.root, ids, RESULT, pipeline))
+    sink, out = pipeline.sink, pipeline.results.rows_out
+    nodes.append(Node(RESULT, "result", f"answers of {pipeline.name}", sink.rows_in, out, attributes=_all(sink)))
+    return Diagram(pipeline.name, tuple(nodes), tuple(flows), pipeline.explain(measured=True))
+
+
+def places(pipeline: Pipeline) -> Iterator[tuple[str, Step | Feed]]:
+    """What the nodes of its diagram stand for, by their ids."""
+    seen: list[object] = []
+    for entry in pipeline.graph.entries:
+        if entry.stream not in seen:
+            feed = next((f for f in pipeline.feeds if f.stream is entry.stream), None)
+            if feed is not None:
+                yield f"source {len(seen)}", feed
+            seen.append(entry.stream)
+    for number, step in enumerate(pipeline.graph.steps):
+        yield f"operator {number}", step
+
+
+def rows_at(pipeline: Pipeline, node: str, most: int) -> dict[str, pl.DataFrame]:
+    """The rows waiting at a node and the head of its state. The engine's thread calls this."""
+    place = dict(places(pipeline)).get(node)
+    if isinstance(place, Feed):
+        return {"waiting in its queue": place.waiting(most)}
+    if place is not None and isinstance(place.operator, Shown):
+        return {"head of its state": place.operator.head(most)}
+    return {}
+
+
+def _source(name: str, entry: Entry, feed: Feed | None, scheduler: str) -> Node:
+    title = f"scan {entry.stream.name}"
+    if feed is None:
+        return Node(name, "source", title, 0, 0)
+    rows, queue = feed.control.rows_in, feed.queue
+    attributes = {**_all(feed.control), **{f"queue {k}": v for k, v in _all(queue).items()}}
+    waiting = int(queue.extra.get("queued_rows", 0))
+    shared = str(feed.control.extra.get("shared_by", ""))
+    settings = {**queue.settings, "scheduler": scheduler}
+    return Node(name, "source", title, rows, rows, queue.bytes, waiting, "", shared, attributes, settings)
+
+
+def _operator(name: str, step: Step, pipeline: Pipeline) -> Node:
+    table = step.control
+    attributes = _all(table)
+    for synopsis in step.operator.synopses:
+        attributes |= {f"{synopsis.name}: {k}": v for k, v in _all(synopsis).items()}
+    edge = pipeline.graph.edge(step)
+    keeps = kept(edge, pipeline.graph.maintenance) if edge is not None else None
+    shared = str(table.extra.get("shared_by", ""))
+    return Node(
+        name, "operator", table.name, table.rows_in, table.rows_out, table.bytes, None, keeps or "", shared, attributes,
+        dict(table.settings),
+    )  # fmt: skip
+
+
+def _flow(part: Step | Entry, ids: dict[Step | Entry, str], to: str, pipeline: Pipeline) -> Flow:
+    edge = pipeline.graph.edge(part)
+    if isinstance(part, Step):
+        rows = part.control.rows_out
+    else:
+        rows = sum(f.control.rows_in for f in list(pipeline.feeds) if f.stream is part.stream)
+    return Flow(ids[part], to, rows, "" if edge is None else edge.pattern)
+
+
+def _all(table: ControlTable) -> dict[str, Attribute]:
+    """A control table's attributes as people read them, without those that say nothing."""
+    found: dict[str, Attribute] = {}
+    for name, value in table.as_dict().items():
+        if name == "name" or name in table.settings or value in (0, "", MIN_TIME):
+            continue
+        if name == "nanoseconds":
+            found["milliseconds"] = round(int(value) / 1e6, 1)
+        elif name in _TIMES:
+            found[name.replace("_", " ")] = show(int(value))
+        else:
+            found[name.replace("_", " ")] = value
+    return found

@@ -1,0 +1,194 @@
+"""The plan view: a query's operators drawn live, with what flows between them; a click on one looks into it.
+
+Every box is an operator, a queue with its source, or the answers (the query plan execution visualizer of `stream-overview` §4.1,
+and its run-time controls, §4.3). One view in one output cell; the view thread calls it. Not for the drawing itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+import uuid
+import weakref
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+import traitlets
+
+from jupyter_stream.core.diagram import Diagram, Node, Plannable
+from jupyter_stream.core.snapshot import Snapshot
+from jupyter_stream.errors import StreamError
+from jupyter_stream.views import output, strip
+from jupyter_stream.views.options import ViewOptions
+from jupyter_stream.views.plan_drawing import Pace, svg
+from jupyter_stream.views.saved import LIVE, MARK, STYLE
+from jupyter_stream.views.widget import Line, PageWidget, Work
+from jupyter_stream.views.words import cells
+
+EVERY: Final = 0.5
+"""Seconds between pictures: rates want some time to be measured over."""
+SHOWN_ROWS: Final = 12
+_HERE: Final = Path(__file__).parent
+
+
+class PlanWidget(PageWidget):
+    """The kernel's end: a key, and messages."""
+
+    _esm = (_HERE / "plan.js").read_text(encoding="utf-8")
+    _css = (_HERE / "plan.css").read_text(encoding="utf-8")
+    key = traitlets.Unicode().tag(sync=True)
+    live_class = traitlets.Unicode(LIVE).tag(sync=True)
+
+
+class PlanView:
+    """A query's plan in one output cell.
+
+    Args:
+        viewable: the query.
+    """
+
+    def __init__(self, viewable: Plannable) -> None:
+        self.options = ViewOptions("none", last=1)
+        self.name = viewable.name
+        self.heard = 0.0
+        self.ended = False
+        self._query = weakref.ref(viewable)  # its results can be freed while a plan of it is on some page
+        self.widget = PlanWidget(key=uuid.uuid4().hex)
+        self.line = Line(self.widget)
+        self._display_id = f"jupyter-stream-{self.widget.key}"
+        self._diagram = viewable.diagram()
+        self._summary = strip.summary(viewable.snapshot(1))
+        self._before: tuple[float, Diagram] | None = None
+        self._pace: Pace | None = None
+        self._chosen: str | None = None
+        self._looked: dict[str, pl.DataFrame] = {}
+        self._said = ""
+        self._drawn_at = 0.0
+        self._saved_at = 0.0
+        self._fresh = True
+
+    @property
+    def viewable(self) -> Plannable | None:
+        """The query, None once it has been forgotten."""
+        return self._query()
+
+    def show(self) -> None:
+        """Put the live drawing and the picture that stays in the file under the running cell."""
+        output.show(self.widget.bundle)
+        output.show(self._saved(), self._display_id)
+
+    def hear(self, message: dict[str, Any], /) -> Work | None:
+        """Take a message from a page, on any thread; what the view thread is to do then."""
+        self.heard = time.monotonic()
+        said, query = message.get("say"), self._query()
+        if said == "look":
+            self._chosen, self._looked, self._said = str(message.get("node")), {}, ""
+            self._fresh = True
+            return self.hello
+        if said == "set" and query is not None and self._chosen is not None:
+            try:
+                query.set(self._chosen, str(message.get("name")), message.get("value"))
+                self._said = f"{message.get('name')} is {message.get('value')} now"
+            except StreamError as wrong:
+                self._said = str(wrong)
+            self._fresh = True
+            return self.hello
+        return self.hello if said == "hello" else None
+
+    # Below: the view thread only.
+
+    def due(self) -> bool:
+        """Whether it is time for another picture."""
+        return time.monotonic() - self._drawn_at >= EVERY
+
+    def take(self, snapshot: Snapshot) -> None:
+        """Note what the query says of itself."""
+        self._summary = strip.summary(snapshot)
+        if snapshot.state in strip.ENDED:
+            self.ended = True
+
+    def refresh(self, snapshot: Snapshot | None, now: float) -> int:
+        """Draw the plan anew, if it is time or somebody has clicked; returns the bytes sent."""
+        query = self._query()
+        if query is None or (snapshot is None and not self._fresh):
+            return 0
+        drawn = query.diagram()
+        if drawn is None:
+            return 0
+        if self._before is None or now - self._before[0] >= EVERY:
+            self._pace = _pace(self._before, (now, drawn))
+            self._before = (now, drawn)
+        self._diagram, self._drawn_at, self._fresh = drawn, now, False
+        if self._chosen is not None:
+            try:
+                self._looked = query.rows_at(self._chosen, SHOWN_ROWS)
+            except TimeoutError:
+                self._looked = {}  # a long batch is under way; the next picture has them
+        return self._send()
+
+    def hello(self) -> int:
+        """Send all to a page that has nothing, or has asked for more; returns the bytes sent."""
+        return self.refresh(None, time.monotonic()) if self._fresh else self._send()
+
+    def change(self, options: ViewOptions) -> None:
+        """A plan is shown in one way only."""
+
+    def save(self, now: float, every: float) -> None:
+        """Bring the picture in the notebook file up to date."""
+        if self.ended or now - self._saved_at >= every:
+            self._saved_at = now
+            output.update(self._saved(), self._display_id)
+
+    def close(self) -> None:
+        """Take the live view off the page; the saved picture stays."""
+        self.widget.close()
+
+    def _send(self) -> int:
+        if self._diagram is None:
+            return 0
+        picture = svg(self._diagram, None if self.ended else self._pace, self._chosen)
+        node = self._diagram.node(self._chosen) if self._chosen else None
+        message = {"do": "plan", "svg": picture, "summary": f"{self.name}: {self._summary}", "said": self._said,
+                   "node": None if node is None else self._facts(node)}  # fmt: skip
+        self.line.send(message)
+        return len(picture) + 2000
+
+    def _facts(self, node: Node) -> dict[str, Any]:
+        return {
+            "id": node.id,
+            "title": node.title,
+            "attributes": [[name, f"{v:,}" if isinstance(v, int) else str(v)] for name, v in node.attributes.items()],
+            "settings": [[name, str(value)] for name, value in node.settings.items()],
+            "tables": [
+                {
+                    "title": f"{title} (the first {rows.height})" if rows.height else f"{title}: nothing",
+                    "names": rows.columns,
+                    "rows": [list(row) for row in zip(*(cells(column) for column in rows), strict=True)],
+                }
+                for title, rows in self._looked.items()
+            ],
+        }
+
+    def _saved(self) -> dict[str, Any]:
+        words = f"{self.name}: {self._summary}"
+        if self._diagram is None:
+            return {"text/plain": words, "text/html": f"<p>{escape(words)}</p>"}
+        data = base64.b64encode(svg(self._diagram).encode()).decode()
+        picture = f'<img alt="{escape(f"plan of {self.name}", quote=True)}" src="data:image/svg+xml;base64,{data}"/>'
+        html = f'<div class="{MARK}"><style>{STYLE}</style>{picture}<p>{escape(words)}</p></div>'
+        return {"text/plain": self._diagram.text, "text/html": html}
+
+
+def _pace(before: tuple[float, Diagram] | None, now: tuple[float, Diagram]) -> Pace | None:
+    """Rates between two pictures."""
+    if before is None or now[0] <= before[0]:
+        return None
+    seconds = now[0] - before[0]
+    rows = {(f.source, f.target): f.rows for f in before[1].flows}
+    held = {n.id: n.bytes for n in before[1].nodes}
+    return Pace(
+        {(f.source, f.target): (f.rows - rows.get((f.source, f.target), 0)) / seconds for f in now[1].flows},
+        {n.id: (n.bytes - held.get(n.id, 0)) / seconds for n in now[1].nodes},
+    )
