@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 _SLOW: Final = ("jupyter_stream.session", "jupyter_stream.views.live", "jupyter_stream.views.thread")
 """Imports that take two seconds of processor, most of it Bokeh, Polars and sqlglot."""
 
-_loaded: tuple[StreamMagics, Any] | None = None
+_loaded: tuple[StreamMagics, Any, Any] | None = None
 
 
 def _with_body(lines: list[str]) -> list[str]:
@@ -21,6 +23,26 @@ def _with_body(lines: list[str]) -> list[str]:
     if len(lines) == 1 and lines[0].split()[:1] == ["%%stream"]:
         return [lines[0].rstrip("\n") + "\n", "\n"]
     return lines
+
+
+_ASKED: Final = re.compile(r"\s*(?:(\w+)\s*\?|\?\s*(\w+))\s*")
+
+
+def _asks(magics: StreamMagics) -> Callable[[list[str]], list[str]]:
+    """`NAME?` on a line of its own, of a stream or query: `%stream describe NAME` instead of what Python knows of the name."""
+
+    def asked(lines: list[str]) -> list[str]:
+        found = _ASKED.fullmatch("".join(lines)) if len(lines) == 1 else None
+        session = magics.session_if_any
+        if found is None or session is None:
+            return lines
+        name = found[1] or found[2]
+        variable = magics.shell.user_ns.get(name)
+        query = session.queries.get(name)
+        ours = variable is query if query is not None else variable is None and session.catalog.find(name) is not None
+        return [f"%stream describe {name}\n"] if ours else lines
+
+    return asked
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -34,8 +56,9 @@ def load_ipython_extension(shell: Any) -> None:
     shell.register_magics(magics)
     match = matcher(lambda: magics.session_if_any)
     shell.Completer.custom_matchers.append(match)
-    shell.input_transformers_cleanup.append(_with_body)
-    _loaded = (magics, match)
+    asks = _asks(magics)
+    shell.input_transformers_cleanup.extend([_with_body, asks])
+    _loaded = (magics, match, asks)
     with contextlib.suppress(RuntimeError):  # a terminal has no loop between its inputs: there the first cell imports
         _import_when_idle(asyncio.get_running_loop(), _SLOW)
 
@@ -57,12 +80,15 @@ def unload_ipython_extension(shell: Any) -> None:
     global _loaded
     if _loaded is None:
         return
-    (magics, match), _loaded = _loaded, None
+    (magics, match, asks), _loaded = _loaded, None
     magics.close()
     if match in shell.Completer.custom_matchers:
         shell.Completer.custom_matchers.remove(match)
-    if _with_body in shell.input_transformers_cleanup:
-        shell.input_transformers_cleanup.remove(_with_body)
+    for transformer in (_with_body, asks):
+        if transformer in shell.input_transformers_cleanup:
+            shell.input_transformers_cleanup.remove(transformer)
+    if magics in shell.configurables:
+        shell.configurables.remove(magics)
     for kind in ("line", "cell"):
         for name in ("stream", "dashboard"):
             shell.magics_manager.magics[kind].pop(name, None)

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from textwrap import shorten
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from jupyter_stream.core.schema import type_name
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show, show_duration
+from jupyter_stream.engine.explain import promises
 from jupyter_stream.errors import QueryError
 from jupyter_stream.magics import options, output, recording
+from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.views.options import refuse
 
 if TYPE_CHECKING:
@@ -152,6 +155,24 @@ def _facts(s: Snapshot) -> dict[str, str]:
     return {**facts, **s.notes, "query": s.text.strip()}
 
 
+def _describe(session: Session, names: tuple[str, ...]) -> None:
+    """What a name is: of a query its state, statement and columns; of a stream its columns, source and progress."""
+    from jupyter_stream.magics.results import tell
+
+    name = names[0]
+    entry = session.catalog.find(name)
+    if entry is None:
+        query = find(session, name)
+        facts = _facts(query.snapshot(1))
+        columns = {n: type_name(t) for n, t in query.to_polars().schema.items()}
+        output.show(query.name, ("", ""), [*facts.items(), *((f"column {n}", t) for n, t in columns.items())])
+        return
+    for result in session.run(f"DESCRIBE {name}"):
+        tell(result)
+    if isinstance(entry, StreamDef) and entry.table is None:
+        output.say(f"SOURCE '{entry.uri}'; {promises(entry)}")
+
+
 def _stop(session: Session, names: tuple[str, ...]) -> None:
     kept = {n: r for n, r in session.recordings.items() if r.status == "recording" and (n in names or "all" in names)}
     for name, running in kept.items():
@@ -244,6 +265,9 @@ COMMANDS: Final = (
     Command("stop", "[NAME ...|all]", "end queries; their results stay", _stop),
     Command("pause", "[NAME ...|all]", "take no input until resumed", _pause),
     Command("resume", "[NAME ...|all]", "take input again", _resume),
+    Command(
+        "describe", "NAME", "what a stream or query is: columns with types, source, progress; also NAME?", _describe
+    ),
     Command("explain", "NAME", "how a query is computed, with live counters", _explain),
     Command(
         "plan", "NAME", "a query's operators drawn live, with what flows between them; click one to look into it", _plan

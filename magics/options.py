@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
@@ -75,8 +76,12 @@ class CellLine:
     help: bool
 
 
-def parse(line: str) -> CellLine:
+def parse(line: str, defaults: Mapping[str, Any] | None = None) -> CellLine:
     """Read the rest of a `%%stream` line.
+
+    Args:
+        line: what stands behind `%%stream`.
+        defaults: `chart`, `last`, `keep`, `engine` and `quiet` where the line doesn't say them.
 
     Raises:
         QueryError: an unknown option or a value that can't be, naming the nearest that could.
@@ -85,6 +90,9 @@ def parse(line: str) -> CellLine:
     if words and not words[0].startswith("-") and words[0].lower() in ("help", "?"):
         words[0] = "--help"
     said = _parser().parse_args(_known(words))
+    for name, value in (defaults or {}).items():
+        if getattr(said, name) in (None, False):
+            setattr(said, name, value)
     if said.name is not None and not said.name.isidentifier():
         raise QueryError(
             f"a query's name becomes a Python variable; {said.name!r} can't be one",
@@ -97,7 +105,7 @@ def parse(line: str) -> CellLine:
         if getattr(said, name):
             session[name] = getattr(said, name)
     if said.keep is not None:
-        session["keep"] = _positive("--keep", said.keep)
+        session["keep"] = _positive("--keep", str(said.keep))
     if said.paused:
         session["paused"] = True
     last = 500 if said.last is None else said.last

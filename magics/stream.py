@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
 from jupyter_stream.errors import QueryError, StreamError
-from jupyter_stream.magics import commands, dashboards, options, output, results
+from jupyter_stream.magics import commands, dashboards, defaults, options, output, results
 
 if TYPE_CHECKING:
     from jupyter_stream.session import Session
@@ -17,12 +18,19 @@ FIRST_LINE = 2
 
 
 @magics_class
-class StreamMagics(Magics):  # type: ignore[misc] # IPython publishes no types
+class StreamMagics(Magics, defaults.Defaults):  # type: ignore[misc] # IPython publishes no types
     """The two magics of a notebook, and its session."""
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
         self._session: Session | None = None
+        try:
+            configured = dict(
+                self.config.get("StreamMagics", {})
+            )  # what the user's profile says goes before the project's
+            defaults.apply(self, {n: v for n, v in defaults.read(Path.cwd()).items() if n not in configured})
+        except QueryError as error:
+            output.say(str(error))  # a mistake in that file must not keep the magics away
 
     @property
     def session(self) -> Session:
@@ -43,7 +51,7 @@ class StreamMagics(Magics):  # type: ignore[misc] # IPython publishes no types
     def stream(self, line: str, cell: str) -> None:
         """Run the statements in this cell; `%%stream --help` lists the options."""
         try:
-            said = options.parse(line)
+            said = options.parse(line, {name: getattr(self, name) for name in defaults.NAMES})
             if said.help:
                 output.say(options.usage())
             else:

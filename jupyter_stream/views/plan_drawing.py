@@ -5,6 +5,7 @@ Streams are at the top and the answers at the bottom. Not for deciding when to d
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
@@ -16,7 +17,9 @@ from jupyter_stream.views.words import count, size
 BOX: Final = (216, 66)
 GAP: Final = (26, 46)
 _MARGIN: Final = 12
-_LONGEST: Final = 31
+_LABEL: Final = 120
+"""Room for what is written beside the arrows on the right."""
+_LONGEST: Final = 28
 """Characters of a line that fit in a box."""
 _COLOURS: Final = {"source": "#56b4e9", "operator": "#999999", "result": "#009e73"}
 """Borders, of Okabe and Ito's palette."""
@@ -76,9 +79,10 @@ def svg(diagram: Diagram, pace: Pace | None = None, chosen: str | None = None) -
         chosen: id of the node to draw as chosen.
     """
     where = places(diagram)
-    width = max(x for x, _ in where.values()) + BOX[0] + _MARGIN
+    width = max(x for x, _ in where.values()) + BOX[0] // 2 + max(BOX[0] // 2, _LABEL) + _MARGIN + _LABEL // 4
     height = max(y for _, y in where.values()) + BOX[1] + _MARGIN
-    body = [_arrow(flow, where, pace) for flow in diagram.flows]
+    leaving = Counter(flow.source for flow in diagram.flows)
+    body = [_arrow(flow, where, pace, 0.75 if leaving[flow.source] > 1 else 0.3) for flow in diagram.flows]
     body += [_box(node, where[node.id], pace, node.id == chosen) for node in diagram.nodes]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
@@ -89,7 +93,8 @@ def svg(diagram: Diagram, pace: Pace | None = None, chosen: str | None = None) -
     )
 
 
-def _arrow(flow: Flow, where: Mapping[str, tuple[int, int]], pace: Pace | None) -> str:
+def _arrow(flow: Flow, where: Mapping[str, tuple[int, int]], pace: Pace | None, along: float) -> str:
+    """An arrow with its counts that far along it: apart from those of others that leave, or come to, the same box."""
     (x1, y1), (x2, y2) = where[flow.source], where[flow.target]
     x1, y1, x2 = x1 + BOX[0] // 2, y1 + BOX[1], x2 + BOX[0] // 2
     rate = pace.rows.get((flow.source, flow.target)) if pace else None
@@ -98,7 +103,7 @@ def _arrow(flow: Flow, where: Mapping[str, tuple[int, int]], pace: Pace | None) 
     tip = f"<title>{escape(PATTERNS.get(flow.pattern, ''))}</title>" if flow.pattern else ""
     return (
         f'<g>{tip}<path d="M{x1} {y1}L{x2} {y2 - 2}" stroke="#666" fill="none" marker-end="url(#tip)"/>'
-        f'<text x="{(x1 + x2) // 2 + 7}" y="{(y1 + y2) // 2 + 3}" fill="#555">{label}{escape(words)}</text></g>'
+        f'<text x="{x1 + (x2 - x1) * along + 7:.0f}" y="{y1 + (y2 - y1) * along + 3:.0f}" fill="#555">{label}{escape(words)}</text></g>'
     )
 
 

@@ -45,6 +45,9 @@ class Lab:
             (settings.parent / "notebook-extension").mkdir()
             tracker = settings.parent / "notebook-extension" / "tracker.jupyterlab-settings"
             tracker.write_text('{"windowingMode": "none"}')
+        extensions = root / "data" / "labextensions"  # ours as it is here, not as it was installed
+        extensions.mkdir(parents=True)
+        (extensions / "jupyter-stream").symlink_to(Path(__file__).parents[2] / "labextension")
         self.log = (root / "server.log").open("w")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.port={self.port}",

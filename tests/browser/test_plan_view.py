@@ -14,7 +14,7 @@ def test_a_plan_is_drawn_live_and_can_be_looked_into_while_a_cell_sleeps(open_no
     book = open_notebook("plan.ipynb", [SETUP, QUERY, "%stream plan hot", "import time; time.sleep(60)"])
     book.run_all()
     page, view = book.page, book.cell(2).locator(PLAN)
-    view.locator("[data-node='operator 0']").wait_for(timeout=60_000)
+    view.locator("[data-node='operator 0']").wait_for(timeout=150_000)
     text = view.locator("svg").text_content
     first = text()
     assert "filter (price < 12" in first and "answers of hot" in first and "scan trades" in first
@@ -41,7 +41,7 @@ def test_a_plan_is_drawn_live_and_can_be_looked_into_while_a_cell_sleeps(open_no
 def test_a_saved_notebook_keeps_the_plans_picture(open_notebook):
     book = open_notebook("saved_plan.ipynb", [SETUP, QUERY, "hot.plan"])
     book.run_all()
-    book.cell(2).locator(f"{PLAN} svg").wait_for(timeout=60_000)
+    book.cell(2).locator(f"{PLAN} svg").wait_for(timeout=150_000)
     book.wait_idle()
     book.save()
     outputs = book.lab.read("saved_plan.ipynb").cells[2].outputs

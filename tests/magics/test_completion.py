@@ -35,3 +35,20 @@ def test_nothing_of_ours_is_offered_elsewhere(trades):
     assert "price" not in trades.complete("%%streams\nSELECT pri| FROM trades")
     assert "price" not in trades.complete("x = pri|")
     assert "SLIDE" not in trades.complete("SLI|")
+
+
+def test_columns_show_their_types_and_functions_their_signatures(trades):
+    from jupyter_stream.magics.completion import complete
+
+    session = trades.shell.magics_manager.registry["StreamMagics"].session
+    words, _ = complete("%%stream\nSELECT pri\nFROM trades", 1, 10, session)
+    assert ("price", "column DOUBLE") in words
+    words, _ = complete("%%stream\nSELECT quant\nFROM trades", 1, 12, session)
+    assert [kind for text, kind in words if text == "quantile"] == ["function quantile(x, q)"]
+
+
+def test_axes_complete_to_columns_and_options_to_their_values(trades):
+    assert trades.complete("%%stream hot --by s|\nSELECT symbol FROM trades") == ["symbol"]
+    assert "parquet" in trades.complete("%%stream\nCREATE STREAM s SOURCE 'file://x' WITH (format = 'par|")
+    assert "max" in trades.complete("%%stream\nCREATE STREAM s SOURCE 'file://x' WITH (rate = '|")
+    assert trades.complete("%stream record t|") == ["trades"]

@@ -50,7 +50,10 @@ def test_wheel_holds_every_file_of_the_package(distributions):
         held = {name for name in wheel.namelist() if ".dist-info/" not in name}
     package = {str(f.relative_to(ROOT)) for f in (ROOT / "jupyter_stream").rglob("*") if f.is_file()}
     magics = {"jupyter_stream/" + str(f.relative_to(ROOT)) for f in (ROOT / "magics").rglob("*") if f.is_file()}
-    assert held == {name for name in package | magics if "__pycache__" not in name}
+    extension = {name for name in held if "/share/jupyter/labextensions/jupyter-stream/" in name}
+    assert held - extension == {name for name in package | magics if "__pycache__" not in name}
+    files = {str(f.relative_to(ROOT / "labextension")) for f in (ROOT / "labextension").rglob("*") if f.is_file()}
+    assert {name.partition("/labextensions/jupyter-stream/")[2] for name in extension} == files
 
 
 def test_sdist_holds_what_a_packager_reads(distributions):
