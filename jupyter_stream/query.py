@@ -55,6 +55,11 @@ class Query:
         self._missed: tuple[tuple[int, int, int], LateRows | None] | None = None
 
     @property
+    def session(self) -> Session:
+        """The session it belongs to."""
+        return self._session
+
+    @property
     def engine(self) -> str:
         """Where it runs: `kernel` or `spark`."""
         return "spark" if isinstance(self._pipeline, SparkRun) else "kernel"

@@ -150,8 +150,8 @@ def _functions() -> list[Word]:
     from jupyter_stream.aggregates import AGGREGATES
     from jupyter_stream.functions import describe
 
-    known = (*AGGREGATES, *describe())
-    return [(f.name, f"function {f.signature}") for f in known if f.name[:1].isalpha()]
+    known = [*((a.name, a.signature) for a in AGGREGATES), *((f.name, f.signature) for f in describe())]
+    return [(name, f"function {signature}") for name, signature in known if name[:1].isalpha()]
 
 
 def _keywords(fragment: str) -> list[Word]:

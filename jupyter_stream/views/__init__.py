@@ -21,7 +21,18 @@ if TYPE_CHECKING:
     from jupyter_stream.core.snapshot import Viewable
     from jupyter_stream.views.live import LiveView
 
-__all__ = ["CHARTS", "ViewOptions", "change", "close", "dashboard", "display", "display_plan", "options_of", "save", "selected"]
+__all__ = [
+    "CHARTS",
+    "ViewOptions",
+    "change",
+    "close",
+    "dashboard",
+    "display",
+    "display_plan",
+    "options_of",
+    "save",
+    "selected",
+]
 
 _OPTIONS: Final[weakref.WeakKeyDictionary[Viewable, ViewOptions]] = weakref.WeakKeyDictionary()
 

@@ -6,8 +6,7 @@ import logging
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from jupyter_stream.core.snapshot import Snapshot, Viewable
 from jupyter_stream.errors import StreamError

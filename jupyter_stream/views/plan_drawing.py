@@ -99,11 +99,12 @@ def _arrow(flow: Flow, where: Mapping[str, tuple[int, int]], pace: Pace | None, 
     x1, y1, x2 = x1 + BOX[0] // 2, y1 + BOX[1], x2 + BOX[0] // 2
     rate = pace.rows.get((flow.source, flow.target)) if pace else None
     words = f"{count(flow.rows)} rows" + (f", {count(rate)}/s" if rate else "")
+    x, y = x1 + (x2 - x1) * along + 7, y1 + (y2 - y1) * along + 3
     label = f'<tspan font-weight="600">{escape(flow.pattern)}</tspan> ' if flow.pattern else ""
     tip = f"<title>{escape(PATTERNS.get(flow.pattern, ''))}</title>" if flow.pattern else ""
     return (
         f'<g>{tip}<path d="M{x1} {y1}L{x2} {y2 - 2}" stroke="#666" fill="none" marker-end="url(#tip)"/>'
-        f'<text x="{x1 + (x2 - x1) * along + 7:.0f}" y="{y1 + (y2 - y1) * along + 3:.0f}" fill="#555">{label}{escape(words)}</text></g>'
+        f'<text x="{x:.0f}" y="{y:.0f}" fill="#555">{label}{escape(words)}</text></g>'
     )
 
 
