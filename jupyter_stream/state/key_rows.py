@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from jupyter_stream.core.messages import Int64s
+from jupyter_stream.core.rows import values_at
 
 _COMPACT_ABOVE = 1024
 _PIECES = 8
@@ -45,8 +46,8 @@ class KeyRows:
         """The columns of the given slots."""
         if self._frame.n_chunks() > _PIECES:
             self._frame = self._frame.rechunk()
-        rows = pl.Series(self._at[slots])
-        return [column.gather(rows) for column in self._frame.get_columns()]
+        rows = self._at[slots]
+        return [values_at(column, rows) for column in self._frame.get_columns()]
 
     def compact(self, live: NDArray[np.bool_], count: int) -> None:
         """Forget rows of freed slots, once they are the larger part. `live` says which slots are not, `count` how many."""

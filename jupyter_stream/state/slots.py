@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import Int64s, ints
+from jupyter_stream.core.rows import rows_at
 from jupyter_stream.state.hash_table import EMPTY, DirectTable, HashTable
 from jupyter_stream.state.key_rows import KeyRows, longer
 
@@ -192,7 +193,7 @@ class KeySlots:
             missing = hashes[unknown]
             first = self._table.first_seen(missing)
             slots = self._allocate(first.size)
-            self._rows.add(rows[pl.Series(unknown[first])], slots)
+            self._rows.add(rows_at(rows, unknown[first]), slots)
             self._table.insert(missing[first], slots)
             found[unknown] = self._table.lookup(missing)
         if not _same(rows, pl.DataFrame(self.gather(found))):
