@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 import polars as pl
@@ -181,6 +182,12 @@ def _item(
     return PreferenceItem(names.port, value, tuple(names.estimates), source.slice(span))
 
 
+@lru_cache(maxsize=256)
+def _alike(summary: SummaryDef, stream: str) -> SummaryDef:
+    """The like of a summary on another stream: the same one each time, so that queries share it."""
+    return SummaryDef(f"{summary.name}, as declared for {summary.stream},", stream, summary.spec, summary.text)
+
+
 class _Names:
     """Columns of the streams in FROM, all of one of them, and what summaries estimate of them."""
 
@@ -262,6 +269,8 @@ class _Names:
             fit = [s for s in mine if sorted(s.spec.columns) == sorted(columns)]
         else:
             fit = [s for s in mine if len(columns) == 1 and columns[0] in s.spec.columns]
+        if not fit and measure == "count":
+            fit = self._like_a_partners(stream, columns)
         if not fit:
             raise self._no_summary(stream, columns, node, mine)
         able = next((s for s in fit if measure in s.spec.kind.measures), None)
@@ -276,6 +285,17 @@ class _Names:
             )
         at = able.spec.measured.index(columns[0]) if measure != "count" else 0
         return Estimate(f"$estimate{len(self.estimates)}", measure, at, able)
+
+    def _like_a_partners(self, stream: str, columns: list[str]) -> list[SummaryDef]:
+        """One of this stream like that of another in FROM, where only one of them has been declared.
+
+        In a join of equals both sides are asked how often a value occurs, and people declare one summary for both.
+        """
+        others = {p.name.text.lower() for p in self._parts if isinstance(p, StreamRef)} - {stream.lower()}
+        for other in self._catalog.summaries.values():
+            if other.stream.lower() in others and sorted(other.spec.columns) == sorted(columns):
+                return [_alike(other, stream)]
+        return []
 
     def _no_summary(self, stream: str, columns: list[str], node: FunctionCall, mine: list[SummaryDef]) -> QueryError:
         listed = ", ".join(columns)

@@ -378,3 +378,18 @@ def test_explain_says_what_is_kept_and_when_it_doesnt_pay(session):
     tiny = explained(JOIN.format("DESC").replace("WINDOW 60", "WINDOW 5"), "20%")
     assert "is no longer than one zone of the summary" in tiny
     assert "promising join" not in tiny
+
+
+def test_one_summary_serves_both_sides_of_a_join_of_equals(session):
+    session.execute("DROP SUMMARY items2")
+    query = bound(session, JOIN.format("DESC"), 5)
+    again = bound(session, JOIN.format("ASC"), 5)
+    assert query.preference is not None and again.preference is not None
+    assert [s.stream for s in query.preference.summaries] == ["Store1", "Store2"]
+    assert query.preference.summaries == again.preference.summaries  # the same objects, which is why they are shared
+    (q,) = session.execute(JOIN.format("DESC"), budget="5 probes/row")
+    assert q.wait(60)
+    exact = session.execute(JOIN.format("DESC"))[0]
+    assert exact.wait(60)
+    assert Counter(q.to_polars().drop("coverage").rows()) == Counter(exact.to_polars().rows())
+    session.execute(DECLARED.strip().split("\n")[-1])
