@@ -18,7 +18,9 @@ from jupyter_stream.plan.logical import Top
 from jupyter_stream.state.relation_ends import taken_back
 
 _LOOKS = 256
-"""Instants looked at together: rows that live through all of them say early which others can't be among the first."""
+_SHARE = 0.75
+"""Instants looked at together, at least, and as a share of the rows alive. Rows that live through all of them say early which
+others can't be among the first; so some should. Each time all rows are sorted: the more instants, the less often."""
 _ROW, _LOOK, _PLACE, _FIRST, _PAST, _IN = "$row", "$look", "$place", "$first", "$past", "$in"
 
 
@@ -131,8 +133,11 @@ class TopOfRelation(Stateless):
             changes = changes.filter(now).sort(TS, maintain_order=True)
             times = ints(changes.get_column(TS))
             instants = np.unique(times)
-            for begin in range(0, instants.size, _LOOKS):
-                some = instants[begin : begin + _LOOKS]
+            begin = 0
+            while begin < instants.size:
+                looks = max(_LOOKS, 0 if self._alive is None else int(_SHARE * self._alive.height))
+                some = instants[begin : begin + looks]
+                begin += looks
                 start, stop = np.searchsorted(times, some[0]), np.searchsorted(times, some[-1], "right")
                 made = self._advance(changes.slice(int(start), int(stop - start)), some)
                 if made.height:
