@@ -69,7 +69,11 @@ class Estimated:
 def _scaled(column: pl.Series, share: pl.Series) -> pl.Series:
     """A sum or a count as it would be of all rows."""
     whole = column.cast(pl.Float64) / pl.Series(np.maximum(share.to_numpy(), 1e-9))
-    return whole.round(0).cast(column.dtype) if column.dtype.is_integer() else whole.cast(column.dtype)
+    if not column.dtype.is_integer():
+        return whole.cast(column.dtype)
+    return (
+        whole.round(0).cast(column.dtype, strict=False).fill_null(column)
+    )  # as it is where the whole is no such number
 
 
 __all__ = ["Estimated", "EstimatedConfig"]

@@ -333,6 +333,35 @@ def test_a_budget_that_cant_be_is_refused(session, budget, said):
     assert caught.value.hint is not None
 
 
+FIGURES = """
+CREATE SUMMARY summary_name ON Sold1 (ItemNo)
+WITH GRANULARITY 1 minute AND COLLAPSE(4,
+3);
+CREATE SUMMARY other_name ON Sold2 (ItemNo) WITH GRANULARITY 1 minute AND COLLAPSE(4, 3);
+SELECT S1.ItemNo, S1.TimeStamp, S2.TimeStamp
+FROM Sold1 S1, Sold2 S2
+WHERE S1.ItemNo= S2.ItemNo
+WITH PREFERENCE weighted
+SUMMARY.Estimate.Count(S1.ItemNo),
+SUMMARY.Estimate.Count(S2.ItemNo)
+FADE FACTOR 80%
+WINDOW 1 minute;
+SELECT ItemNo FROM Sold1 WITH PREFERENCE desc SUMMARY.Estimate.Count(Sold1.ItemNo)×Sold1.ItemNo
+"""
+
+
+def test_the_statements_of_the_paper_run_as_printed():
+    sold = rows(15, 100, 100).rename({"ts": "TimeStamp"})
+    with jupyter_stream.Session({"sold": sold}) as session:
+        for name in ("Sold1", "Sold2"):
+            session.execute(
+                f"CREATE STREAM {name} (ItemNo BIGINT, TimeStamp BIGINT) ORDER BY TimeStamp SOURCE 'frame://sold'"
+            )
+        for query in session.execute(FIGURES):
+            assert query.wait(60)
+            assert query.to_polars().height > 0
+
+
 def test_budgets_are_read_as_they_are_written():
     assert parse_budget("20%") == Budget("share", 0.2)
     assert parse_budget("500 probes/row") == Budget("probes", 500.0)

@@ -22,6 +22,13 @@ from tests.oracle.compare import assert_same_bag
 
 FOLDER = Path(__file__).parent
 NAMES = sorted(path.stem for path in FOLDER.glob("*.sql"))
+WITH_BUDGET = (
+    "bad_records", "bad_values", "esl_2", "esl_3", "expressions", "filter_clause", "group_by_window", "having", "hop",
+    "hop_as_flink_writes_it", "integer_division", "join_tumbling", "null_keys", "origin", "punctuation_column",
+    "range_over_slide", "select_stream", "slide_over_range", "spread", "sum_overflow", "thesis_q1_1", "thesis_q3_1", "thesis_q5_1", "thesis_q5_7",
+    "thesis_q5_8", "thesis_q6_1", "thesis_q6_2", "thesis_q6_3", "thesis_q6_5", "thesis_q6_6", "thesis_q6_7", "tumble",
+)  # fmt: skip
+"""All that can have a budget."""
 
 
 @pytest.fixture
@@ -67,6 +74,19 @@ def test_query_file(name: str, session: Any) -> None:
     late = as_frame(handle.late)
     assert_same_bag(rows_of(late), [tuple(row) for row in expected.get("late", [])], late.columns, "late rows")
     assert as_frame(handle.errors).height == expected.get("errors", 0)
+
+
+@pytest.mark.parametrize("name", WITH_BUDGET)
+def test_a_budget_changes_no_answer_in_the_end(name: str, session: Any) -> None:
+    expected = json.loads((FOLDER / f"{name}.json").read_text())
+    handle = session.execute((FOLDER / f"{name}.sql").read_text(), budget="0.5 probes/row")[-1]
+    handle.wait(60)
+    assert handle.status == "finished", handle.snapshot().error
+    assert handle.coverage.share == 1.0
+    result = handle.to_polars().drop("coverage", "is_final", strict=False)
+    assert_same_bag(rows_of(result), [tuple(row) for row in expected["rows"]], result.columns)
+    late = as_frame(handle.late)
+    assert_same_bag(rows_of(late), [tuple(row) for row in expected.get("late", [])], late.columns, "late rows")
 
 
 def assert_refused(text: str, expected: dict[str, Any], session: Any) -> None:
