@@ -41,6 +41,7 @@ from jupyter_stream.plan.catalog import (
 from jupyter_stream.plan.logical import Derived, streams, walk
 from jupyter_stream.plan.logical import Query as Plan
 from jupyter_stream.plan.preference import Budget, parse_budget, parse_weight
+from jupyter_stream.plan.rates import together
 from jupyter_stream.plan.strategy import STRATEGIES, Strategy
 from jupyter_stream.plan.upkeep import PARTITIONS, UPKEEPS, Maintenance, Upkeep
 from jupyter_stream.query import Explanation, Listing, Message, Query, Running
@@ -269,11 +270,19 @@ class Session:
             files = history.whole_files
             pipeline = SparkRun(name, bound, results, sides, missed, failed, submit, names, how, keep, once, files)
         else:
-            pipeline = Pipeline(name, bound, keep, missed, failed, sides)
+            pipeline = Pipeline(name, self._with_rates(bound), keep, missed, failed, sides)
         pipeline.paused = paused
         query = Query(self, pipeline)
         self.queries[name] = query
         return query, said
+
+    def _with_rates(self, bound: Plan) -> Plan:
+        """A query with what has been measured of its streams; as it was known to one that runs already, so that they share."""
+        pipelines = [q._pipeline for q in self.queries.values() if isinstance(q._pipeline, Pipeline)]
+        for pipeline in pipelines:
+            if pipeline.running and pipeline.query.plan == bound.plan:
+                return replace(bound, rates=pipeline.query.rates)
+        return replace(bound, rates=together(p.rates for p in pipelines))
 
     @staticmethod
     def _same_streams(former: Plan, bound: Plan) -> bool:
@@ -513,7 +522,8 @@ class Session:
         if statement.engine == "spark":
             return Explanation(Text(preflight.explain(self._explained(statement))))
         if statement.select is not None:
-            return Explanation(explain(build(chosen(language.bind_query(statement.select, self.catalog)))))
+            bound = self._with_rates(chosen(language.bind_query(statement.select, self.catalog)))
+            return Explanation(explain(build(bound)))
         assert statement.name is not None
         query = self.queries.get(statement.name.text)
         if query is None:

@@ -48,6 +48,12 @@ class ControlTable:
         self.bytes = count
         self.peak_bytes = max(self.peak_bytes, count)
 
+    def most(self, name: str, count: int) -> None:
+        """Say how many there are now of which the greatest number is to be known."""
+        known = self.extra.get(name, 0)
+        assert not isinstance(known, str)
+        self.extra[name] = max(known, count)
+
     def took(self, rows: int) -> None:
         """Say that a batch of so many rows came in."""
         self.rows_in += rows

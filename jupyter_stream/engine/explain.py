@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.time import MIN_TIME, show, show_duration
@@ -19,9 +18,10 @@ from jupyter_stream.plan.catalog import (
     Unpromised,
     Watermark,
 )
-from jupyter_stream.plan.cost import Rates, cost, shares
-from jupyter_stream.plan.logical import Filter, Project
+from jupyter_stream.plan.cost import cost, shares
+from jupyter_stream.plan.logical import Distinct, Filter, Project
 from jupyter_stream.plan.patterns import Edge
+from jupyter_stream.plan.rates import Rates, together
 from jupyter_stream.plan.structures import kept
 from jupyter_stream.plan.wording import in_words, items_in_words
 
@@ -47,8 +47,9 @@ def explain(graph: Graph, feeds: dict[str, ControlTable] | None = None, rates: R
     lines = list(_tree(graph, graph.root, "", "", feeds, costs))
     lines[:0] = graph.notes
     if feeds is None and costs.any and graph.plan is not None:
-        each = cost(graph.plan.plan, Rates())
-        lines.append(f"estimated cost: {each:,.0f} rows looked at per second, at a row per second of each stream")
+        each = cost(graph.plan.plan, graph.rates)
+        at = "the rates measured" if graph.rates.streams else "a row per second of each stream"
+        lines.append(f"estimated cost: {each:,.0f} rows looked at per second, at {at}")
     return Text("\n".join(lines))
 
 
@@ -70,12 +71,21 @@ class _Costs:
 
 def _passed(graph: Graph, rates: Rates | None) -> Rates:
     """The rates with the shares of rows that selections have let through."""
-    found = {}
+    return together((graph.rates, rates or Rates(), measured(graph)))
+
+
+def measured(graph: Graph) -> Rates:
+    """What a query's operators have found of its rows: shares that selections let through, numbers of values alive."""
+    passed, values = {}, {}
     for step in graph.steps:
-        if step.edge is not None and isinstance(step.edge.plan, Filter) and step.control.rows_in:
-            found[show_expression(step.edge.plan.predicate)] = step.control.rows_out / step.control.rows_in
-    known = rates or Rates()
-    return replace(known, passed={**known.passed, **found})
+        if step.edge is None or not step.control.rows_in:
+            continue
+        plan = step.edge.plan
+        if isinstance(plan, Filter):
+            passed[show_expression(plan.predicate)] = step.control.rows_out / step.control.rows_in
+        elif isinstance(plan, Distinct) and len(plan.schema) == 1:
+            values[plan.schema.names[0]] = float(step.control.extra.get("most_values", 0))
+    return Rates(passed=passed, values={name: most for name, most in values.items() if most})
 
 
 def _tree(

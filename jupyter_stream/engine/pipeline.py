@@ -33,7 +33,7 @@ from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.engine.circuit import Circuit
-from jupyter_stream.engine.explain import explain
+from jupyter_stream.engine.explain import explain, measured
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.progress import Boundary
 from jupyter_stream.engine.relation import Relation
@@ -49,11 +49,11 @@ from jupyter_stream.operators.relation_join import RelationJoin
 from jupyter_stream.operators.slots import Slots
 from jupyter_stream.operators.table_lookup import TableLookup
 from jupyter_stream.plan.catalog import StreamDef
-from jupyter_stream.plan.cost import Rates
 from jupyter_stream.plan.keyed import reach
 from jupyter_stream.plan.logical import Query, TableRelation, walk
 from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
 from jupyter_stream.plan.promising import COVERAGE
+from jupyter_stream.plan.rates import Rates, together
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ class Pipeline:
         self._reached: dict[StreamDef, int] = {e.stream: MIN_TIME for e in self.graph.entries}
         self._listed = np.empty(0, np.int64)  # late rows of the batch under way that have been told of
         self._newest = MIN_TIME  # for a relation: the last time of its input
-        self._spans: dict[str, tuple[int, int]] = {}  # for a relation: the earliest and latest time of each stream
+        self._spans: dict[str, tuple[int, int]] = {}  # the earliest and latest time of each stream
         self.sink = ControlTable("result")
         self.changes = 0
         self._follows = any(isinstance(n, TableRelation) and n.table.retroactive for n in walk(query.plan))
@@ -296,7 +296,7 @@ class Pipeline:
                     return
                 if self.relation is not None and self._all_reached:
                     self.relation.end(self._newest)  # what follows are expirations
-        if (self.relation is not None or self._follows) and isinstance(message, Batch) and message.rows:
+        if isinstance(message, Batch) and message.rows:
             times = message.frame.get_column(TS)
             oldest, newest = times.min(), times.max()
             assert isinstance(oldest, int) and isinstance(newest, int)
@@ -450,10 +450,16 @@ class Pipeline:
             return explain(self.graph)
         return explain(self.graph, {f.stream.name: f.control for f in self.feeds}, self._rates())
 
+    @property
+    def rates(self) -> Rates:
+        """What it has measured of its streams."""
+        return together((self._rates(), measured(self.graph)))
+
     def _rates(self) -> Rates:
-        """Rows per second of the streams' own time, as measured."""
+        """Rows per second of the streams' own time."""
         rows = {f.stream.name: f.control.rows_in for f in self.feeds}
-        return Rates({n: rows[n] * 1e6 / max(1, last - first) for n, (first, last) in list(self._spans.items())})
+        spans = list(self._spans.items())
+        return Rates({n: rows[n] * 1e6 / (last - first) for n, (first, last) in spans if last > first})
 
     @property
     def state_bytes(self) -> int:

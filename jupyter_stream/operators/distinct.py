@@ -240,6 +240,7 @@ class Distinct:
         waiting = sum(int(f.estimated_size()) for f in self._waiting)
         self.control.holds(self._slots.bytes + self._youngest.nbytes + self._output.bytes + waiting)
         self.control.extra["live_values"] = self._output.entries
+        self.control.most("most_values", self._output.entries)
         self.control.extra["waiting_rows"] = sum(f.height for f in self._waiting)
 
     def check(self) -> None:

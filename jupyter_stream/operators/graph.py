@@ -108,8 +108,8 @@ def base(plan: Plan) -> Plan:
 
 def build(query: Query) -> Graph:
     """Operators for a query. Raises `UnsupportedError` for what can't be run in the kernel."""
-    plan = optimized(query.plan, query.maintenance)
-    graph = Graph(plan=labelled(plan), maintenance=query.maintenance)
+    plan = optimized(query.plan, query.maintenance, query.rates)
+    graph = Graph(plan=labelled(plan), maintenance=query.maintenance, rates=query.rates)
     assert graph.plan is not None
     how = promising.chosen(query, plan)
     graph.notes = promising.notes(query, how)

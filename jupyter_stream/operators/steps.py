@@ -11,6 +11,7 @@ from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.operators.protocol import Operator
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.patterns import Edge
+from jupyter_stream.plan.rates import Rates
 from jupyter_stream.plan.upkeep import Maintenance
 
 Boundary: TypeAlias = Callable[[int], int]
@@ -89,6 +90,7 @@ class Graph:
         edges: the query's own edges that leave steps which were another's first.
         plan: the edge that leaves all of it, as the plan was when it was optimized.
         maintenance: how the state of relations is kept.
+        rates: what had been measured of the streams.
         notes: what EXPLAIN says of the query as a whole.
     """
 
@@ -97,6 +99,7 @@ class Graph:
     edges: dict[Step | Entry, Edge] = field(default_factory=dict)
     plan: Edge | None = None
     maintenance: Maintenance = field(default_factory=Maintenance)
+    rates: Rates = field(default_factory=Rates)
     notes: tuple[str, ...] = ()
 
     def edge(self, node: Step | Entry) -> Edge | None:

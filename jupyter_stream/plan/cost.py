@@ -6,9 +6,8 @@ Good for comparing plans of one query, not for predicting milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from math import log2
+from dataclasses import dataclass
+from math import exp, log2
 
 from jupyter_stream.functions.expression import Call, Expr, columns, show
 from jupyter_stream.plan.logical import (
@@ -20,6 +19,7 @@ from jupyter_stream.plan.logical import (
     Join,
     Over,
     Plan,
+    Project,
     RelationJoin,
     Scan,
     TableRelation,
@@ -27,6 +27,7 @@ from jupyter_stream.plan.logical import (
     Union,
 )
 from jupyter_stream.plan.patterns import Edge, labelled
+from jupyter_stream.plan.rates import Rates
 from jupyter_stream.windows import LifetimeWindow, TimeWindow, Window
 
 _SECOND = 1_000_000
@@ -38,21 +39,6 @@ _LEFT_OVER = 0.6
 """Guessed share of rows that a negation lets through (§6.4 counted 40 percent that end before their time)."""
 _VALUES = 100.0
 """Guessed number of different values of a column."""
-
-
-@dataclass(frozen=True)
-class Rates:
-    """What is known of the streams.
-
-    Attributes:
-        streams: rows per second of each, by name; 1 for others.
-        passed: share of rows that fulfil a condition, by the condition as EXPLAIN shows it.
-        values: number of different values, by column name.
-    """
-
-    streams: Mapping[str, float] = field(default_factory=dict)
-    passed: Mapping[str, float] = field(default_factory=dict)
-    values: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -85,6 +71,48 @@ def cost(plan: Plan, rates: Rates) -> float:
 def estimate(edge: Edge, rates: Rates) -> Estimate:
     """The estimates of a labelled plan, edge by edge: `inputs` are those of its edges' inputs."""
     return _estimate(edge, rates, None)
+
+
+def by_changes(plan: RelationJoin, rates: Rates) -> bool:
+    """Whether a join of values that are alive is cheaper over changes than over lifetimes, as far as has been measured.
+
+    Over lifetimes, a value is given anew each time the row by which it was given ends (δ*, §5.3.1), and is joined again. Over
+    changes it is given when it begins and when it ends, and then rows alive are looked through: less, where the next row with
+    a value comes long before the last one ends.
+    """
+    left, right = (_begin(labelled(part), rates) for part in plan.inputs)
+    if left is None or right is None:
+        return False
+    edges = estimate(labelled(plan), rates)
+    (begin, again), (other, other_again) = left, right
+    sizes = [e.size for e in edges.inputs]
+    looks = 2 * (begin + other) * sum(sizes)
+    keys = _sides(plan)
+    share = 1 / max(_different(e, k, rates) for e, k in zip(edges.inputs, keys, strict=True))
+    pairs = (again * sizes[1] + other_again * sizes[0]) * share
+    return looks < again + other_again + 3 * pairs  # a pair is made, kept, and taken together with the one before
+
+
+def _begin(edge: Edge, rates: Rates) -> tuple[float, float] | None:
+    """Of a DISTINCT: values that begin to live per second, and how often one is given; None where nothing has been measured.
+
+    Rows with a value are taken to come at random: the next one comes too late with a probability of e to the minus number of
+    rows of a value in a window.
+    """
+    plan = edge.plan
+    if isinstance(plan, Project):
+        return _begin(edge.inputs[0], rates)
+    if not isinstance(plan, Distinct) or not plan.window.range:
+        return None
+    measured = {node.plan.stream.name for node in edge.walk() if isinstance(node.plan, Scan)} <= set(rates.streams)
+    if not measured or not set(plan.schema.names) <= set(rates.values):
+        return None
+    below = _estimate(edge, rates, None).inputs[0]
+    different = min(below.size, _product(plan.schema.names, rates))
+    if not different:
+        return None
+    begin = below.rate * exp(-below.size / different)
+    return begin, begin + different * _SECOND / plan.window.range
 
 
 def shares(edge: Edge, rates: Rates) -> dict[int, float]:
@@ -197,4 +225,4 @@ def passing(predicate: Expr, rates: Rates) -> float:
     return _EQUAL if isinstance(predicate, Call) and predicate.function == "=" else _OTHER
 
 
-__all__ = ["Estimate", "Rates", "cost", "estimate", "passing", "shares"]
+__all__ = ["Estimate", "Rates", "by_changes", "cost", "estimate", "passing", "shares"]

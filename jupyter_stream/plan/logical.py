@@ -18,6 +18,7 @@ from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.preference import Budget, Preference
+from jupyter_stream.plan.rates import Rates
 from jupyter_stream.plan.strategy import Strategy
 from jupyter_stream.plan.upkeep import Maintenance
 from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, TimeWindow, Window
@@ -536,6 +537,7 @@ class Query:
         preference: which answers come first when there isn't time for all.
         budget: how much time there is in the kernel; None for as much as it takes.
         weight: its share of idle time among running queries.
+        rates: what has been measured of its streams, when they ran before.
     """
 
     plan: Plan
@@ -551,6 +553,7 @@ class Query:
     preference: Preference | None = None
     budget: Budget | None = None
     weight: float = 1.0
+    rates: Rates = field(default=Rates())
 
 
 def walk(plan: Plan) -> Iterator[Plan]:

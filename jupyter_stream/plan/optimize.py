@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from jupyter_stream.plan.cost import Rates
 from jupyter_stream.plan.logical import Plan
+from jupyter_stream.plan.rates import Rates
 from jupyter_stream.plan.rules.common import with_inputs
 from jupyter_stream.plan.rules.distinct_below_join import distinct_below_join
 from jupyter_stream.plan.rules.join_directly import join_directly
@@ -30,7 +30,7 @@ def optimized(plan: Plan, maintenance: Maintenance, rates: Rates | None = None) 
     known = rates or Rates()
     rules: tuple[Rule, ...] = (push_selections, partial(pull_difference, rates=known))
     passes: dict[Upkeep, tuple[tuple[Rule, ...], ...]] = {
-        "upa": (rules, (partial(distinct_below_join, rates=known),), (join_directly,)),
+        "upa": (rules, (partial(distinct_below_join, rates=known),), (partial(join_directly, rates=known),)),
         "direct": (rules,),
         "nt": (rules, (negative_tuples,)),
     }

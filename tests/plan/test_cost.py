@@ -6,9 +6,10 @@ import polars as pl
 
 from jupyter_stream import Session
 from jupyter_stream.operators.graph import build
-from jupyter_stream.plan.cost import Rates, cost
+from jupyter_stream.plan.cost import cost
 from jupyter_stream.plan.logical import Bags, RelationJoin, walk
 from jupyter_stream.plan.optimize import optimized
+from jupyter_stream.plan.rates import Rates
 from jupyter_stream.plan.upkeep import Maintenance
 from jupyter_stream.query import Query
 
@@ -58,3 +59,25 @@ def test_rates_decide_whether_a_difference_goes_above_a_join() -> None:
 
     assert above(Rates({"a": 10.0, "b": 0.1, "c": 10.0}))
     assert not above(Rates({"a": 10.0, "b": 100.0, "c": 10.0}))
+
+
+JOINED = (
+    "CREATE VIEW {} AS SELECT x.k FROM (SELECT DISTINCT k FROM a [RANGE {d} SECONDS]) x"
+    " JOIN (SELECT DISTINCT k FROM b [RANGE {d} SECONDS]) y ON x.k = y.k"
+)
+
+
+def test_values_known_to_come_back_within_their_window_are_joined_by_changes() -> None:
+    query = started("SELECT count(*) AS n FROM a [RANGE 1 SECOND TUMBLING]")
+    session = query._session
+    assert query.wait(20)
+    plans = []
+    for name in ("before", "after", "short"):
+        (view,) = session.execute(JOINED.format(name, d=1 if name == "short" else 10))
+        assert isinstance(view, Query) and view.wait(20)
+        plans.append(str(view.plan))
+    # ten rows a second of seven values: in ten seconds none stays away, in one second many do
+    assert ["inner join of relations" in plan for plan in plans] == [False, True, False]
+    assert "at the rates measured" in plans[1]
+    before, after = (session.queries[n].changes().sort("at", "k", "op") for n in ("before", "after"))
+    assert before.equals(after) and before.height == 14

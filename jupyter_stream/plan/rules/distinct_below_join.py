@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jupyter_stream.plan.cost import Rates, cost
+from jupyter_stream.plan.cost import cost
 from jupyter_stream.plan.logical import Distinct, Join, Plan, Project
+from jupyter_stream.plan.rates import Rates
 from jupyter_stream.plan.rules.common import meets_by_windows, narrowed, plain
 from jupyter_stream.windows import LifetimeWindow
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jupyter_stream.functions.expression import Column
+from jupyter_stream.plan.cost import by_changes
 from jupyter_stream.plan.logical import Alive, Bags, Distinct, Join, Plan, Project, RelationJoin
 from jupyter_stream.plan.patterns import labelled
+from jupyter_stream.plan.rates import Rates
 from jupyter_stream.plan.rules.common import is_stream, plain
 from jupyter_stream.windows import LifetimeWindow
 
 
-def join_directly(plan: Plan) -> Plan | None:
-    """The join over lifetimes; None where it has to work on changes."""
+def join_directly(plan: Plan, rates: Rates | None = None) -> Plan | None:
+    """The join over lifetimes; None where it has to work on changes, or had better by the rates measured."""
     match plan:
         case Bags() if any(isinstance(p, Bags) and p.kind == "net" for p in plan.parts):  # they are taken together here
             parts = tuple(p.parts[0] if isinstance(p, Bags) and p.kind == "net" else p for p in plan.parts)
@@ -26,7 +28,7 @@ def join_directly(plan: Plan) -> Plan | None:
         case Project(input=Bags(kind="net") as net) if plain(plan) is not None:
             return Bags("net", (replace(plan, input=net.parts[0]),), plan.schema)
         case RelationJoin(kind="inner", residual=None) if all(_is_column(k) for pair in plan.keys for k in pair):
-            return _direct(plan)
+            return None if by_changes(plan, rates or Rates()) else _direct(plan)
     return None
 
 

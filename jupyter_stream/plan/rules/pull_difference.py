@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jupyter_stream.functions.expression import Column
-from jupyter_stream.plan.cost import Rates, cost
+from jupyter_stream.plan.cost import cost
 from jupyter_stream.plan.logical import Bags, Plan, Project, RelationJoin
 from jupyter_stream.plan.patterns import labelled
+from jupyter_stream.plan.rates import Rates
 
 
 def pull_difference(plan: Plan, rates: Rates) -> Plan | None:
