@@ -395,12 +395,12 @@ class WindowJoin:
 
     def recalls(self) -> Recall | None:
         """The rows that may find partners; but for an inner join, what partners they have had as well."""
-        if self._config.kind == "inner":  # rows of long ago do nothing where they are still held
-            return Recall(min(max(side.oldest, self._needed_from(p)) for p, side in enumerate(self._sides)))
+        # rows of long ago do nothing where they are still held
+        since = min(max(side.oldest, self._needed_from(port)) for port, side in enumerate(self._sides))
+        if self._config.kind == "inner":
+            return Recall(since)
         left, right = self._waits
-        if left is None or right is None:
-            return None
-        return Recall(min(side.oldest for side in self._sides) - max(left, right, 0))
+        return None if left is None or right is None else Recall(since - max(left, right, 0))
 
     def _report(self) -> None:
         for table, side in zip(self.synopses, self._sides, strict=True):
