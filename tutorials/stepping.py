@@ -16,6 +16,7 @@ from jupyter_stream.core.messages import TS, Batch, Message, Missed, Punctuation
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.engine.progress import Ingest
 from jupyter_stream.operators.graph import Step, Target, build
+from jupyter_stream.plan.preference import Budget
 from jupyter_stream.plan.strategy import Strategy
 
 
@@ -27,18 +28,27 @@ class Steps:
         query: a SELECT.
         namespace: the frames those sources name.
         strategy: how windows with SLIDE are aggregated; None leaves it to the planner.
+        probes: the query's budget for each row; None for none.
     """
 
     def __init__(
-        self, streams: str, query: str, namespace: MutableMapping[str, object], strategy: Strategy | None = None
+        self,
+        streams: str,
+        query: str,
+        namespace: MutableMapping[str, object],
+        strategy: Strategy | None = None,
+        probes: float | None = None,
     ) -> None:
         session = Session(namespace=namespace)
         session.execute(streams)
         (statement,) = language.parse(query, namespace, 1)
         assert isinstance(statement, language.Select)
-        bound = replace(language.bind_query(statement, session.catalog), strategy=strategy)
+        budget = None if probes is None else Budget("probes", probes)
+        bound = replace(language.bind_query(statement, session.catalog), strategy=strategy, budget=budget)
         session.close()
         self.graph = build(bound)
+        for step in self._budgeted:
+            step.control.settings["probes_per_row"] = probes
         self._inputs = {}
         for entry in self.graph.entries:
             ingest = Ingest(entry.stream, numbered=True)
@@ -53,6 +63,15 @@ class Steps:
     def aggregate(self) -> Step:
         """The step that keeps the window's state."""
         return max(self.graph.steps, key=lambda s: len(s.operator.synopses))
+
+    @property
+    def left(self) -> int:
+        """Probes that wait for time."""
+        return sum(int(s.control.extra["probes_left"]) for s in self._budgeted)
+
+    @property
+    def _budgeted(self) -> list[Step]:
+        return [s for s in self.graph.steps if "probes_per_row" in s.control.settings]
 
     @property
     def state_bytes(self) -> int:
