@@ -40,15 +40,16 @@ class Estimated:
         self._rows = rows
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
-        """Exact answers are whole; of the others those whose extent is over."""
+        """Final answers are of all rows, but for some that may have been given up; of the others those whose extent is over."""
         frame = batch.frame
-        if batch.provisional is None:
-            yield batch.with_frame(frame.with_columns(pl.lit(1.0).alias(COVERAGE)))
-            return
         rows = self._rows()
         ends = ints(frame.get_column(WINDOW_END))
-        over = ends <= rows.reached
-        frame, ends = frame.filter(pl.Series(over)), ends[over]
+        if batch.provisional is None and not rows.promises.let_go:
+            yield batch.with_frame(frame.with_columns(pl.lit(1.0).alias(COVERAGE)))
+            return
+        if batch.provisional is not None:
+            over = ends <= rows.reached
+            frame, ends = frame.filter(pl.Series(over)), ends[over]
         distinct, which = np.unique(ends, return_inverse=True)
         shares = np.array([rows.share(int(end) - self._config.range, int(end)) for end in distinct])
         share = pl.Series(COVERAGE, shares[which] if ends.size else np.empty(0))

@@ -25,6 +25,8 @@ from jupyter_stream.summaries.stream_summary import ZoneView
 
 NORMAL: Final = 1.96
 """Standard deviations that hold 95% of cases."""
+MEMORY: Final = 512 << 20
+"""Bytes that what waits may take, unless set: beyond, the oldest is given up."""
 MODEL: Final = 0.1
 """By how much what is left may differ, in the mean, from what was looked at: estimates of one sketch err alike."""
 REST_PROBES: Final = 16_384
@@ -169,6 +171,27 @@ class Promises:
             self.probes += len(taken)
             self._expected_left -= float(taken.columns["$expected"].sum())
         return taken
+
+    def let_go_of_oldest(self, name: str) -> tuple[Int64s, Int64s]:
+        """Give the older half of what waits up. Its answers are missing for good, and coverage says so.
+
+        Args:
+            name: the column by whose numbers, which grow with time, entries are older or younger.
+
+        Returns:
+            The numbers, each once, and how many entries of each are gone.
+        """
+        taken = self._waiting.take(float(self.left))
+        assert taken is not None
+        numbers = taken.columns[name]
+        old = numbers <= np.median(numbers)
+        for zone in np.unique(taken.zone[~old]).tolist():
+            stay = ~old & (taken.zone == zone)
+            self._waiting.push(zone, 1.0, taken.score[stay], {n: c[stay] for n, c in taken.columns.items()})
+        gone, many = np.unique(numbers[old], return_counts=True)
+        self.left -= int(many.sum())
+        self.let_go += int(many.sum())
+        return gone, many
 
     def brought(self, taken: Taken, found: int) -> None:
         """Say how many answers entries taken have brought."""

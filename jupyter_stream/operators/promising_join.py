@@ -19,7 +19,7 @@ from jupyter_stream.core.coverage import Coverage
 from jupyter_stream.core.messages import Batch, Int64s, Message, Punctuation, Rest
 from jupyter_stream.core.rows import together
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.operators.promises import REST_PROBES, Promise, Promises, scored
+from jupyter_stream.operators.promises import MEMORY, REST_PROBES, Promise, Promises, scored
 from jupyter_stream.operators.slots import Keeper
 from jupyter_stream.operators.window_join import NewRows, WindowJoin, WindowJoinConfig
 from jupyter_stream.plan.preference import Preference
@@ -88,7 +88,7 @@ class PromisingJoin(WindowJoin):
         super().__init__(config.join)
         kind = "a uniform sample" if config.preference is None else str(config.preference)
         self.control.name = f"promising join, {kind}"
-        self.control.settings |= {"probes_per_row": 0.0, "rest_probes": REST_PROBES}
+        self.control.settings |= {"probes_per_row": 0.0, "rest_probes": REST_PROBES, "memory_limit": MEMORY}
         self._promising = config
         self._keepers = keepers
         self._slots: tuple[deque[NewRows], deque[NewRows]] = (deque(), deque())
@@ -178,6 +178,9 @@ class PromisingJoin(WindowJoin):
             yield from self._probe(taken)
         if not self.left:
             self._purse = 0.0
+        while self.left and self.promises.bytes + self._bytes > int(self.control.settings["memory_limit"]):
+            for number, many in zip(*(a.tolist() for a in self.promises.let_go_of_oldest("region")), strict=True):
+                self._done(number, many)
         self._merge()
 
     def _entries(self, new: NewRows) -> Iterator[_Entries]:
@@ -286,13 +289,18 @@ class PromisingJoin(WindowJoin):
                     frames.append(message.frame)
                 else:
                     yield message
-            region.left -= part.size
-            if not region.left:
-                self._bytes -= region.bytes
-                del self._regions[number]
+            self._done(number, part.size)
         self.promises.brought(taken, sum(f.height for f in frames))
         if frames:
             yield Batch(together(frames))
+
+    def _done(self, number: int, probes: int) -> None:
+        """Probes of a region don't wait any more."""
+        region = self._regions[number]
+        region.left -= probes
+        if not region.left:
+            self._bytes -= region.bytes
+            del self._regions[number]
 
     def _merge(self) -> None:
         """Make runs of one zone that has collapsed fewer: a look-up goes through all of them."""

@@ -20,7 +20,7 @@ from jupyter_stream.core.rows import rows_at, together
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
-from jupyter_stream.operators.promises import REST_PROBES, Promise, Promises, scored
+from jupyter_stream.operators.promises import MEMORY, REST_PROBES, Promise, Promises, scored
 from jupyter_stream.operators.slots import Keeper
 from jupyter_stream.plan.preference import Preference
 from jupyter_stream.state.join_keys import Bools
@@ -68,7 +68,7 @@ class PromisingRows:
     def __init__(self, config: PromisingRowsConfig, keeper: Callable[[], Keeper]) -> None:
         kind = "a uniform sample" if config.preference is None else str(config.preference)
         self.control = ControlTable(f"promising rows, {kind}")
-        self.control.settings |= {"probes_per_row": 0.0, "rest_probes": REST_PROBES}
+        self.control.settings |= {"probes_per_row": 0.0, "rest_probes": REST_PROBES, "memory_limit": MEMORY}
         self.synopses: list[ControlTable] = []
         self.promises = Promises(config.preference)
         self.reached = MIN_TIME
@@ -147,12 +147,12 @@ class PromisingRows:
         oldest = next(iter(self._chunks.values()), None)  # they come slot by slot
         said = self.reached if oldest is None else min(self.reached, oldest.low)
         self._report()
-        if self._config.extent is not None:
-            while self._slots_seen and (first := next(iter(self._slots_seen))) < said - self._config.extent:
-                del self._slots_seen[first]
         if said > self._said:
             self._said = self.control.low_watermark = said
             yield Punctuation(said)
+        keep = self._config.extent or 0
+        while self._slots_seen and (first := next(iter(self._slots_seen))) < said - keep:
+            del self._slots_seen[first]
 
     # -- a slot --------------------------------------------------------------------------------------------------------------
 
@@ -183,6 +183,9 @@ class PromisingRows:
             yield from self._look_at(taken)
         if not self.left:
             self._purse = min(self._purse, 0.0)
+        while self.left and self.promises.bytes + self._bytes > int(self.control.settings["memory_limit"]):
+            for number, many in zip(*(a.tolist() for a in self.promises.let_go_of_oldest("chunk")), strict=True):
+                self._done(number, many)
 
     def _push(
         self,
@@ -222,15 +225,20 @@ class PromisingRows:
         for part in np.split(order, cuts):
             chunk = self._chunks[int(chunks[part[0]])]
             frames.append(rows_at(chunk.frame, rows[part]))
-            chunk.left -= part.size
             many, seen = self._slots_seen[chunk.low]
             self._slots_seen[chunk.low] = (many, seen + part.size)
-            if not chunk.left:
-                self._bytes -= chunk.bytes
-                del self._chunks[int(chunks[part[0]])]
+            self._done(int(chunks[part[0]]), part.size)
         messages = list(self._selected(together(frames)))
         self.promises.brought(taken, sum(m.rows for m in messages if isinstance(m, Batch)))
         yield from messages
+
+    def _done(self, number: int, rows: int) -> None:
+        """Rows of a chunk don't wait any more."""
+        chunk = self._chunks[number]
+        chunk.left -= rows
+        if not chunk.left:
+            self._bytes -= chunk.bytes
+            del self._chunks[number]
 
     def _selected(self, frame: pl.DataFrame) -> Iterator[Message]:
         if self._predicate is not None:

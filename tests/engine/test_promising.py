@@ -239,6 +239,23 @@ def test_estimates_of_aggregates_are_near_the_exact_answers_that_replace_them(se
         assert abs(n - exact[end][0]) <= 1
 
 
+@pytest.mark.parametrize("name", ["join DESC", "selection WEIGHTED"])
+def test_what_waits_takes_no_more_memory_than_it_may(session, name):
+    arrivals = [rows(16, 400, 200), rows(17, 400, 200)][: 2 if "join" in name else 1]
+    _, exact = run(bound(session, QUERIES[name], None), arrivals, [])
+    running = Run(bound(session, QUERIES[name], 0.1))
+    operator = running.spending.operator
+    operator.control.settings["memory_limit"] = 5_000
+    for stream, frame in enumerate(arrivals):
+        running.tell(stream, Batch(frame.with_columns(pl.col("ts").alias(TS))))
+        running.tell(stream, Punctuation(LATER))
+    operator.check()
+    assert operator.promises.let_go > 0
+    running.end()
+    assert Counter(running.given) < exact  # some are missing, none is new or twice
+    assert 0 < operator.coverage.share < 1
+
+
 def test_answers_carry_their_coverage_and_the_query_ends_with_all(session):
     (exact,) = session.execute(QUERIES["join, uniform"])
     (query,) = session.execute(JOIN.format("DESC"), budget="0.3 probes/row", name="preferred")
