@@ -184,25 +184,3 @@ class Priorities:
             assert (np.diff(run.score) <= 0).all()
         best = [run.best for run in self._runs]
         assert best == sorted(best, reverse=True)
-
-
-def strides(group: Int64s, cost: Float64s, weight: Float64s) -> Float64s:
-    """Scores that share time out by weight (WEIGHTED): entries taken by them cost each group in proportion to its weight.
-
-    Stride scheduling (Waldspurger, Weihl, 1995) done beforehand: within a group the k-th entry's score is the weight over the
-    cost of the entries up to its middle. Where a group's weight is its cost, each group gets the same fraction: a stratified
-    sample.
-
-    Args:
-        group: the group of each entry: whose time it takes, shape (n,).
-        cost: shape (n,).
-        weight: of the entry's group, shape (n,).
-    """
-    order = np.argsort(group, kind="stable")
-    sorted_cost = cost[order]
-    run = np.cumsum(sorted_cost)
-    begins = np.flatnonzero(np.r_[True, np.diff(group[order]) != 0]) if group.size else np.zeros(0, np.int64)
-    before = np.repeat(run[begins] - sorted_cost[begins], np.diff(np.r_[begins, group.size]))
-    found = np.empty(group.size)
-    found[order] = weight[order] / (run - before - sorted_cost / 2)
-    return found
