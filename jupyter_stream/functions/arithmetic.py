@@ -191,6 +191,13 @@ def _sum(call: Call, a: pl.Expr, b: pl.Expr) -> pl.Expr | Compiled:
     return Compiled(made.value.cast(call.dtype), made.failures)
 
 
+def _difference_on_spark(call: Call, args: tuple[str, ...]) -> str:
+    made = f"({args[0]} - {args[1]})"
+    # of dates Spark makes an interval of days alone, which is written otherwise
+    of_dates = all(a.dtype == DATE for a in call.args)
+    return f"CAST({made} AS INTERVAL DAY TO SECOND)" if of_dates else made
+
+
 def _sum64(a: pl.Expr, b: pl.Expr, sign: int, known: int | None, reason: str) -> Compiled:
     """`a + b` or `a - b` in 64 bits. `known` is b where it is a literal: one comparison tells then."""
     made = a + b if sign > 0 else a - b
@@ -240,7 +247,10 @@ def _rounded_interval(call: Call, micros: pl.Expr) -> Compiled:
 
 
 def _divisor_first(compute: Callable[..., Compiled]) -> Kernel:
-    """Spark looks at the divisor first: if it is NULL the dividend isn't evaluated, and 0 fails only with a dividend."""
+    """Spark looks at the divisor first: if it is NULL the dividend isn't evaluated, and 0 fails only with a dividend.
+
+    Not so where an interval is divided by a number.
+    """
 
     def kernel(call: Call, parts: tuple[Compiled, ...]) -> Compiled:
         a, b = (p.value for p in parts)
@@ -250,7 +260,8 @@ def _divisor_first(compute: Callable[..., Compiled]) -> Kernel:
         if not (isinstance(divisor, Literal) and divisor.value):
             zero = (b.cast(BIGINT) if divisor.dtype == INTERVAL else b) == 0
             own = guarded(a.is_not_null(), (Failure(zero, _ZERO),))
-        return Compiled(made.value, inherited((parts[1], parts[0])) + own + made.failures)
+        order = parts if call.dtype == INTERVAL else (parts[1], parts[0])
+        return Compiled(made.value, inherited(order) + own + made.failures)
 
     return kernel
 
@@ -308,7 +319,7 @@ FUNCTIONS: Final = (
     ),
     Function(
         "-", "a - b -> the wider type", "Difference; of two dates or timestamps the INTERVAL between them.",
-        "3 - 1 = 2", _bind_sum("-"), strict(_sum), "({0} - {1})",
+        "3 - 1 = 2", _bind_sum("-"), strict(_sum), _difference_on_spark,
     ),
     Function(
         "*", "a * b -> the wider type", "Product; also an interval times a number.", "2 * 3 = 6", _bind_product,

@@ -1,0 +1,119 @@
+"""Expressions drawn at random, functions within functions: the same value on both engines, row by row, and the same rows fail.
+
+tests/functions holds every function alone, on the same awkward rows; here they are put together, hundreds in one job of Spark's.
+ORACLE_EXAMPLES=n draws n times as many.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from jupyter_stream.functions import Call, Column, Expr, Literal, to_spark_sql
+from jupyter_stream.functions.expression import columns, substitute, walk
+from tests.functions.cases import all_cases
+from tests.functions.test_same_as_spark import FAILURES, LAST_BIT, ROWS, differences, kernel, physical, search
+
+AT_ONCE = 150
+"""Expressions of one job: Spark compiles none of them, and looks through all."""
+ON_THE_DRIVER = 40
+"""Expressions of which a row that fails here is tried on Spark."""
+LARGEST = 24
+CASES = [c for c in all_cases() if not isinstance(c, Literal)]
+EXACT = [c for c in CASES if not any(isinstance(e, Call) and e.function in LAST_BIT for e in walk(c))]
+"""What may stand inside: a difference in the last bit, which Java's mathematical library may make, grows outside."""
+
+
+def _size(expr: Expr) -> int:
+    return sum(1 for _ in walk(expr))
+
+
+@st.composite
+def expressions(draw: st.DrawFn) -> Expr:
+    """A case of the function table, with others of the same type in the place of its columns, twice over."""
+    made = draw(st.sampled_from(CASES))
+    for _ in range(2):
+        places = sorted({e for e in walk(made) if isinstance(e, Column)}, key=lambda c: c.name)
+        grafts: dict[str, Expr] = {}
+        for place in places:
+            fitting = [c for c in EXACT if c.dtype == place.dtype]
+            if fitting and draw(st.booleans()):
+                grafts[place.name] = draw(st.sampled_from(fitting))
+        larger = substitute(made, grafts)
+        if _size(larger) <= LARGEST:
+            made = larger
+    return made
+
+
+@pytest.fixture(scope="module")
+def interpreting(spark: Any) -> Iterator[Any]:
+    """The session, with settings under which so many expressions are quicker."""
+    session = spark.newSession()
+    for key, value in {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }.items():
+        session.conf.set(key, value)
+    yield session
+
+
+@settings(
+    max_examples=int(os.environ.get("ORACLE_EXAMPLES", "1")),
+    phases=[Phase.generate],
+    deadline=None,
+    derandomize="ORACLE_EXAMPLES" not in os.environ,
+    suppress_health_check=list(HealthCheck),
+)
+@given(drawn=st.lists(expressions(), min_size=AT_ONCE, max_size=AT_ONCE, unique=True))
+def test_drawn_expressions_are_those_of_spark(interpreting: Any, drawn: list[Expr]) -> None:
+    report = different(interpreting, drawn)
+    report.sort(key=lambda r: _size(r[0]))
+    assert not report, f"{len(report)} of {len(drawn)}\n" + "\n".join(f"{to_spark_sql(e)}: {r}" for e, r in report[:20])
+
+
+def different(interpreting: Any, drawn: list[Expr]) -> list[tuple[Expr, str]]:
+    """What differs between the engines, and how."""
+    ours = kernel(drawn)
+    values, errors = search(interpreting, ours, drawn, list(range(len(drawn))))
+    report = [(drawn[i], f"Spark fails where the kernel doesn't: {e}") for i, e in errors.items()]
+    for i, theirs in values.items():
+        found = differences(
+            drawn[i], physical(ours.get_column(f"value{i}")), ours.get_column(f"failed{i}"), physical(theirs)
+        )
+        if found:
+            report.append((drawn[i], f"{len(found)} rows, such as " + "; ".join(found[:2])))
+    return report + _not_failing(interpreting, ours, drawn)
+
+
+def _not_failing(spark: Any, ours: pl.DataFrame, drawn: list[Expr]) -> list[tuple[Expr, str]]:
+    """Of some expressions that fail on a row here: those that don't on Spark."""
+    report: list[tuple[Expr, str]] = []
+    tried = 0
+    for i, case in enumerate(drawn):
+        read = columns(case)
+        # Spark takes what is added to a literal NULL for NULL without a look
+        if any(isinstance(e, Literal) and e.value is None for e in walk(case)):
+            continue
+        whole = ROWS.select(pl.all_horizontal(pl.lit(True), *(pl.col(c).is_not_null() for c in read))).to_series()
+        rows = (ours.get_column(f"failed{i}") & whole).arg_true().to_list()
+        if not rows or tried == ON_THE_DRIVER:
+            continue
+        tried += 1
+        row = rows[i % len(rows)]
+        known: dict[str, Expr] = {c: Literal(ROWS.get_column(c)[row], ROWS.schema[c]) for c in read}
+        sql = to_spark_sql(substitute(case, known))
+        try:
+            got = spark.sql(f"SELECT CAST({sql} AS STRING)").collect()[0][0]
+            report.append((case, f"fails here, not on Spark: {sql} is {got!r}"))
+        except Exception as error:
+            if not any(code in str(error) for code in FAILURES):
+                report.append((case, f"{sql}: {str(error)[:200]}"))
+    return report
