@@ -268,6 +268,8 @@ def _newest(pipeline: Pipeline) -> dict[Feed, int]:
 def _meet(own: Step, step: Step, since: int) -> bool:
     """Whether two operators go by the same, of which one has had rows up to `since` that the other has not."""
     one, other = own.operator, step.operator
+    if any(isinstance(below, Step) and isinstance(below.operator, Retime) for below in _below(step)):
+        return False  # `since` is a time of the stream's own
     if own.said != step.said or not isinstance(one, Forgets) or not isinstance(other, Forgets):
         return False
     theirs = other.recalls()

@@ -14,7 +14,7 @@ from jupyter_stream.language.as_relation import UNBOUNDED, newest_of, relation_o
 from jupyter_stream.language.bind_aggregate import InputNames, check_qualifier, lookup
 from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.join_conditions import matched, matching, take
-from jupyter_stream.language.join_windows import bounds_of, check_input
+from jupyter_stream.language.join_windows import bounds_of, check_input, retimed
 from jupyter_stream.language.scope import JoinedColumn, Scope
 from jupyter_stream.language.source_text import SourceText
 from jupyter_stream.language.syntax import FromItem, JoinRef
@@ -49,6 +49,7 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
         return _look_up(item, left, right, table, source)
     for scope, part in ((left, item.parts[0]), (right, item.parts[1])):
         check_input(scope, part, source)
+    left, right = retimed(left), retimed(right)
     if left.time.dtype != right.time.dtype:
         raise source.error("a join needs one kind of time: one input has TIMESTAMP, the other BIGINT", item.span)
     names = set(left.qualifiers) & set(right.qualifiers)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jupyter_stream import functions
 from jupyter_stream.core.messages import TS
 from jupyter_stream.errors import UnsupportedError
@@ -11,7 +13,7 @@ from jupyter_stream.language.as_relation import UNBOUNDED
 from jupyter_stream.language.scope import Scope
 from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.language.syntax import FromItem, JoinRef
-from jupyter_stream.plan.logical import Join, Plan
+from jupyter_stream.plan.logical import Join, Plan, Retimed
 from jupyter_stream.plan.relations import holds_join, is_relation, waits_for_ever, windows_below
 from jupyter_stream.windows import LifetimeWindow, TimeWindow
 
@@ -26,16 +28,16 @@ def check_input(scope: Scope, part: FromItem, source: SourceText) -> None:
             UnsupportedError,
         )
     window = scope.window
-    if window is None or isinstance(window, LifetimeWindow):
-        if window is None or window.on is None:
-            return
+    if isinstance(window, LifetimeWindow | TimeWindow) and window.on is not None and holds_join(scope.plan):
         raise source.error(
-            "ON in a window of a join isn't available in this version",
+            "ON in a window over a join isn't available in this version",
             part.span,
-            f"Take ON away, or join a stream of its own over the same source with ORDER BY {window.on}.",
+            "Write ON in the windows of the streams that are joined.",
             UnsupportedError,
         )
-    if isinstance(window, TimeWindow) and window.range == window.slide and window.on is None:
+    if window is None or isinstance(window, LifetimeWindow):
+        return
+    if isinstance(window, TimeWindow) and window.range == window.slide:
         return
     raise source.error(
         f"a join under {window} isn't available in this version",
@@ -43,6 +45,14 @@ def check_input(scope: Scope, part: FromItem, source: SourceText) -> None:
         "Joins take [RANGE 5 MINUTES], [RANGE 5 MINUTES TUMBLING], [ROWS 5] or [RANGE UNBOUNDED].",
         UnsupportedError,
     )
+
+
+def retimed(scope: Scope) -> Scope:
+    """A stream under `[... ON col]` as one whose time is that column, under the window without it."""
+    window = scope.window
+    if not isinstance(window, LifetimeWindow | TimeWindow) or window.on is None:
+        return scope
+    return replace(scope, plan=Retimed(scope.plan, window.on, scope.schema), window=replace(window, on=None))
 
 
 def bounds_of(
@@ -95,4 +105,4 @@ def check_bounds(plan: Plan, source: SourceText, span: Span) -> None:
         )
 
 
-__all__ = ["bounds_of", "check_bounds", "check_input"]
+__all__ = ["bounds_of", "check_bounds", "check_input", "retimed"]

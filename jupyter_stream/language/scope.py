@@ -25,6 +25,7 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     RelationJoin,
+    Retimed,
     Sample,
     Scan,
     TableRelation,
@@ -67,6 +68,10 @@ def time_of(plan: Plan) -> Time:
         shown = plan.schema.find(spec.column)
         column = shown.name if shown else None
         return Time(column, pl.Int64() if integer else TIMESTAMP, None, frozenset({spec.column.lower()}))
+    if isinstance(plan, Retimed):
+        field = plan.schema.find(plan.on)
+        integer = field is not None and field.dtype.is_integer()
+        return Time(plan.on, pl.Int64() if integer else TIMESTAMP, None, frozenset({plan.on.lower()}))
     if isinstance(plan, Over) and plan.window.on_expiry:
         return Time(None, time_of(plan.input).dtype, None)  # answers come when rows leave, and no column says when
     if isinstance(plan, Filter | Derived | Sample | Over | Lookup):

@@ -43,6 +43,7 @@ from jupyter_stream.plan.logical import (
     Project,
     Query,
     RelationJoin,
+    Retimed,
     Sample,
     Scan,
     TableRelation,
@@ -206,6 +207,9 @@ class _Builder:
                 )
             case Derived():
                 self.visit(plan.input, self._step(Named(plan.name), target, self._edge, plan.name), boundary, at_base)
+            case Retimed():
+                retime = self._step(Retime(plan.on), target, self._edge, plan.on)
+                self.visit(plan.input, retime, nothing_is_final, at_base)
             case Sample():
                 self.visit(plan.input, self._step(SampleOperator(plan), target, self._edge, plan), boundary, at_base)
             case Union():

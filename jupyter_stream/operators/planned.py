@@ -59,6 +59,7 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     RelationJoin,
+    Retimed,
     Sample,
     Scan,
     TableRelation,
@@ -356,6 +357,9 @@ def integer_time(plan: Plan) -> bool:
     match plan:
         case Aggregate(window=window) if window.on is not None:
             field = plan.input.schema.find(window.on)
+            return field is not None and field.dtype.is_integer()
+        case Retimed(on=on):
+            field = plan.schema.find(on)
             return field is not None and field.dtype.is_integer()
         case Scan(stream=stream):
             field = stream.schema.find(stream.time.column or "")

@@ -98,6 +98,24 @@ class Union:
 
 
 @dataclass(frozen=True)
+class Retimed:
+    """Rows that progress on another column than their stream's own: a window's `ON col`, where a join is of such windows.
+
+    Attributes:
+        on: the column, a TIMESTAMP or an integer. Nothing is promised of it until the input ends.
+    """
+
+    input: Plan
+    on: str
+    schema: Schema
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """The plan below."""
+        return (self.input,)
+
+
+@dataclass(frozen=True)
 class Sample:
     """Some of a stream's rows, each kept by chance.
 
@@ -486,6 +504,7 @@ Plan: TypeAlias = (
     | Filter
     | Project
     | Union
+    | Retimed
     | Sample
     | Aggregate
     | ExtentRows

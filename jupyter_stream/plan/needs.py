@@ -25,6 +25,7 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     RelationJoin,
+    Retimed,
     Sample,
     Scan,
     Top,
@@ -117,6 +118,8 @@ def _visit(plan: Plan, wanted: set[str], found: _Found) -> None:
                 other |= columns(right_key)
             _visit(left, below | {UNTIL}, found)
             _visit(right, other | {UNTIL}, found)
+        case Retimed(on=on):
+            _visit(plan.input, wanted | {on}, found)
         case Sample(numbered=numbered):
             _visit(plan.input, wanted if numbered else {*(wanted & {UNTIL}), *plan.schema.names}, found)
         case Derived() | ToStream() | ExtentRows():

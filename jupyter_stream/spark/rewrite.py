@@ -22,6 +22,7 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     RelationJoin,
+    Retimed,
     Sample,
     Scan,
     TableRelation,
@@ -44,7 +45,7 @@ def normal(plan: Plan) -> Plan:
             return _guarded(replace(plan, left=normal(left), right=normal(right)))
         case Lookup():
             return _guarded(replace(plan, input=normal(plan.input)))
-        case Filter() | Project() | Derived() | Sample() | Aggregate() | Over():
+        case Filter() | Project() | Derived() | Retimed() | Sample() | Aggregate() | Over():
             return replace(plan, input=normal(plan.input))
         case Alive() | Newest() | Distinct() | ToStream() | Top() | ExtentChanges():
             return replace(plan, input=normal(plan.input))

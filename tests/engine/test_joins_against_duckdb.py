@@ -24,6 +24,7 @@ def rows(count: int, hot: float, keys: int, nulls: float, seed: int, late: int =
             "ts": ts,
             "k": pl.Series(key).set(pl.Series(rng.random(count) < nulls), None),
             "s": pl.Series(rng.integers(0, 3, count)).cast(pl.String).set(pl.Series(rng.random(count) < nulls), None),
+            "ev": pl.Series(ts + rng.integers(-4_000, 4_000, count) * TICK),
             "v": pl.Series(rng.integers(0, 100, count)).set(pl.Series(rng.random(count) < nulls), None),
         }
     )
@@ -35,8 +36,8 @@ def agree(ours: str, theirs: str, batch: int = 3_000, **frames: pl.DataFrame) ->
     with Session({n: (lambda p=p: iter(p)) for n, p in pieces.items()}) as session:
         for name in frames:
             session.execute(
-                f"CREATE STREAM {name} (ts BIGINT, k BIGINT, s STRING, v BIGINT, WATERMARK FOR ts AS ts - {500 * TICK}) "
-                f"SOURCE 'python://{name}'"
+                f"CREATE STREAM {name} (ts BIGINT, k BIGINT, s STRING, ev BIGINT, v BIGINT, "
+                f"WATERMARK FOR ts AS ts - {500 * TICK}) SOURCE 'python://{name}'"
             )
         (query,) = session.execute(ours, keep=20_000_000)
         assert query.wait(timeout=300)
@@ -150,4 +151,34 @@ def test_tumbling_windows_of_keys_far_from_each_other() -> None:
         f"AND floor(a.ts / {length}) = floor(b.ts / {length})",
         a=a,
         b=b,
+    )
+
+
+@pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN", "FULL JOIN", "ANTI JOIN"])
+@pytest.mark.parametrize(("left", "right"), [("ev", "ev"), ("ev", "ts"), ("ts", "ev")])
+def test_windows_on_another_attribute_of_either_side(kind: str, left: str, right: str) -> None:
+    listed = "a.ts, a.ev, a.k" if kind == "ANTI JOIN" else "a.ts, a.ev, a.k, b.ts, b.ev, b.k"
+    on = ["" if name == "ts" else f" ON {name}" for name in (left, right)]
+    lengths = 1_000 * TICK, 3_000 * TICK
+    one, other = (f"[RANGE {length} MICROSECONDS{o}]" for length, o in zip(lengths, on, strict=True))
+    within = f"a.{left} - b.{right} < {lengths[1]} AND b.{right} - a.{left} < {lengths[0]}"
+    made = agree(
+        f"SELECT {listed} FROM a {one} {kind.replace('ANTI', 'LEFT ANTI')} b {other} ON a.k = b.k AND {RESIDUAL}",
+        f"SELECT {listed} FROM a {kind} b ON a.k = b.k AND {RESIDUAL} AND {within}",
+        batch=400,
+        a=rows(1_500, 0.1, 40, 0.05, 30),
+        b=rows(1_400, 0.1, 40, 0.05, 31),
+    )
+    assert made > 50
+
+
+def test_a_tumbling_join_on_another_attribute_and_a_bound_on_it() -> None:
+    length = 4_000 * TICK
+    agree(
+        f"SELECT a.ts, b.ts, a.k FROM a, b [RANGE {length} MICROSECONDS TUMBLING ON ev] "
+        "WHERE a.k = b.k AND a.ev <= b.ev AND a.ts > b.ts",
+        f"SELECT a.ts, b.ts, a.k FROM a JOIN b ON a.k = b.k AND a.ev <= b.ev AND a.ts > b.ts "
+        f"AND floor(a.ev / {length}) = floor(b.ev / {length})",
+        a=rows(1_500, 0.1, 40, 0.05, 32),
+        b=rows(1_400, 0.1, 40, 0.05, 33),
     )
