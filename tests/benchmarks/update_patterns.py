@@ -270,7 +270,8 @@ def draw(rows: list[tuple[str, int, str, Measured]], folder: Path) -> None:
                 mine = [(w, value(m)) for n, w, s, m in rows if (n, s) == (name, strategy)]
                 plot.line(*zip(*mine, strict=True), legend_label=strategy, color=colours[strategy], line_width=2)
                 plot.scatter(*zip(*mine, strict=True), legend_label=strategy, color=colours[strategy], size=6)
-            plot.legend.location = "top_left"
+            plot.add_layout(plot.legend[0], "right")
+            plot.y_range.start = 0
             output_file(folder / f"figure_{title.split(':')[0]}.html", title=f"Figure {title}", mode="inline")
             save(plot)
 
