@@ -39,6 +39,7 @@ ITEMS, SKEW = 300, 1.13
 ROWS: Final = 9_000
 SHARES: Final = (0.05, 0.1, 0.2, 0.4, 0.6)
 BINS: Final = 100
+QUERIES: Final = 100
 STEP: Final = 5 * SECOND
 """Of time between punctuations, which both streams give in turn."""
 
@@ -374,20 +375,20 @@ def _steps(log: Log) -> Log:
 
 def selections() -> None:
     """Figures 15 and 16: a hundred selections of 5 to 10%, and AVG and SUM over them."""
-    log = _steps(retail(rows=3_000))
+    log = _steps(retail(rows=6_000))
     frame = log.frames[0]
     rng = np.random.default_rng(9)
     share = np.bincount(frame["ItemNo"], minlength=ITEMS) / frame.height
     chosen: list[list[int]] = []
-    for wanted in rng.uniform(0.05, 0.1, 100):
+    for wanted in rng.uniform(0.05, 0.1, QUERIES):
         order, have = rng.permutation(ITEMS), 0.0
         chosen.append([])
         for item in order.tolist():
             if 0 < share[item] <= wanted * 1.05 - have:
                 chosen[-1].append(item)
                 have += share[item]
-    print(f"figures 15, 16: 100 selections of {frame.height:,} rows; each has the budget of its share")
-    for part in (0.02, 0.05, 0.1, 0.2, 0.4):
+    print(f"figures 15, 16: {QUERIES} selections of {frame.height:,} rows; each has the budget of its share")
+    for part in (0.05, 0.1, 0.2, 0.4):
         outputs, errors = [], []
         for items in chosen:
             where = f"FROM s1 WHERE ItemNo IN ({', '.join(map(str, items))})"
