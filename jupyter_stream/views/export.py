@@ -89,7 +89,7 @@ def page(snapshot: Snapshot, drawn: Picture | None, theme: str) -> str:
     # inside a script element only "<" could end it; JSON reads \u003c as the same
     data = json.dumps(spoken).replace("<", "\\u003c")
     title, line = escape(snapshot.name), escape(strip.summary(snapshot))
-    code = LIVE_JS.replace("export default", "const live =")
+    code = LIVE_JS.replace("export default {", "const live = {")
     colours = {
         "light": f"body{{{_LIGHT}}}",
         "dark": f"body{{{_DARK}}}",

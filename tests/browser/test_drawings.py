@@ -1,9 +1,19 @@
-"""The drawings of the tutorials in a page: they are drawn, and follow their sliders."""
+"""Drawings in a page: those of the tutorials follow their sliders, a chart saved as a page needs nothing else."""
 
 import shutil
+import sys
 from pathlib import Path
 
+from lab import VIEWS
+
+from jupyter_stream import views
+
 TUTORIALS = Path(__file__).parents[2] / "tutorials"
+POINTS = """() => {
+  const [store] = globalThis.__jupyterStreamPage?.stores.values() ?? [];
+  const plot = store && [...store.views][0].plots[0];
+  return plot?.sources[1]?.data.x.length === 60;
+}"""
 DRAWING = ".jupyter-stream-drawing[data-drawn=yes]"
 
 
@@ -38,3 +48,20 @@ def test_a_chart_grows_while_its_cell_runs(open_notebook, lab):
     assert "[*]" in book.cell(1).inner_text()
     assert cell.locator(DRAWING).screenshot() != empty
     assert book.errors == []
+
+
+def test_a_saved_page_draws_without_kernel_or_network_and_shows_markup_as_text(chromium, tmp_path):
+    sys.path.insert(0, str(VIEWS))
+    from demo import Demo
+
+    evil = "<img src=x onerror=window.hurt=1></script><script>window.hurt=1</script>"
+    file = views.save(Demo(name=evil, keys=(evil, "b")).advance(30), tmp_path / "x.html")
+    page = chromium.new_page()
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(file.as_uri())
+    page.wait_for_function(POINTS, timeout=60_000)
+    assert page.evaluate("() => window.hurt") is None
+    assert evil in page.locator(".js-name").inner_text()
+    assert errors == []
+    page.close()
