@@ -407,9 +407,9 @@ class WindowGroups:
     def release(self) -> Iterator[None]:
         """Reuse slots of groups in no open pane, some at each step; rows may be added between two of them.
 
-        Looks only when groups have doubled since it last looked: amortised.
+        Looks only when there are a quarter more groups than when it last looked: amortised.
         """
-        if self.slots is None or self.slots.live < 2 * self._checked + 1024:
+        if self.slots is None or self.slots.live < self._checked + self._checked // 4 + 1024:
             return
         for start in range(0, self.slots.capacity, _RELEASED):
             if start:
