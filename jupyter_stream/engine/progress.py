@@ -434,6 +434,9 @@ def _near(times: pl.Series) -> bool:
     """Whether all times are within `FAR`."""
     if times.null_count() == times.len():
         return True
+    if not times.null_count():
+        numbers = ints(times)  # numpy's minimum takes half the time of Polars'
+        return int(numbers.min()) >= -FAR and int(numbers.max()) <= FAR
     return cast("int", times.min()) >= -FAR and cast("int", times.max()) <= FAR
 
 
