@@ -31,6 +31,7 @@ function settings(parent, list, say) {
     element("button", form, "set").type = "submit";
     form.addEventListener("submit", (event) => {
       event.preventDefault();
+      input.blur();
       say({ say: "set", name, value: input.value });
     });
   }
@@ -47,6 +48,7 @@ function render({ model, el }) {
   picture.className = "jupyter-stream-plan-picture";
   const panel = element("div", body);
   panel.className = "jupyter-stream-plan-panel";
+  panel.dataset.lmSuppressShortcuts = "true"; // keys typed into a field are no commands of the notebook
   panel.textContent = "Click a box to look into it.";
   const say = (message) => { try { model.send(message); } catch { /* the kernel has gone: the last picture stays */ } };
   picture.addEventListener("click", (event) => {
@@ -58,7 +60,8 @@ function render({ model, el }) {
     summary.textContent = message.summary;
     picture.innerHTML = message.svg;
     const node = message.node;
-    if (!node || panel.contains(document.activeElement)) return; // nobody's typing is taken away
+    const typing = panel.contains(document.activeElement) && document.activeElement.tagName === "INPUT";
+    if (!node || typing) return; // nobody's typing is taken away
     panel.textContent = "";
     element("b", panel, node.title);
     table(panel, [], node.attributes);

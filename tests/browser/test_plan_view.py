@@ -24,16 +24,15 @@ def test_a_plan_is_drawn_live_and_can_be_looked_into_while_a_cell_sleeps(open_no
     )
     assert "[*]" in book.cell(3).inner_text()  # a cell sleeps, and clicks answer all the same
     view.locator("[data-node='operator 1']").click()
-    view.get_by_text("head of its state").wait_for(timeout=20_000)
+    view.get_by_text("head of its state").wait_for(timeout=60_000)
     panel = view.locator(".jupyter-stream-plan-panel")
     assert "open panes" in panel.inner_text() and "<img src=x" in panel.inner_text()
     view.locator("[data-node='source 0']").click()
     field = view.locator("input[name=most_rows]")
-    field.wait_for(timeout=20_000)
+    field.wait_for(timeout=60_000)
     field.fill("1234")
-    field.press("Enter")
-    field.evaluate("e => e.blur()")
-    view.get_by_text("most_rows is 1234 now").wait_for(timeout=20_000)
+    view.locator("form:has(input[name=most_rows]) button").click()
+    view.get_by_text("most_rows is 1234 now").wait_for(timeout=60_000)
     assert page.evaluate("window.wrong") is None and book.errors == []
     view.screenshot(path=str(tmp_path / "plan.png"))
 
