@@ -1,0 +1,214 @@
+"""Every chart kind in a real page: it draws what the rows say. Dashboards, clicks, files, text that looks like markup."""
+
+import urllib.request
+
+import pytest
+from lab import Notebook
+
+from tests.views.demo import Demo
+
+DEMO = "from demo import Demo\nfrom jupyter_stream import views\nfrom jupyter_stream.views import ViewOptions as V\n"
+LIVE = ".jupyter-stream-live"
+EVIL = '<img src=x onerror="window.hurt=1">\'"&</script><script>window.hurt=1</script>'
+
+KINDS = {
+    "line": {},
+    "area": {"chart": "area"},
+    "bar": {"chart": "bar"},
+    "scatter": {"chart": "scatter", "x": "n"},
+    "heatmap": {"chart": "heatmap"},
+    "table": {"chart": "table", "top": 3},
+    "number": {"chart": "number"},
+    "multiples": {"multiples": True},
+}
+ALL = DEMO + (
+    "queries = [Demo(name=n, keys=('a', 'b')).advance(6) for n in KINDS]\n"
+    "for q, o in zip(queries, KINDS.values()): views.change(q, **o)\nviews.dashboard(queries)"
+)
+
+DRAWN = """() => {
+  const plain = v => ArrayBuffer.isView(v) ? Array.from(v) : Array.isArray(v) ? v.map(plain) : v;
+  const found = {};
+  if (!globalThis.__jupyterStreamPage) return null;
+  for (const store of globalThis.__jupyterStreamPage.stores.values()) {
+    const [view] = store.views;
+    if (!store.head || !view) return null;
+    const { kind, name } = store.head;
+    if (kind === 'plot' && (!view.plots.length || view.plots.some(p => !p.figure || !p.sources.length))) return null;
+    found[name] = {
+      kind, plots: view.plots.map(p => ({
+        title: p.title.textContent, x: p.figure.x_range.properties.start ? [p.figure.x_range.start, p.figure.x_range.end] : null,
+        sources: p.sources.map(s => Object.fromEntries(Object.entries(s.data).map(([k, v]) => [k, plain(v)]))),
+      })),
+      text: view.stage.innerText,
+    };
+  }
+  const filled = Object.values(found).every(f => f.plots.every(p => Object.values(p.sources[0])[0].length));
+  return Object.keys(found).length === COUNT && filled ? found : null;
+}"""
+
+
+def drawn(page, count):
+    """What all views of the page have drawn, by name, once they have."""
+    handle = page.wait_for_function(DRAWN.replace("COUNT", str(count)), timeout=60_000)
+    return handle.json_value()
+
+
+def expected():
+    """The demo's rows: (milliseconds, key, speed, n, final)."""
+    snapshot = Demo(keys=("a", "b")).advance(6).snapshot()
+    rows = snapshot.rows.with_columns(snapshot.rows["window_end"].dt.timestamp("ms").alias("at"))
+    return list(zip(rows["at"], rows["place"], rows["speed"], rows["n"], snapshot.final, strict=True))
+
+
+def test_every_chart_draws_the_rows_and_a_dashboard_moves_as_one(open_notebook):
+    book = open_notebook(
+        "kinds.ipynb", [ALL.replace("KINDS", repr(KINDS)), "print(queries[5].name, views.selected(queries[5]))"]
+    )
+    book.run(0)
+    found = drawn(book.page, len(KINDS))
+    rows = expected()
+    points = sorted((at, round(speed, 6)) for at, _, speed, _, _ in rows)
+
+    def shown(name, layer, x="x", y="y", plot=0):
+        data = found[name]["plots"][plot]["sources"][layer]
+        return sorted((a, round(b, 6)) for a, b in zip(data[x], data[y], strict=True))
+
+    assert shown("line", 1) == points
+    assert sum(map(len, found["line"]["plots"][0]["sources"][0]["xs"])) >= len(points)
+    assert shown("area", 2) == points
+    assert shown("scatter", 0) == sorted((n, round(speed, 6)) for _, _, speed, n, _ in rows)
+    assert [y for _, y in shown("bar", 0, "left", "top")] == [round(r[2], 6) for r in rows[-2:]]
+    assert len(found["heatmap"]["plots"][0]["sources"][0]["color"]) == len(rows)
+    assert [plot["title"] for plot in found["multiples"]["plots"]] == ["a", "b"]
+    assert shown("multiples", 1, plot=1) == sorted((at, round(s, 6)) for at, key, s, _, _ in rows if key == "b")
+    largest = sorted((r[2] for r in rows), reverse=True)[:3]
+    assert all(f"{value:.6g}" in found["table"]["text"] for value in largest)
+    assert f"{rows[-1][2]:.6g}"[:5] in found["number"]["text"]
+    # what is not final is lighter
+    light = dict(
+        zip(
+            found["line"]["plots"][0]["sources"][1]["row"],
+            found["line"]["plots"][0]["sources"][1]["alpha"],
+            strict=True,
+        )
+    )
+    assert all((light[i] == 1) == final for i, (*_, final) in enumerate(rows))
+    # one time axis
+    over_time = ("line", "area", "heatmap", "multiples")
+    assert len({tuple(plot["x"]) for name in over_time for plot in found[name]["plots"]}) == 1
+    # zooming one zooms all, and a double click lets go
+    view = book.page.locator(LIVE).first
+    box = view.locator(".js-figure-box").bounding_box()
+    book.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
+    book.page.keyboard.down("Control")
+    book.page.mouse.wheel(0, -400)
+    book.page.keyboard.up("Control")
+    book.page.wait_for_function("() => document.querySelector('.js-note').textContent.includes('zoomed')")
+    book.page.wait_for_timeout(500)
+    zoomed = drawn(book.page, len(KINDS))
+    spans = {tuple(plot["x"]) for name in over_time for plot in zoomed[name]["plots"]}
+    assert len(spans) == 1 and spans != {tuple(found["line"]["plots"][0]["x"])}
+    # headings sort, a click on a row selects it
+    table = book.page.locator(".js-table:visible")
+    table.get_by_text("speed", exact=True).click()
+    table.get_by_text("speed", exact=True).click()
+    book.page.wait_for_function("() => document.querySelector('.js-table th[aria-sort=ascending]')")
+    cells = [float(c) for c in table.locator("tbody td:nth-child(4)").all_inner_texts()]
+    assert cells == sorted(cells) and len(cells) == 3
+    table.locator("tbody tr").first.click()
+    book.page.get_by_text("table.selected has 1 row").wait_for(timeout=15_000)
+    book.run(1)
+    book.wait_idle()
+    assert "shape: (1, 5)" in book.cell(1).inner_text()
+    assert book.errors == []
+
+
+def test_markup_in_names_and_values_is_text_everywhere_also_in_a_page_without_kernel(open_notebook, chromium, lab):
+    cells = [
+        DEMO + f"EVIL = {EVIL!r}\nkeys = (EVIL, 'x' * 10_000)\n"
+        "made = [Demo(name=EVIL, keys=keys, units={'speed': EVIL}).advance(4) for _ in range(4)]\n"
+        "made[0].error = made[1].hint = EVIL\n"
+        "for q, o in zip(made, (dict(), dict(chart='table'), dict(multiples=True), dict(chart='number'))): views.change(q, **o)\n"
+        "views.dashboard(made)\nviews.save(made[0], 'evil.html');",
+    ]  # fmt: skip
+    book = open_notebook("evil.ipynb", cells)
+    book.run(0)
+    book.page.wait_for_function(
+        f"() => document.querySelectorAll('{LIVE}[data-rows=\"8\"]').length === 4", timeout=60_000
+    )
+    book.wait_idle()
+    box = book.page.locator(LIVE).first.locator(".js-figure-box").bounding_box()
+    for x in range(10, 90, 4):
+        book.page.mouse.move(box["x"] + box["width"] * x / 100, box["y"] + box["height"] * 0.5)
+    assert book.page.evaluate("() => window.hurt") is None
+    assert book.page.locator(f"{LIVE} img, {LIVE} script").count() == 0
+    assert EVIL[:20] in book.page.locator(LIVE).first.inner_text()
+    assert book.errors == []
+
+    page = chromium.new_page()
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.route("http*://**", lambda route: route.abort())
+    page.goto((lab.root / "evil.html").as_uri())
+    page.wait_for_selector(f"{LIVE}[data-rows='8'] .js-figure-box *", timeout=30_000)
+    assert page.evaluate("() => window.hurt") is None
+    assert EVIL[:20] in page.locator(".js-name").inner_text()
+    page.locator(".js-series-entry").first.click()
+    page.wait_for_selector(".js-series-entry.js-hidden")
+    assert page.get_by_text("Stop", exact=True).count() == 0 or not page.get_by_text("Stop", exact=True).is_visible()
+    assert errors == []
+    page.close()
+
+
+FEW = "() => { const n = +(document.querySelector('.jupyter-stream-live')?.dataset.rows ?? 0); return n && n < 30; }"
+
+
+def ask(lab, what):
+    kernel = lab.kernels()[0]
+    request = urllib.request.Request(f"{lab.url}/api/kernels/{kernel}/{what}?token=t", method="POST", data=b"{}")
+    urllib.request.urlopen(request, timeout=30)
+
+
+def test_an_interrupt_leaves_a_query_running_two_tabs_see_it_and_a_restart_lets_the_cell_run_again(
+    open_notebook, lab, chromium
+):
+    cell = DEMO + "query = Demo(keys=['k']).run(0.2)\nviews.display(query);"
+    book = open_notebook("tabs.ipynb", [cell, "import time\ntime.sleep(100)"])
+    book.run_all()
+    book.live(0).wait_for(timeout=60_000)
+    grown = "n => [...document.querySelectorAll('.jupyter-stream-live')].some(e => +e.dataset.rows > n)"
+    book.page.wait_for_function(grown, arg=3, timeout=60_000)
+    ask(lab, "interrupt")
+    book.wait_idle()
+    at = int(book.live(0).get_attribute("data-rows"))
+    book.page.wait_for_function(grown, arg=at + 3, timeout=30_000)
+    book.save()
+    # another tab on the same notebook, then the first one closed
+    second = Notebook(chromium.new_page(viewport={"width": 1200, "height": 1000}), lab, "tabs.ipynb")
+    second.live(0).wait_for(timeout=60_000)
+    second.page.wait_for_function(grown, arg=at + 5, timeout=30_000)
+    rows = int(book.live(0).get_attribute("data-rows"))
+    assert abs(rows - int(second.live(0).get_attribute("data-rows"))) < 20
+    book.page.wait_for_function(grown, arg=rows + 2, timeout=30_000)
+    book.page.close()
+    second.page.wait_for_function(grown, arg=rows + 6, timeout=30_000)
+    ask(lab, "restart")
+    second.page.wait_for_timeout(3_000)
+    second.run(0)
+    second.page.wait_for_function(FEW, timeout=60_000)
+    second.page.close()
+
+
+@pytest.mark.parametrize("frontend", ["notebook"])
+def test_a_chart_draws_and_stops_in_notebook_7_while_a_cell_sleeps(open_notebook, frontend):
+    cells = [DEMO + "query = Demo().run()\nviews.display(query);", "import time\ntime.sleep(200)"]
+    book = open_notebook("seven.ipynb", cells, frontend=frontend)
+    book.run_all()
+    book.live(0).wait_for(timeout=60_000)
+    book.page.wait_for_function(f"() => +document.querySelector('{LIVE}').dataset.rows > 12", timeout=60_000)
+    assert drawn(book.page, 1)["demo"]["kind"] == "plot"
+    book.live(0).get_by_text("Stop", exact=True).click()
+    book.page.wait_for_selector(f"{LIVE}[data-state=stopped]", timeout=20_000)
+    assert "[*]" in book.cell(1).inner_text()
+    assert book.errors == []
