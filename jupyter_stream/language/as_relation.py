@@ -54,11 +54,8 @@ def relation_of(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText,
 
 
 def instead_of_on(column: str) -> str:
-    """What to write in place of a window without SLIDE on another attribute than the stream's own."""
-    return (
-        f"Write a SLIDE, such as [RANGE 10 MINUTES SLIDE 1 MINUTE ON {column}], or declare another stream over the same source "
-        f"with ORDER BY {column}."
-    )
+    """What to write where a window without SLIDE can't be on another attribute than the stream's own."""
+    return f"Write the window behind the stream: FROM stream [RANGE 10 MINUTES ON {column}]."
 
 
 def unites_joins(plan: Plan) -> bool:

@@ -27,7 +27,7 @@ from jupyter_stream.language.bind_sets import (
 )
 from jupyter_stream.language.bind_user_call import running, running_plan
 from jupyter_stream.language.join_conditions import absorb
-from jupyter_stream.language.join_windows import check_bounds
+from jupyter_stream.language.join_windows import check_bounds, retimed
 from jupyter_stream.language.nodes import ColumnRef, Constant, FunctionCall, Node, Star
 from jupyter_stream.language.nodes import walk as parts_of
 from jupyter_stream.language.scope import Scope
@@ -106,6 +106,8 @@ class Binder:
 
     def _select(self, body: SelectBody) -> tuple[Plan, LifetimeWindow | None, Window | None]:
         scope = self._from(body.source)
+        if isinstance(scope.window, LifetimeWindow) and not holds_join(scope.plan) and not is_relation(scope.plan):
+            scope = retimed(scope)
         aggregated = bool(body.group_by) or body.group_all
         nodes = [item.expression for item in body.items] + ([body.having] if body.having is not None else [])
         aggregated = aggregated or any(holds_aggregate(node) for node in nodes)
