@@ -19,9 +19,9 @@ from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.bind_user_call import bind_user_call, version_for
 from jupyter_stream.language.bind_window import bind_window
 from jupyter_stream.language.nodes import ColumnRef, FunctionCall, Node, Star, walk
+from jupyter_stream.language.query_syntax import WindowClause
 from jupyter_stream.language.scope import WINDOW_TIME, AmbiguousColumn, Scope
 from jupyter_stream.language.source_text import Name, SourceText, Span
-from jupyter_stream.language.syntax import WindowClause
 from jupyter_stream.plan.logical import AggregateCall, Filter
 from jupyter_stream.plan.relations import slides
 from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, SessionWindow, Window, instants, longest

@@ -36,21 +36,9 @@ from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.body_names import BodyTable, GroupedNames, Level, Names, all_reads
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.nodes import ColumnRef, FieldOf, Node, Star
+from jupyter_stream.language.query_syntax import FromItem, JoinRef, QueryBody, SelectBody, SetBody, StreamRef
 from jupyter_stream.language.source_text import Name, SourceText, Span
-from jupyter_stream.language.syntax import (
-    BodyDelete,
-    BodyInsert,
-    BodyStatement,
-    BodyUpdate,
-    CreateAggregate,
-    FromItem,
-    JoinRef,
-    QueryBody,
-    SelectBody,
-    SetBody,
-    StreamRef,
-    TypedName,
-)
+from jupyter_stream.language.syntax import BodyDelete, BodyInsert, BodyStatement, BodyUpdate, CreateAggregate, TypedName
 
 INWINDOW = "inwindow"
 _NEVER = "Write INSERT INTO RETURN VALUES (...) into one of its states."

@@ -20,10 +20,10 @@ from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.bind_over import OverNames
 from jupyter_stream.language.join_conditions import absorb
 from jupyter_stream.language.nodes import Node, Star
+from jupyter_stream.language.query_syntax import SelectItem
 from jupyter_stream.language.scope import Scope, window_dtype
 from jupyter_stream.language.select_list import Items, schema_of
 from jupyter_stream.language.source_text import Name, SourceText, Span
-from jupyter_stream.language.syntax import SelectItem
 from jupyter_stream.plan.logical import (
     Aggregate,
     AggregateCall,

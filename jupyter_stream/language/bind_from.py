@@ -14,9 +14,9 @@ from jupyter_stream.language.bind_aggregate import windowed
 from jupyter_stream.language.bind_join import bind_join
 from jupyter_stream.language.bind_sample import sampled
 from jupyter_stream.language.diagnose import did_you_mean
+from jupyter_stream.language.query_syntax import FromItem, JoinRef, QueryBody, StreamRef, SubqueryRef
 from jupyter_stream.language.scope import Scope, time_of
 from jupyter_stream.language.source_text import SourceText, Span
-from jupyter_stream.language.syntax import FromItem, JoinRef, QueryBody, StreamRef, SubqueryRef
 from jupyter_stream.plan.catalog import Catalog, DerivedStream, StreamDef
 from jupyter_stream.plan.logical import Derived, Plan, Project, Query, Scan, ToStream, Union
 from jupyter_stream.plan.relations import is_relation

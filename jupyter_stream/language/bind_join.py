@@ -15,9 +15,9 @@ from jupyter_stream.language.bind_aggregate import InputNames, check_qualifier, 
 from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.join_conditions import matched, matching, take
 from jupyter_stream.language.join_windows import bounds_of, check_input, retimed
+from jupyter_stream.language.query_syntax import FromItem, JoinRef
 from jupyter_stream.language.scope import JoinedColumn, Scope
 from jupyter_stream.language.source_text import SourceText
-from jupyter_stream.language.syntax import FromItem, JoinRef
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Join, Lookup, Plan, Project, RelationJoin, Scan, TableRelation
 from jupyter_stream.plan.relations import holds_join, is_relation

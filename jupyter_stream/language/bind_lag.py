@@ -13,8 +13,8 @@ from jupyter_stream.errors import QueryError
 from jupyter_stream.functions import Expr, Literal
 from jupyter_stream.functions.types import BIGINT, VOID
 from jupyter_stream.language.nodes import Constant, FunctionCall, Node, Star
+from jupyter_stream.language.query_syntax import Amount, WindowClause
 from jupyter_stream.language.source_text import Name, SourceText
-from jupyter_stream.language.syntax import Amount, WindowClause
 
 LAG = "lag"
 

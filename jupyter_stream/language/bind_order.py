@@ -5,9 +5,9 @@ from __future__ import annotations
 from jupyter_stream.language.as_relation import relation_of
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.nodes import ColumnRef, Constant, Star
+from jupyter_stream.language.query_syntax import Ordering, OrderItem, SelectItem
 from jupyter_stream.language.scope import is_windowed
 from jupyter_stream.language.source_text import SourceText
-from jupyter_stream.language.syntax import Ordering, OrderItem, SelectItem
 from jupyter_stream.plan.logical import OrderKey, Plan, Top
 from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.windows import LifetimeWindow

@@ -12,9 +12,9 @@ from jupyter_stream.language.bind_lag import LAG, bind_lag
 from jupyter_stream.language.bind_user_call import over_plan
 from jupyter_stream.language.bind_window import WindowContext, bind_partition
 from jupyter_stream.language.nodes import FunctionCall, Node, walk
+from jupyter_stream.language.query_syntax import WindowClause
 from jupyter_stream.language.scope import Scope
 from jupyter_stream.language.source_text import SourceText
-from jupyter_stream.language.syntax import WindowClause
 from jupyter_stream.language.window_functions import misplaced
 from jupyter_stream.plan.logical import Plan
 from jupyter_stream.windows import LifetimeWindow, OverWindow

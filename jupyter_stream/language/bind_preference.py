@@ -14,11 +14,8 @@ from jupyter_stream.functions import Column, Expr
 from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.nodes import FunctionCall, Node
-from jupyter_stream.language.scope import Scope
-from jupyter_stream.language.source_text import Name, SourceText, Span
-from jupyter_stream.language.syntax import (
+from jupyter_stream.language.query_syntax import (
     Amount,
-    CreateSummary,
     FromItem,
     JoinRef,
     PreferenceClause,
@@ -28,6 +25,9 @@ from jupyter_stream.language.syntax import (
     WindowClause,
     parts_of,
 )
+from jupyter_stream.language.scope import Scope
+from jupyter_stream.language.source_text import Name, SourceText, Span
+from jupyter_stream.language.syntax import CreateSummary
 from jupyter_stream.plan.catalog import Catalog, StreamDef
 from jupyter_stream.plan.preference import Estimate, Preference, PreferenceItem, SummaryDef
 from jupyter_stream.summaries import SUMMARIES, kind_named

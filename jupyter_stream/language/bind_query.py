@@ -30,17 +30,10 @@ from jupyter_stream.language.join_conditions import absorb
 from jupyter_stream.language.join_windows import check_bounds, retimed
 from jupyter_stream.language.nodes import ColumnRef, Constant, FunctionCall, Node, Star
 from jupyter_stream.language.nodes import walk as parts_of
+from jupyter_stream.language.query_syntax import FromItem, QueryBody, SelectBody, SelectItem, SetBody, WindowClause
 from jupyter_stream.language.scope import Scope
 from jupyter_stream.language.select_list import Items, schema_of
 from jupyter_stream.language.source_text import SourceText, Span
-from jupyter_stream.language.syntax import (
-    FromItem,
-    QueryBody,
-    SelectBody,
-    SelectItem,
-    SetBody,
-    WindowClause,
-)
 from jupyter_stream.language.window_calls import window_call
 from jupyter_stream.plan import logical
 from jupyter_stream.plan.catalog import Catalog

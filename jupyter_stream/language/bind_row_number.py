@@ -17,10 +17,10 @@ from jupyter_stream.language.bind_aggregate import InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.join_conditions import conjuncts
 from jupyter_stream.language.nodes import Constant, Node, Operation, RowNumber, walk
+from jupyter_stream.language.query_syntax import SelectBody, SelectItem
 from jupyter_stream.language.scope import Scope, is_windowed
 from jupyter_stream.language.select_list import schema_of
 from jupyter_stream.language.source_text import Name, SourceText
-from jupyter_stream.language.syntax import SelectBody, SelectItem
 from jupyter_stream.plan.logical import Derived, Filter, OrderKey, Plan, Project, Top
 from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.windows import LifetimeWindow

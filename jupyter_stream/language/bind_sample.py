@@ -5,8 +5,8 @@ from __future__ import annotations
 import zlib
 from dataclasses import replace
 
+from jupyter_stream.language.query_syntax import SampleClause
 from jupyter_stream.language.source_text import SourceText, Span
-from jupyter_stream.language.syntax import SampleClause
 from jupyter_stream.plan.logical import Derived, Filter, Lookup, Plan, Project, Sample, Scan, Union, streams, walk
 from jupyter_stream.plan.relations import is_relation
 

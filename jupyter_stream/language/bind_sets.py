@@ -8,8 +8,8 @@ from jupyter_stream.functions import Column
 from jupyter_stream.language.as_relation import UNBOUNDED, relation_of, unites_joins
 from jupyter_stream.language.bind_from import as_schema, union_of
 from jupyter_stream.language.diagnose import did_you_mean
+from jupyter_stream.language.query_syntax import SetBody
 from jupyter_stream.language.source_text import Name, SourceText, Span
-from jupyter_stream.language.syntax import SetBody
 from jupyter_stream.plan.logical import (
     Aggregate,
     Alive,

@@ -15,9 +15,9 @@ from jupyter_stream.language.bind_join import joined, relational, relations_join
 from jupyter_stream.language.join_conditions import matched, matching, take
 from jupyter_stream.language.join_windows import bounds_of, check_input
 from jupyter_stream.language.nodes import FunctionCall, Node, Operation, Star, Subselect, walk
+from jupyter_stream.language.query_syntax import FromItem, JoinKind, JoinRef, QueryBody, SelectBody, SubqueryRef
 from jupyter_stream.language.scope import Scope
 from jupyter_stream.language.source_text import Name, SourceText
-from jupyter_stream.language.syntax import FromItem, JoinKind, JoinRef, QueryBody, SelectBody, SubqueryRef
 from jupyter_stream.plan.logical import Join, Lookup, Plan, RelationJoin
 from jupyter_stream.windows import LifetimeWindow, TimeWindow
 

@@ -14,9 +14,9 @@ from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Expr
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.nodes import CastTo, Constant, Node
+from jupyter_stream.language.query_syntax import WindowClause
 from jupyter_stream.language.scope import CURRENT_TIME, ROW_NUM, WINDOW_TIME, Scope
 from jupyter_stream.language.source_text import Name, SourceText
-from jupyter_stream.language.syntax import WindowClause
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow, Window
 
 

@@ -16,8 +16,9 @@ from jupyter_stream.functions import Call, Column, Expr
 from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.nodes import FieldOf, FunctionCall, Node, Operation, Star, Subselect
+from jupyter_stream.language.query_syntax import QueryBody
 from jupyter_stream.language.source_text import Name, SourceText, Span
-from jupyter_stream.language.syntax import CreateAggregate, QueryBody
+from jupyter_stream.language.syntax import CreateAggregate
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.types import BIGINT
 from jupyter_stream.language.as_relation import UNBOUNDED
+from jupyter_stream.language.query_syntax import FromItem, JoinRef
 from jupyter_stream.language.scope import Scope
 from jupyter_stream.language.source_text import SourceText, Span
-from jupyter_stream.language.syntax import FromItem, JoinRef
 from jupyter_stream.plan.logical import Join, Plan, Retimed
 from jupyter_stream.plan.relations import holds_join, is_relation, waits_for_ever, windows_below
 from jupyter_stream.windows import LifetimeWindow, TimeWindow

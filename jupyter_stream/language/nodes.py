@@ -14,7 +14,7 @@ import polars as pl
 from jupyter_stream.language.source_text import Name, Span
 
 if TYPE_CHECKING:
-    from jupyter_stream.language.syntax import OrderItem, QueryBody, WindowClause
+    from jupyter_stream.language.query_syntax import OrderItem, QueryBody, WindowClause
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,10 +32,10 @@ from jupyter_stream.language.nodes import (
 from jupyter_stream.language.parameters import Parameters, constant
 from jupyter_stream.language.parse_row_number import row_number
 from jupyter_stream.language.parse_type import parse_type
+from jupyter_stream.language.query_syntax import QueryBody, WindowClause
 from jupyter_stream.language.reader import Reader
 from jupyter_stream.language.script import Piece
 from jupyter_stream.language.source_text import Name, SourceText, Span
-from jupyter_stream.language.syntax import QueryBody, WindowClause
 
 STOP_WORDS = frozenset((
     "ON", "USING", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "SEMI", "ANTI", "NATURAL", "WITH", "EMIT", "LIMIT", "OFFSET",

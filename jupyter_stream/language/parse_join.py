@@ -9,8 +9,8 @@ from sqlglot import TokenType
 
 from jupyter_stream.language.nodes import FunctionCall, Node, walk
 from jupyter_stream.language.parse_expression import ExpressionParser
+from jupyter_stream.language.query_syntax import FromItem, JoinKind, JoinRef, SetBody, SubqueryRef, parts_of
 from jupyter_stream.language.source_text import Name
-from jupyter_stream.language.syntax import FromItem, JoinKind, JoinRef, SetBody, SubqueryRef, parts_of
 
 _KINDS: tuple[tuple[tuple[str, ...], JoinKind, bool], ...] = (
     (("LEFT", "SEMI", "JOIN"), "semi", True),

@@ -11,8 +11,9 @@ from jupyter_stream.language.diagnose import nearest
 from jupyter_stream.language.nodes import Node
 from jupyter_stream.language.parse_expression import ExpressionParser
 from jupyter_stream.language.parse_window import duration
+from jupyter_stream.language.query_syntax import PreferenceClause
 from jupyter_stream.language.source_text import Span
-from jupyter_stream.language.syntax import CreateSummary, PreferenceClause
+from jupyter_stream.language.syntax import CreateSummary
 
 _SUMMARY: Final = "Write CREATE SUMMARY name ON stream (column) WITH GRANULARITY 1 MINUTE AND COLLAPSE (4, 3)."
 _PREFERENCE: Final = "Write WITH PREFERENCE DESC SUMMARY.Estimate.Count(column)."

@@ -16,9 +16,7 @@ from jupyter_stream.language.parse_join import parse_joins
 from jupyter_stream.language.parse_preference import parse_preference, refuse_inside
 from jupyter_stream.language.parse_row_number import order_item
 from jupyter_stream.language.parse_window import amount, duration, parse_over, parse_window
-from jupyter_stream.language.reader import CLAUSE_WORDS
-from jupyter_stream.language.source_text import Name, Span
-from jupyter_stream.language.syntax import (
+from jupyter_stream.language.query_syntax import (
     Amount,
     EmitClause,
     FromItem,
@@ -35,6 +33,8 @@ from jupyter_stream.language.syntax import (
     UnionRef,
     WindowClause,
 )
+from jupyter_stream.language.reader import CLAUSE_WORDS
+from jupyter_stream.language.source_text import Name, Span
 
 _OPERATORS = ("ISTREAM", "DSTREAM", "RSTREAM")
 _SETS: dict[str, Literal["union", "except", "intersect"]] = {

@@ -11,7 +11,7 @@ from jupyter_stream.language.source_text import Name
 
 if TYPE_CHECKING:
     from jupyter_stream.language.parse_expression import ExpressionParser
-    from jupyter_stream.language.syntax import OrderItem
+    from jupyter_stream.language.query_syntax import OrderItem
 
 _USAGE = "Write ROW_NUMBER() OVER (PARTITION BY k ORDER BY n DESC) <= 3."
 
@@ -42,7 +42,7 @@ def row_number(p: ExpressionParser, name: Name) -> RowNumber:
 
 def order_item(p: ExpressionParser) -> OrderItem:
     """Take one key of ORDER BY."""
-    from jupyter_stream.language.syntax import OrderItem
+    from jupyter_stream.language.query_syntax import OrderItem
 
     start, first = p.here, p.index
     expression = p.expression("a column to sort by")

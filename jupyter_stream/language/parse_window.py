@@ -19,8 +19,8 @@ from jupyter_stream.language.durations import LONGEST, microseconds, parse_durat
 from jupyter_stream.language.nodes import ColumnRef
 from jupyter_stream.language.parameters import constant
 from jupyter_stream.language.parse_expression import WINDOW_WORDS, ExpressionParser
+from jupyter_stream.language.query_syntax import Amount, WindowClause
 from jupyter_stream.language.source_text import Name, Span
-from jupyter_stream.language.syntax import Amount, WindowClause
 
 _PART_WORDS = (
     "RANGE", "ROWS", "SLIDE", "TUMBLING", "NOW", "UNBOUNDED", "SESSION", "PARTITION BY", "ON", "ORIGIN", "WHERE", "BY RANK",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.functions import Column, Expr
 from jupyter_stream.language.nodes import ColumnRef, FieldOf
+from jupyter_stream.language.query_syntax import SelectItem
 from jupyter_stream.language.source_text import SourceText
-from jupyter_stream.language.syntax import SelectItem
 
 
 class Items:

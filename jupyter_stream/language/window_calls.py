@@ -8,9 +8,9 @@ import polars as pl
 
 from jupyter_stream.language.durations import parse_duration
 from jupyter_stream.language.nodes import ColumnRef, Constant, FunctionCall, Node
+from jupyter_stream.language.query_syntax import Amount, WindowClause
 from jupyter_stream.language.scope import Scope
 from jupyter_stream.language.source_text import Name, SourceText
-from jupyter_stream.language.syntax import Amount, WindowClause
 
 _LENGTHS = ("'1 minute'", "'10 minutes'")
 

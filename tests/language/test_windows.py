@@ -11,7 +11,7 @@ import pytest
 from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.language import Select, parse
-from jupyter_stream.language.syntax import SelectBody, StreamRef, WindowClause
+from jupyter_stream.language.query_syntax import SelectBody, StreamRef, WindowClause
 from jupyter_stream.plan.logical import Aggregate, Over, Query, walk
 from jupyter_stream.windows import LifetimeWindow, TimeWindow, TupleWindow
 
