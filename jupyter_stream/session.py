@@ -13,12 +13,12 @@ from typing import TypeAlias
 
 import polars as pl
 
-from jupyter_stream import functions, history, language, overview, recordings, summary_statements, user_aggregates
+from jupyter_stream import history, language, listings, overview, recordings, summary_statements, user_aggregates
 from jupyter_stream.aggregates.user import Declared, calling, declared
-from jupyter_stream.core.schema import Field, Schema, type_name
+from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.core.table import ViewRows
 from jupyter_stream.engine.engine import Engine
-from jupyter_stream.engine.explain import Text, explain, promises, roles
+from jupyter_stream.engine.explain import Text, explain, promises
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.refused import ERRORS_SCHEMA
 from jupyter_stream.engine.relation import Relation
@@ -297,9 +297,9 @@ class Session:
     def _answer(self, statement: language.Statement) -> Result:
         match statement:
             case language.Show(what="streams" | "sources"):
-                return self._show_streams()
+                return listings.streams(self.catalog)
             case language.Show(what="tables" | "views" as what):
-                return self._show_tables(what)
+                return listings.tables(self.catalog, what)
             case language.Show(what="aggregates"):
                 return user_aggregates.listing(self.catalog)
             case language.DescribeAggregate(name=name):
@@ -311,10 +311,10 @@ class Session:
             case language.Show(what="queries"):
                 return self.show_queries()
             case language.Show(what="functions") | language.DescribeFunctions(name=None):
-                return self._functions(None)
+                return listings.functions(self.catalog)
             case language.DescribeFunctions(name=name):
                 assert name is not None
-                return self._functions(name.text)
+                return listings.functions(self.catalog, name.text)
             case language.Describe():
                 return self._describe(statement)
             case language.Drop():
@@ -413,33 +413,6 @@ class Session:
 
     # -- what SHOW, DESCRIBE, DROP, EXPLAIN do -----------------------------------------------------------------------
 
-    def _show_streams(self) -> Listing:
-        rows = [
-            (
-                e.name,
-                e.uri if isinstance(e, StreamDef) else "derived",
-                promises(e) if isinstance(e, StreamDef) else "",
-                ", ".join(e.schema.names),
-            )
-            for e in self.catalog
-            if not _is_table(e)
-        ]
-        schema = {n: pl.String() for n in ("stream", "source", "progress", "columns")}
-        return Listing("Streams", pl.DataFrame(rows, schema=schema, orient="row"))
-
-    def _show_tables(self, what: str) -> Listing:
-        """Tables, or views."""
-        views = what == "views"
-        tables = [e for e in self.catalog if isinstance(e, StreamDef) and e.table is not None]
-        found = [e for e in tables if isinstance(e.table, ViewRows) == views]
-        rows = [
-            (e.name, e.text if views else e.uri, e.table.frame.height if e.table else 0, ", ".join(e.schema.names))
-            for e in found
-        ]
-        names = ("view", "statement") if views else ("table", "source")
-        schema = {names[0]: pl.String(), names[1]: pl.String(), "rows": pl.Int64(), "columns": pl.String()}
-        return Listing(what.capitalize(), pl.DataFrame(rows, schema=schema, orient="row"))
-
     def show_queries(self) -> Listing:
         """Every query of the session with its state, and its shares of memory and processor time."""
         return overview.queries(list(self.queries.values()))
@@ -447,19 +420,6 @@ class Session:
     def show_sources(self) -> Listing:
         """Every source being read, with its rate and how far behind it is."""
         return overview.sources(self.engine.feeds, self.engine.scheduler)
-
-    def _functions(self, name: str | None) -> Listing:
-        from jupyter_stream.aggregates import AGGREGATES
-
-        rows = [(d.name, d.signature, d.description, d.example) for d in functions.describe()]
-        rows += [(a.name, a.signature, a.description, a.example) for a in AGGREGATES]
-        rows += user_aggregates.rows(self.catalog)
-        if name is not None:
-            rows = [r for r in rows if r[0].lower() == name.lower()]
-            if not rows:
-                raise QueryError(f"there is no function called {name}")
-        schema = {n: pl.String() for n in ("function", "signature", "description", "example")}
-        return Listing("Functions", pl.DataFrame(sorted(rows), schema=schema, orient="row"))
 
     def _describe(self, statement: language.Describe) -> Result:
         name = statement.name.text
@@ -472,11 +432,7 @@ class Session:
             return user_aggregates.description(self.catalog, statement.name, statement.source)
         if entry is None:
             raise self._unknown(statement, name)
-        stream = entry if isinstance(entry, StreamDef) and not _is_table(entry) else None
-        rows = [(f.name, type_name(f.dtype), "" if stream is None else roles(stream, f.name)) for f in entry.schema]
-        return Listing(
-            entry.name, pl.DataFrame(rows, schema={n: pl.String() for n in ("column", "type", "role")}, orient="row")
-        )
+        return listings.columns(entry)
 
     def _drop(self, statement: language.Drop) -> Message:
         name = statement.name.text
@@ -511,7 +467,7 @@ class Session:
                     if query is not None:
                         query.stop()
                     return Message(f"View {entry.name} is dropped.")
-                return Message(f"{'Table' if _is_table(entry) else 'Stream'} {entry.name} is dropped.")
+                return Message(f"{'Table' if listings.is_table(entry) else 'Stream'} {entry.name} is dropped.")
             query = self.queries.pop(name, None)
             if query is None:
                 raise QueryError(f"there is no stream or query called {name}")
@@ -674,10 +630,6 @@ def _chosen(
 def _asked(query: Plan) -> tuple[object, ...]:
     """What makes a query the same as another."""
     return query.text.strip(), query.strategy, query.maintenance, query.preference, query.budget, query.weight
-
-
-def _is_table(entry: Entry) -> bool:
-    return isinstance(entry, StreamDef) and entry.table is not None
 
 
 def _names_in(query: Plan) -> set[str]:
