@@ -18,7 +18,7 @@ def test_sql_is_coloured_in_stream_cells_and_python_elsewhere(lab, chromium, pat
     lab.write("colours.ipynb", CELLS)
     page = chromium.new_page()
     try:
-        page.goto(f"{lab.url}/{path}/colours.ipynb?token=t", wait_until="domcontentloaded")
+        page.goto(f"{lab.url}/{path}/colours.ipynb?token=t&reset", wait_until="domcontentloaded")
         cells = page.locator(".jp-Notebook .jp-Cell")
         cells.nth(2).locator(".cm-line").first.wait_for(timeout=150_000)
         cells.nth(0).locator(".jp-stream-keyword").first.wait_for(timeout=150_000)

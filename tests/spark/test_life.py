@@ -191,23 +191,27 @@ def test_a_handle_tells_the_same_as_in_the_kernel(sessions: Callable[..., Sessio
     assert "30 rows in, 3 out" in repr(query)
 
 
-class Stuck:
-    """An aggregate that never ends, as long as there are lives left in a file; each try takes one."""
+def stuck(lives: Path) -> type:
+    """An aggregate that never ends, as long as there are lives left in a file; each try takes one.
 
-    lives = Path()
+    A class of a function's own, so that Spark's processes get it by value, as they get a notebook's.
+    """
 
-    def initialize(self, n: int) -> None:
-        self.n = n
-        left = int(self.lives.read_text())
-        if left:
-            self.lives.write_text(str(left - 1))
-            time.sleep(3600)
+    class Stuck:
+        def initialize(self, n: int) -> None:
+            self.n = n
+            left = int(lives.read_text())
+            if left:
+                lives.write_text(str(left - 1))
+                time.sleep(3600)
 
-    def iterate(self, n: int) -> None:
-        self.n += n
+        def iterate(self, n: int) -> None:
+            self.n += n
 
-    def terminate(self) -> int:
-        return self.n
+        def terminate(self) -> int:
+            return self.n
+
+    return Stuck
 
 
 @pytest.mark.parametrize(("lives", "patience"), [(1, "20 seconds"), (9, "3 seconds")])
@@ -215,9 +219,7 @@ def test_query_that_spark_leaves_waiting_goes_on_from_its_checkpoint(
     lives: int, patience: str, sessions: Callable[..., Session], tmp_path: Path
 ) -> None:
     (tmp_path / "lives").write_text(str(lives))
-    jupyter_stream.aggregate(name=f"stuck{lives}", arguments=("INT",), returns="BIGINT")(
-        type("Stuck", (Stuck,), {"lives": tmp_path / "lives"})
-    )
+    jupyter_stream.aggregate(name=f"stuck{lives}", arguments=("INT",), returns="BIGINT")(stuck(tmp_path / "lives"))
     text = f"SELECT k, stuck{lives}(n) AS n FROM s [RANGE 10 SECONDS TUMBLING] GROUP BY k"
     session = sessions(rows=frame(range(30)))
     query = on_spark(session, declared("frame://rows") + text, conf={"jupyter_stream.stalled": patience})
