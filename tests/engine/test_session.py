@@ -287,15 +287,16 @@ def test_values_of_the_notebook_are_values_not_text(session: Session) -> None:
 
 
 def test_nothing_runs_after_close(namespace: dict[str, object]) -> None:
+    others = set(threading.enumerate())
     session = Session(namespace)
     namespace["forever"] = lambda: iter(lambda: {"ts": 0}, None)
     session.execute("CREATE STREAM f (ts BIGINT) ORDER BY ts SOURCE 'python://forever'")
     (query,) = session.execute("SELECT ts FROM f")
     assert until(lambda: query.to_polars().height > 0)
-    began = {t.name for t in threading.enumerate()}
-    assert "jupyter-stream engine" in began
+    began = set(threading.enumerate()) - others
+    assert "jupyter-stream engine" in {t.name for t in began}
     session.close()
-    assert until(lambda: not any(t.name == "jupyter-stream engine" for t in threading.enumerate()), 2)
+    assert until(lambda: not any(t.is_alive() for t in began if t.name == "jupyter-stream engine"), 10)
     assert query.status == "stopped"
 
 
