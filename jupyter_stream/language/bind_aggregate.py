@@ -15,15 +15,17 @@ from jupyter_stream.core.schema import TIMESTAMP, Field
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.functions import Call, Column, Expr, Literal
 from jupyter_stream.functions.expression import show
+from jupyter_stream.language.as_relation import instead_of_on
 from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.bind_user_call import bind_user_call, version_for
 from jupyter_stream.language.bind_window import bind_window
+from jupyter_stream.language.join_windows import retimed
 from jupyter_stream.language.nodes import ColumnRef, FunctionCall, Node, Star, walk
 from jupyter_stream.language.query_syntax import WindowClause
 from jupyter_stream.language.scope import WINDOW_TIME, AmbiguousColumn, Scope
 from jupyter_stream.language.source_text import Name, SourceText, Span
 from jupyter_stream.plan.logical import AggregateCall, Filter
-from jupyter_stream.plan.relations import slides
+from jupyter_stream.plan.relations import holds_join, is_relation, slides
 from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, SessionWindow, Window, instants, longest
 
 _ENDS = "Write a window with an end: FROM stream [RANGE 10 MINUTES SLIDE 1 MINUTE]."
@@ -167,6 +169,15 @@ class Grouping:
                 "this query has two windows", first.span, "Write it in FROM or behind the aggregate, not both."
             )
         self.scope = windowed(first, self.scope, self.source)
+        if isinstance(self.scope.window, LifetimeWindow) and self.scope.window.on is not None:
+            if holds_join(self.scope.plan) or is_relation(self.scope.plan):
+                raise self.source.error(
+                    f"rows of this input live by a time of their own, not by {self.scope.window.on}",
+                    first.span,
+                    instead_of_on(self.scope.window.on),
+                    UnsupportedError,
+                )
+            self.scope = retimed(self.scope)
         assert self.scope.window is not None
         self.window = self.scope.window
 

@@ -73,6 +73,11 @@ class OverNames(InputNames):
             self._groups[window] = grouping
         return grouping.aggregate(replace(call, window=None))
 
+    @property
+    def looks_back(self) -> bool:
+        """Whether anything is over a window of its own."""
+        return bool(self._groups)
+
     def plan(self, below: Plan) -> Plan:
         """The rows of FROM with a column for each aggregate."""
         for window, grouping in self._groups.items():

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jupyter_stream.core.schema import Field, Schema
-from jupyter_stream.errors import QueryError, UnsupportedError
+from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.expression import substitute, walk
 from jupyter_stream.language import bind_subquery
-from jupyter_stream.language.as_relation import instead_of_on, relation_of, unites_joins
+from jupyter_stream.language.as_relation import relation_of, unites_joins
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_extents import AUTOMATIC, distinct_of_extents, extent_rows, of_extents
@@ -23,6 +23,7 @@ from jupyter_stream.language.bind_row_number import HIDDEN, limited, numbered, n
 from jupyter_stream.language.bind_sets import (
     bind_set,
     distinct,
+    only_tables,
     stream_of,
 )
 from jupyter_stream.language.bind_user_call import running, running_plan
@@ -41,7 +42,6 @@ from jupyter_stream.plan.logical import (
     Aggregate,
     Filter,
     Join,
-    Over,
     Plan,
     Project,
     StreamKind,
@@ -162,10 +162,21 @@ class Binder:
         made = items.made()
         if [(f.name, Column(f.name, f.dtype)) for f in scope.schema] == list(made):
             return scope.plan
-        below = names.plan(scope.plan)
-        if isinstance(below, Over) and is_relation(below.input):
-            raise self._unsupported("OVER on a relation", body.source.span, "Give the inner query a window with SLIDE.")
-        return Project(below, made, schema_of(made))
+        below = scope.plan
+        if names.looks_back and is_relation(below):
+            below = self._entering(below, body.source.span)
+        return Project(names.plan(below), made, schema_of(made))
+
+    def _entering(self, plan: Plan, span: Span) -> Plan:
+        """A relation's rows in the order of their entering, which is what OVER looks back on."""
+        if only_tables(plan):
+            raise self.source.error(
+                "OVER looks back on a stream's rows, and a table's have no order",
+                span,
+                "Aggregate with GROUP BY, or read a stream.",
+                UnsupportedError,
+            )
+        return stream_of("istream", plan, None, self.source, span)
 
     def _check_star(self, item: SelectItem, scope: Scope) -> None:
         node = item.expression
@@ -250,8 +261,6 @@ class Binder:
             grouping.scope = replace(grouping.scope, plan=plan)
         if is_relation(grouping.scope.plan):
             relation_of(grouping.scope.plan, None, self.source, body.source.span)
-        if not grouping.slides and grouping.window.on is not None:
-            raise self._unsupported("ON in a window without SLIDE", body.source.span, instead_of_on(grouping.window.on))
 
     @staticmethod
     def _looks(plan: Plan) -> Window | None:
@@ -343,9 +352,6 @@ class Binder:
             taken.add(wanted.lower())
             named.append((wanted, key))
         return tuple(named)
-
-    def _unsupported(self, what: str, span: Span, hint: str | None = None) -> QueryError:
-        return self.source.error(f"{what} isn't available in this version", span, hint, UnsupportedError)
 
 
 def filtered(scope: Scope, where: Expr) -> Scope:

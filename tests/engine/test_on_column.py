@@ -68,10 +68,22 @@ def test_a_null_time_goes_to_errors():
         assert len(query.errors) == 1
 
 
-def test_behind_an_aggregate_it_says_where_to_write_it():
-    frame = pl.DataFrame({"ts": [START], "ev": [START]})
+def test_behind_an_aggregate_it_is_the_same_as_behind_the_stream():
+    later = [START + dt.timedelta(seconds=t) for t in (0, 90, 30, 200)]
+    frame = pl.DataFrame({"ts": [START] * 4, "ev": later, "k": list("abab")})
     with Session({"rows": frame}) as session:
         session.execute("CREATE STREAM a (WATERMARK FOR ts AS ts) SOURCE 'frame://rows'")
-        with pytest.raises(UnsupportedError, match="ON in a window without SLIDE") as raised:
-            session.execute("SELECT count(*) [RANGE 1 MINUTE ON ev] AS n FROM a")
+        behind = answers(session, "SELECT k, count(*) [RANGE 1 MINUTE ON ev] AS n FROM a GROUP BY k")
+        assert behind == answers(session, "SELECT k, count(*) AS n FROM a [RANGE 1 MINUTE ON ev] GROUP BY k")
+    assert behind[("a", 2, 1, START + dt.timedelta(seconds=30))] == 1
+
+
+def test_behind_an_aggregate_over_a_join_it_says_where_to_write_it():
+    frame = pl.DataFrame({"ts": [START], "ev": [START], "k": ["a"]})
+    with Session({"rows": frame}) as session:
+        session.execute("CREATE STREAM a (WATERMARK FOR ts AS ts) SOURCE 'frame://rows'")
+        with pytest.raises(UnsupportedError, match="live by a time of their own") as raised:
+            session.execute(
+                "SELECT count(*) [RANGE 1 MINUTE ON x.ev] AS n FROM a AS x, a AS y WHERE x.k = y.k AND x.ts = y.ts"
+            )
     assert "behind the stream" in str(raised.value.hint)
