@@ -1,6 +1,8 @@
 """WID, Paned-WID and AdaptWID as the planner's choices: what EXPLAIN and the control table say, and what is refused."""
 
+import time
 from collections.abc import Iterator
+from threading import Event
 from unittest.mock import patch
 
 import polars as pl
@@ -65,20 +67,30 @@ def test_a_strategy_that_is_asked_for_is_taken(session: Session, asked: strategy
 
 
 def test_the_control_table_counts_groups_by_state(session: Session) -> None:
-    counts = []
-    session.namespace["batches"] = [session.namespace["rows_frame"][i : i + 1000] for i in range(0, 30_000, 1000)]  # type: ignore[index]
+    frame, read = session.namespace["rows_frame"], Event()
+    assert isinstance(frame, pl.DataFrame)
+
+    def batches() -> Iterator[pl.DataFrame]:
+        for begin in range(0, 30_000, 1000):
+            if begin == 25_000:
+                assert read.wait(60)
+            yield frame[begin : begin + 1000]
+
+    session.namespace["batches"] = batches()
     session.execute(
         "CREATE STREAM few (ts BIGINT, k BIGINT, v BIGINT, WATERMARK FOR ts AS ts) SOURCE 'python://batches'"
     )
-    (query,) = session.execute(SLIDING.replace("rows", "few"), strategy="adapt-wid", paused=True)
+    (query,) = session.execute(SLIDING.replace("rows", "few"), strategy="adapt-wid")
     assert isinstance(query, Query)
-    query.on_result(lambda _: counts.append(operator(query)))
-    query.resume()
-    assert query.wait(20)
-    last = counts[-2]
-    assert last["eager_groups"] == 1
-    assert isinstance(last["lazy_groups"], int) and last["lazy_groups"] > 100
-    assert last["groups_in_transition"] == 0
+    waited = time.monotonic() + 60
+    while query.stats["rows_in"] < 25_000 or operator(query).get("eager_groups") != 1:
+        assert time.monotonic() < waited, operator(query)
+        time.sleep(0.01)
+    halfway = operator(query)
+    read.set()
+    assert isinstance(halfway["lazy_groups"], int) and halfway["lazy_groups"] > 100
+    assert halfway["groups_in_transition"] == 0
+    assert query.wait(60)
     assert "lazy groups" in query.explain()
 
 
