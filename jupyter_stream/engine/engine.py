@@ -21,6 +21,7 @@ from jupyter_stream.engine.progress import late_rows
 from jupyter_stream.engine.refused import ERRORS_SCHEMA, as_errors
 from jupyter_stream.engine.sharing import Sharing
 from jupyter_stream.engine.side import SideStream
+from jupyter_stream.engine.window_sharing import WindowSharing
 from jupyter_stream.errors import QueryError
 from jupyter_stream.operators.planned import integer_time
 from jupyter_stream.plan.catalog import StreamDef
@@ -125,6 +126,7 @@ class Engine:
         self._live: dict[str, Feed] = {}
         self._runners: list[Runner] = []
         self._sharing = Sharing()
+        self._windows = WindowSharing()
         self._stash: pl.DataFrame | None = None
         self._callbacks: queue.SimpleQueue[tuple[Callable[[pl.DataFrame], None], pl.DataFrame] | None] = (
             queue.SimpleQueue()
@@ -270,6 +272,7 @@ class Engine:
             else:
                 self._broadcast(feed, feed.ingest.end())
         self._sharing.go_on(self._runners)
+        self._windows.go_on()
         self._retire()
 
     def _broadcast(self, feed: Feed, messages: Iterable[Message]) -> None:
@@ -298,6 +301,7 @@ class Engine:
                 if self._live.get(feed.stream.name) is feed:
                     del self._live[feed.stream.name]
         self._runners = [r for r in self._runners if r.running]
+        self._windows.told(self._runners)
 
     def _launch(self, pipelines: list[Runner]) -> None:
         fresh: dict[StreamDef, list[Runner]] = {}
@@ -321,7 +325,9 @@ class Engine:
             feed.start()
         for pipeline in pipelines:
             self._sharing.begin(pipeline, self._runners)
+            self._windows.begin(pipeline, self._runners)
             self._runners.append(pipeline)
+        self._windows.told(self._runners)
         for feed in self._feeds:
             feed.told()
         for pipeline, live in joined:

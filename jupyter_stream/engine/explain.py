@@ -125,8 +125,15 @@ def _title(step: Step, edge: Edge | None) -> str:
     return in_words(step.control.name, edge.plan)
 
 
+_SHARED = ("shared_by", "rows_kept_with", "rows_kept_for")
+
+
 def _shared(table: ControlTable) -> str:
-    return f", shared by {table.extra['shared_by']}" if "shared_by" in table.extra else ""
+    extra = table.extra
+    said = f", shared by {extra['shared_by']}" if "shared_by" in extra else ""
+    if "rows_kept_with" in extra:
+        said += f", rows kept once for {extra['rows_kept_for']}, by {extra['rows_kept_with']}"
+    return said
 
 
 def _measured(table: ControlTable, share: str | None = None) -> str:
@@ -143,7 +150,7 @@ def _measured(table: ControlTable, share: str | None = None) -> str:
         parts.append(share)
     if table.low_watermark != MIN_TIME:
         parts.append(f"watermark {show(table.low_watermark)}")
-    parts += [f"{k.replace('_', ' ')} {v}" for k, v in table.extra.items() if k not in ("next_final", "shared_by")]
+    parts += [f"{k.replace('_', ' ')} {v}" for k, v in table.extra.items() if k not in ("next_final", *_SHARED)]
     return "  [" + ", ".join(parts) + "]"
 
 

@@ -11,7 +11,7 @@ alone, row by row.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from jupyter_stream.core.time import MIN_TIME
@@ -54,7 +54,7 @@ class Sharing:
         if isinstance(starting, Pipeline) and starting.shares:
             search = _Search(starting, running, self.parts)
             search.visit(starting.graph.root, lambda match: search.is_fresh(match) and search.join(match))
-            newest = _newest(starting)
+            newest = newest_of(starting)
             if any(value != MIN_TIME for value in newest.values()):
                 self._joiners[starting] = _Joiner(newest, tuple(running))
 
@@ -73,7 +73,7 @@ class Sharing:
                 search = _Search(starting, [match.other], self.parts)
                 if match.other.shares and search.holds(match) and joiner.meet(match, starting):
                     search.join(match)
-                    joiner.newest = _newest(starting)
+                    joiner.newest = newest_of(starting)
                     for each in self._joiners.values():
                         each.looked_at = None
                     break
@@ -116,7 +116,7 @@ class _Joiner:
             since = max(newest[f] for newest in below for f in starting.feeds if f.stream in streams)
             if not _meet(own, step, since):
                 return False
-            match.met[own] = _newest(starting)
+            match.met[own] = newest_of(starting)
         return True
 
 
@@ -158,22 +158,8 @@ class _Search:
         match.pairs.clear()
         both = match.own in self.starting.graph.steps and match.step in match.other.graph.steps
         both = both and (match.own.part is None or self._tap(match.own) is not None)
-        return both and self._same(match.own, match.step, match) and self._stands_alone(match)
-
-    def _same(self, own: Step | Entry, step: Step | Entry, match: _Match) -> bool:
-        match.pairs[own] = step
-        if isinstance(own, Entry) or isinstance(step, Entry):
-            if not (isinstance(own, Entry) and isinstance(step, Entry)):
-                return False
-            return any(f.stream is own.stream is step.stream and f in match.other.feeds for f in self.starting.feeds)
-        return (
-            type(own.operator) is type(step.operator)
-            and own.does is not None
-            and own.does == step.does
-            and (isinstance(own.operator, _FORGETFUL) or _pattern(own) == _pattern(step))
-            and len(own.inputs) == len(step.inputs)
-            and all(self._same(a, b, match) for a, b in zip(own.inputs, step.inputs, strict=True))
-        )
+        common = self.starting.feeds.keys() & match.other.feeds.keys()
+        return both and same(match.own, match.step, common, match.pairs) and self._stands_alone(match)
 
     def _stands_alone(self, match: _Match) -> bool:
         nodes = list(_below(match.step))
@@ -253,13 +239,39 @@ class _Search:
         return part
 
 
+def same(
+    own: Step | Entry, step: Step | Entry, feeds: Collection[Feed], pairs: dict[Step | Entry, Step | Entry]
+) -> bool:
+    """Whether two steps do the same with the same inputs.
+
+    Args:
+        own: one of them.
+        step: the other.
+        feeds: those that both their queries read.
+        pairs: takes all steps and streams below that do the same, and these two.
+    """
+    pairs[own] = step
+    if isinstance(own, Entry) or isinstance(step, Entry):
+        if not (isinstance(own, Entry) and isinstance(step, Entry)):
+            return False
+        return any(f.stream is own.stream is step.stream for f in feeds)
+    return (
+        type(own.operator) is type(step.operator)
+        and own.does is not None
+        and own.does == step.does
+        and (isinstance(own.operator, _FORGETFUL) or _pattern(own) == _pattern(step))
+        and len(own.inputs) == len(step.inputs)
+        and all(same(a, b, feeds, pairs) for a, b in zip(own.inputs, step.inputs, strict=True))
+    )
+
+
 def _apart(match: _Match) -> list[tuple[Step, Step]]:
     """The pairs of steps in which two queries may hold different things; those that they share already don't."""
     pairs = ((a, b) for a, b in match.pairs.items() if a is not b and isinstance(a, Step) and isinstance(b, Step))
     return [(a, b) for a, b in pairs if not isinstance(a.operator, _FORGETFUL)]
 
 
-def _newest(pipeline: Pipeline) -> dict[Feed, int]:
+def newest_of(pipeline: Pipeline) -> dict[Feed, int]:
     """Of each of its feeds the time of the newest row, or what has been promised if that is later."""
     frontiers = {feed: feed.ingest.frontier for feed in pipeline.feeds}
     return {feed: max(f.newest, f.value) for feed, f in frontiers.items()}
@@ -291,4 +303,4 @@ def _below(node: Step | Entry) -> Iterator[Step | Entry]:
             yield from _below(below)
 
 
-__all__ = ["Sharing"]
+__all__ = ["Sharing", "newest_of", "same"]

@@ -19,6 +19,7 @@ from jupyter_stream.operators.late_rows import in_time
 from jupyter_stream.operators.net import in_order
 from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.state.expiry import Expiring, Fifo, Partitions
+from jupyter_stream.state.window_rows import Stub, WindowRows
 from jupyter_stream.windows import LifetimeWindow
 
 _UNKNOWN = 60_000_000
@@ -52,11 +53,17 @@ class Alive:
         self._ends_given = ends
         self._waiting: list[pl.DataFrame] = []
         self._living = living or (Partitions(_UNKNOWN) if ends else Fifo())
+        self._kept: Stub | None = None  # rows that have come since others keep them as well
         self._reached = MIN_TIME
 
     def head(self, most: int) -> pl.DataFrame:
         """The first rows whose time has not come."""
-        return pl.concat(self._waiting).head(most).select(self._columns) if self._waiting else pl.DataFrame()
+        waiting = [columns_of(f, [c for c in self._columns if c in f.columns]) for f in self._all_waiting]
+        return pl.concat(waiting).head(most) if waiting else pl.DataFrame()
+
+    @property
+    def _all_waiting(self) -> list[pl.DataFrame]:
+        return self._waiting if self._kept is None else [*self._waiting, *self._kept.waiting]
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep rows until their time has come; late ones are told."""
@@ -65,7 +72,9 @@ class Alive:
             yield missed
         if frame.height:
             kept = [c for c in self._columns if c in frame.columns]
-            if self._ends_given:
+            if self._kept is not None:
+                self._kept.take(columns_of(frame, [*kept, TS]))
+            elif self._ends_given:
                 self._waiting.append(columns_of(frame, [*kept, TS, UNTIL]))
             else:
                 self._waiting.append(with_column(columns_of(frame, [*kept, TS]), UNTIL, self._ends(frame)))
@@ -90,6 +99,9 @@ class Alive:
         yield punctuation
 
     def _enter(self, before: int) -> list[pl.DataFrame]:
+        if self._kept is not None:
+            entered = self._kept.enter(before)
+            return [] if entered is None else [with_column(entered, SIGN, np.ones(entered.height, np.int8))]
         if not self._waiting:
             return []
         frame = together(self._waiting)
@@ -104,7 +116,49 @@ class Alive:
         return [with_column(pl.DataFrame(columns[:-1]), SIGN, np.ones(frame.height, np.int8))]
 
     def _leave(self, before: int) -> list[pl.DataFrame]:
-        return [_leaving(f) for f in self._living.expire(before)]
+        gone = [_leaving(f) for f in self._living.expire(before)]
+        for frame in self._kept.leave(before) if self._kept is not None else ():
+            times = ints(frame.get_column(TS)) + self._kept_for
+            gone.append(_leaving(frame.with_columns(pl.Series(TS, times))))
+        return gone
+
+    # -- rows kept once for windows of different length ----------------------------------------------------------------
+
+    @property
+    def kept_with(self) -> Stub | None:
+        """What it reads of rows that are kept for others as well; None while it keeps its own."""
+        return self._kept
+
+    @property
+    def _kept_for(self) -> int:
+        assert self._range is not None
+        return self._range
+
+    def may_keep_with(self, other: Alive, since: int) -> bool:
+        """Whether both are to have the same rows from here on.
+
+        Args:
+            other: one over the same rows.
+            since: the newest time of rows that one of them has had and the other has not, microseconds.
+        """
+        if self._range is None or other._range is None or self._ends_given or other._ends_given:
+            return False
+        waiting = [sum(f.height for f in alive._all_waiting) for alive in (self, other)]
+        oldest = min(earliest(self._all_waiting), earliest(other._all_waiting))
+        return self._reached == other._reached and waiting[0] == waiting[1] and oldest > since
+
+    def keep_in(self, store: WindowRows) -> None:
+        """Keep rows that enter from here on there, together with others; those that live already leave as they would have."""
+        if not store.windows:
+            store.waiting = [columns_of(f, f.columns[:-1]) for f in self._waiting]
+        self._waiting = []
+        self._kept = Stub(store, self._kept_for, self._report)
+        self._report()
+
+    def stop_keeping(self) -> None:
+        """Nobody reads this one any more: others keep what they need."""
+        if self._kept is not None:
+            self._kept.close()
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""
@@ -113,23 +167,27 @@ class Alive:
     def recalls(self) -> Recall | None:
         """The rows that wait or live."""
         if self._range is None and not self._ends_given:
-            return Recall(earliest(self._waiting))
+            return Recall(earliest(self._all_waiting))
         if self._longest is None or self._reached in (MIN_TIME, MAX_TIME):
             return None
-        return Recall(min(earliest(self._waiting), self._reached - self._longest))
+        return Recall(min(earliest(self._all_waiting), self._reached - self._longest))
 
     def _report(self) -> None:
         waiting = sum(int(f.estimated_size()) for f in self._waiting)
-        self.control.holds(waiting + self._living.bytes)
-        self.control.extra["waiting_rows"] = sum(f.height for f in self._waiting)
-        self.control.extra["live_rows"] = self._living.rows
+        shared, rows = (self._kept.bytes, self._kept.rows) if self._kept is not None else (0, 0)
+        self.control.holds(waiting + self._living.bytes + shared)
+        self.control.extra["waiting_rows"] = sum(f.height for f in self._all_waiting)
+        self.control.extra["live_rows"] = self._living.rows + rows
 
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""
         self._living.check()
+        if self._kept is not None:
+            self._kept.check()
 
 
 def _leaving(frame: pl.DataFrame) -> pl.DataFrame:
+    """Changes of rows that leave, from rows with when they do as their last column."""
     columns = frame.get_columns()
     return with_column(pl.DataFrame([*columns[:-1], columns[-1].alias(TS)]), SIGN, np.full(frame.height, -1, np.int8))
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from jupyter_stream import Query, QueryError, Session
 from jupyter_stream.engine.sharing import Sharing
+from jupyter_stream.engine.window_sharing import WindowSharing
 from jupyter_stream.operators.filter import Filter
 from jupyter_stream.operators.window_aggregate import WindowAggregate
 from tests.oracle.search import searching
@@ -94,7 +95,8 @@ class Scene:
         self._sent = 0
         self._patch = pytest.MonkeyPatch()
         if not sharing:
-            self._patch.setattr(Sharing, "begin", lambda *_: None)
+            for policy in (Sharing, WindowSharing):
+                self._patch.setattr(policy, "begin", lambda *_: None)
 
         def rows() -> Iterator[pl.DataFrame]:
             while (frame := self._frames.get()) is not None:
