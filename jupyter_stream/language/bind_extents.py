@@ -6,6 +6,8 @@ fails once.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 from jupyter_stream import aggregates
@@ -29,17 +31,19 @@ from jupyter_stream.plan.logical import (
     AggregateCall,
     ExtentChanges,
     ExtentRows,
+    Filter,
     Plan,
     Project,
     StreamKind,
     Top,
 )
-from jupyter_stream.windows import RowWindow, SessionWindow, TimeWindow, Window
+from jupyter_stream.windows import RowWindow, SessionWindow, TimeWindow, TupleWindow, Window
 
 AUTOMATIC = ("window_start", "window_end")
 """The columns that come first where nobody named them."""
 _ROWS = "$rows"
 _TIME = "$extent_time"
+_KEPT = "$kept"
 _OF_EXTENTS = frozenset({WINDOW_START, WINDOW_END, WINDOW_ID, _TIME})
 
 
@@ -150,8 +154,8 @@ def of_extents(kind: StreamKind, plan: Plan, window: Window, source: SourceText,
     """ISTREAM, DSTREAM or RSTREAM of a window with SLIDE: of what is there at the instants it looks at.
 
     Raises:
-        UnsupportedError: extents that don't follow one another in time.
-        QueryError: lists, which can't be compared.
+        UnsupportedError: lists, which can't be compared.
+        QueryError: sessions, which share no rows.
     """
     if kind == "rstream":
         return plan  # all rows at each instant: so they come anyway
@@ -162,14 +166,6 @@ def of_extents(kind: StreamKind, plan: Plan, window: Window, source: SourceText,
             span,
             f"Leave {word} out: every row comes with its session.",
         )
-    if not isinstance(window, TimeWindow):
-        raise source.error(
-            f"{word} of {window} isn't available in this version",
-            span,
-            f"Leave {word} out: every extent's rows come, as RSTREAM gives them. "
-            "Or write a window over time: [RANGE 10 MINUTES SLIDE 1 MINUTE].",
-            UnsupportedError,
-        )
     nested = next((f for f in plan.schema if f.dtype.is_nested()), None)
     if nested is not None:
         raise source.error(
@@ -178,13 +174,41 @@ def of_extents(kind: StreamKind, plan: Plan, window: Window, source: SourceText,
             "Select what can be compared: numbers, texts, times.",
             UnsupportedError,
         )
+    assert isinstance(window, TimeWindow | RowWindow | TupleWindow)
     made = plan.input if isinstance(plan, Top) else plan
     assert isinstance(made, Project)
     about = {
         n: e.name for n, e in made.items if isinstance(e, Column) and e.name in (WINDOW_START, WINDOW_END, WINDOW_ID)
     }
-    integer = time_dtype(plan).is_integer()
-    return ExtentChanges(kind, plan, window, tuple(about.items()), integer, plan.schema)
+    changes = ExtentChanges(kind, plan, window, tuple(about.items()), time_dtype(plan).is_integer(), plan.schema)
+    return changes if isinstance(window, TimeWindow) else _successive(changes, made, source, span)
+
+
+def _successive(changes: ExtentChanges, made: Project, source: SourceText, span: Span) -> ExtentChanges:
+    """Where extents aren't known by their times: all are asked for, with what says which come after each other."""
+    below, kept = made.input, None
+    if isinstance(below, Filter):  # HAVING
+        below, kept = below.input, below.predicate
+    extents = below.input if isinstance(below, ExtentRows) else below
+    assert isinstance(extents, Aggregate)
+    window = extents.window
+    apart = [key for _, key in window.partition] if isinstance(window, RowWindow) else []
+    hidden = [(f"$part{i}", Column(n, e.dtype)) for i, (n, e) in enumerate(k for k in extents.keys if k[1] in apart)]
+    partition = tuple(name for name, _ in hidden)
+    if (kept is not None or hidden) and changes.input is not made:
+        raise source.error(
+            f"{changes.kind.upper()} of {window} takes DISTINCT or HAVING, not both",
+            span,
+            "Leave DISTINCT out: a group is there once in an extent.",
+            UnsupportedError,
+        )
+    if kept is not None:
+        hidden.append((_KEPT, kept))
+    if not hidden:
+        return changes
+    items = (*made.items, *hidden)
+    plan = Project(below, items, schema_of(items))
+    return replace(changes, input=plan, partition=partition, kept=None if kept is None else _KEPT)
 
 
 def time_dtype(plan: Plan) -> pl.DataType:

@@ -16,6 +16,7 @@ from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.operators.protocol import Recall, Stateless
 from jupyter_stream.plan.logical import ExtentChanges as Plan
+from jupyter_stream.windows import TimeWindow
 
 _COUNT, _OTHER = "$count", "$other"
 
@@ -23,9 +24,9 @@ _COUNT, _OTHER = "$count", "$other"
 class ExtentChanges(Stateless):
     """Rows that are in an extent and not in the one before, or the other way round, each in the later one."""
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(f"{plan.kind} of extents {plan.window}")
-        self._window = plan.window
+    def __init__(self, plan: Plan, window: TimeWindow) -> None:
+        super().__init__(f"{plan.kind} of extents {window}")
+        self._window = window
         self._leaves = plan.kind == "dstream"
         self._named = dict(plan.of_extent)
         self._columns = plan.schema.names

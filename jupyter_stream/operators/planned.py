@@ -36,6 +36,7 @@ from jupyter_stream.operators.row_window import RowWindowAggregate, RowWindowCon
 from jupyter_stream.operators.session_aggregate import SessionAggregate, SessionAggregateConfig
 from jupyter_stream.operators.side_by_side import Beside, Inputs, SideBySide
 from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig, in_time_order
+from jupyter_stream.operators.successive_changes import SuccessiveChanges
 from jupyter_stream.operators.table_lookup import TableLookup, TableLookupConfig
 from jupyter_stream.operators.top import Limit, TopOfExtents, TopOfRelation
 from jupyter_stream.operators.top_revised import TopRevised
@@ -323,9 +324,11 @@ def extent_rows(plan: ExtentRows) -> ExtentRowsOperator:
     return ExtentRowsOperator(plan.column, plan.schema.names)
 
 
-def extent_changes(plan: ExtentChanges) -> ExtentChangesOperator:
+def extent_changes(plan: ExtentChanges) -> Operator:
     """What consecutive extents have not in common."""
-    return ExtentChangesOperator(plan)
+    if isinstance(plan.window, TimeWindow):
+        return ExtentChangesOperator(plan, plan.window)
+    return SuccessiveChanges(plan)
 
 
 def _keys(plan: Aggregate) -> tuple[tuple[str, Expr, pl.DataType], ...]:

@@ -21,7 +21,7 @@ from jupyter_stream.plan.preference import Budget, Preference
 from jupyter_stream.plan.rates import Rates
 from jupyter_stream.plan.strategy import Strategy
 from jupyter_stream.plan.upkeep import Maintenance
-from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, TimeWindow, Window
+from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, TimeWindow, TupleWindow, Window
 
 
 @dataclass(frozen=True)
@@ -225,14 +225,18 @@ class ExtentChanges:
         window: says which extents follow one another.
         of_extent: (column, system column) of those about the extent. They are not compared, and are about the later one.
         integer_time: whether the windowing attribute is an integer rather than a TIMESTAMP.
+        partition: columns of the input, beside its answer, whose extents follow one another apart.
+        kept: column of the input that says whether an answer counts, where it may not: its extent is there all the same.
     """
 
     kind: Literal["istream", "dstream"]
     input: Plan
-    window: TimeWindow
+    window: TimeWindow | RowWindow | TupleWindow
     of_extent: tuple[tuple[str, str], ...]
     integer_time: bool
     schema: Schema
+    partition: tuple[str, ...] = ()
+    kept: str | None = None
 
     @property
     def inputs(self) -> tuple[Plan, ...]:

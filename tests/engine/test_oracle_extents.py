@@ -114,7 +114,6 @@ SLIDING = "[RANGE 10 MICROSECONDS SLIDE 5 MICROSECONDS]"
         (f"SELECT count(*) OVER (ROWS 3 PRECEDING) FROM s {SLIDING}", "FROM has a window, and OVER is one of its own", 22),
         ("SELECT ISTREAM k FROM s [SESSION 5 MICROSECONDS]",
          "ISTREAM compares an extent with the one before, and sessions don't share rows", 8),
-        ("SELECT ISTREAM k FROM s [ROWS 3 SLIDE 1]", "ISTREAM of [ROWS 3 SLIDE 1] isn't available in this version", 8),
         (f"SELECT DSTREAM collect_list(k) AS ks FROM s {SLIDING}", "DSTREAM compares rows, and ks is a ARRAY<STRING>", 8),
         (f"SELECT k FROM s {SLIDING} LIMIT 2 EMIT CHANGES",
          "LIMIT alone gives the rows that come first, and these are never revised", 70),

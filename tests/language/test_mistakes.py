@@ -176,7 +176,6 @@ def test_a_mistake_is_shown_where_it_is(
 
 
 NOT_YET = [
-    ("SELECT «DSTREAM» count(*) FROM M [ROWS 5 SLIDE 1]", "DSTREAM of [ROWS 5 SLIDE 1]"),
     ("SELECT max(n) FROM «(SELECT count(*) AS n FROM M [ROWS 5])»", None),
     ("SELECT count(*) FROM M GROUP BY «ROLLUP(len)»", "ROLLUP, CUBE or GROUPING SETS"),
     ("SELECT first(len) «IGNORE NULLS» FROM M", None),
