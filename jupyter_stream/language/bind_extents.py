@@ -186,29 +186,30 @@ def of_extents(kind: StreamKind, plan: Plan, window: Window, source: SourceText,
 
 def _successive(changes: ExtentChanges, made: Project, source: SourceText, span: Span) -> ExtentChanges:
     """Where extents aren't known by their times: all are asked for, with what says which come after each other."""
-    below, kept = made.input, None
-    if isinstance(below, Filter):  # HAVING
-        below, kept = below.input, below.predicate
+    having = made.input if isinstance(made.input, Filter) else None
+    below = made.input if having is None else having.input
     extents = below.input if isinstance(below, ExtentRows) else below
     assert isinstance(extents, Aggregate)
     window = extents.window
     apart = [key for _, key in window.partition] if isinstance(window, RowWindow) else []
-    hidden = [(f"$part{i}", Column(n, e.dtype)) for i, (n, e) in enumerate(k for k in extents.keys if k[1] in apart)]
+    hidden: list[tuple[str, Expr]] = [
+        (f"$part{i}", Column(n, e.dtype)) for i, (n, e) in enumerate(k for k in extents.keys if k[1] in apart)
+    ]
     partition = tuple(name for name, _ in hidden)
-    if (kept is not None or hidden) and changes.input is not made:
+    if (having is not None or hidden) and changes.input is not made:
         raise source.error(
             f"{changes.kind.upper()} of {window} takes DISTINCT or HAVING, not both",
             span,
             "Leave DISTINCT out: a group is there once in an extent.",
             UnsupportedError,
         )
-    if kept is not None:
-        hidden.append((_KEPT, kept))
+    if having is not None:
+        hidden.append((_KEPT, having.predicate))
     if not hidden:
         return changes
     items = (*made.items, *hidden)
     plan = Project(below, items, schema_of(items))
-    return replace(changes, input=plan, partition=partition, kept=None if kept is None else _KEPT)
+    return replace(changes, input=plan, partition=partition, kept=None if having is None else _KEPT)
 
 
 def time_dtype(plan: Plan) -> pl.DataType:
