@@ -123,10 +123,14 @@ class Missed:
     Attributes:
         late_ids: which rows (`$late` of their batch).
         missed: how many extents each missed, or None for relations, joins and OVER.
+        stream: whose rows they are, where they came earlier than the batch under way; `late_ids` are their arrival numbers then.
+        broken: what each of those broke, microseconds.
     """
 
     late_ids: Int64s
     missed: Int64s | None
+    stream: str | None = None
+    broken: Int64s | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -358,7 +358,8 @@ class Engine:
                 else pl.Series([None] * message.late_ids.size, dtype=pl.Int64),
             }
         )
-        for name, rows in [(feed.stream.name, _full(feed, message, stash)), *pipeline.named_late()]:
+        named = pipeline.named_late() if message.stream is None else []  # those are of the batch under way
+        for name, rows in [(feed.stream.name, _full(feed, message, stash)), *named]:
             found = ids.join(rows, on=LATE_ID, how="inner", maintain_order="left")
             side = pipeline.sides[name]
             found = found.with_columns(pl.col("$broken").cast(side.schema.polars()["punctuation"]).alias("punctuation"))

@@ -18,6 +18,7 @@ from jupyter_stream.core import messages
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.coverage import WHOLE, Coverage
 from jupyter_stream.core.messages import (
+    LATE_ID,
     SIGN,
     TS,
     Batch,
@@ -27,6 +28,7 @@ from jupyter_stream.core.messages import (
     Missed,
     Punctuation,
     Tick,
+    ints,
 )
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.core.snapshot import State
@@ -36,6 +38,7 @@ from jupyter_stream.engine.circuit import Circuit
 from jupyter_stream.engine.explain import explain, measured
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.progress import Boundary
+from jupyter_stream.engine.referring_rows import ReferringRows, judged_in
 from jupyter_stream.engine.relation import Relation
 from jupyter_stream.engine.results import Results
 from jupyter_stream.engine.shared import Sharer, Tap
@@ -59,7 +62,7 @@ log = logging.getLogger(__name__)
 
 _BACKLOG_ROWS = 2_000_000
 
-OnMissed = Callable[[Feed, "Pipeline", Missed], None]
+OnMissed = Callable[[Feed, "Pipeline", Missed, pl.DataFrame | None], None]
 OnFailed = Callable[[str, "Pipeline", Failed], None]
 
 
@@ -121,6 +124,7 @@ class Pipeline:
         self._boundaries: dict[Feed, list[Boundary]] = {}
         self._ends: list[tuple[Feed, Message]] = []  # inputs that end when operators that rest have said all
         self._reached: dict[StreamDef, int] = {e.stream: MIN_TIME for e in self.graph.entries}
+        self._referring: dict[Feed, ReferringRows] = {}  # rows that may turn out to refer to nothing
         self._listed = np.empty(0, np.int64)  # late rows of the batch under way that have been told of
         self._newest = MIN_TIME  # for a relation: the last time of its input
         self._spans: dict[str, tuple[int, int]] = {}  # the earliest and latest time of each stream
@@ -138,7 +142,7 @@ class Pipeline:
     @property
     def numbered(self) -> bool:
         """Whether rows are to carry their arrival number."""
-        return reads_row_numbers(self.query.plan)
+        return reads_row_numbers(self.query.plan) or bool(judged_in(self.graph))
 
     def attach(self, feed: Feed) -> None:
         """Take rows of that feed wherever its stream enters."""
@@ -146,6 +150,9 @@ class Pipeline:
         self.feeds[feed] = entries
         self._boundaries[feed] = [e.boundary for e in entries]
         feed.readers.append(self)
+        within = [r.constraint.within for r in judged_in(self.graph) if r.stream == feed.stream.name]
+        if within:
+            self._referring[feed] = ReferringRows(feed.stream.name, max(within))
         feed.ingest.boundaries.extend(self._boundaries[feed])
         if self.query.emit.interval is not None:
             feed.ingest.intervals.append(self.query.emit.interval)
@@ -194,7 +201,9 @@ class Pipeline:
             return
         if self.paused:
             own = bool(self.feeds[feed])
-            if isinstance(message, Batch) and not own:  # others' operators take the rows
+            if (
+                isinstance(message, Batch) and not own and feed not in self._referring
+            ):  # others' operators take the rows
                 message = message.with_frame(message.frame.select(TS))
             self._hold_back(
                 lambda: self.accept(feed, message), message.rows if isinstance(message, Batch) and own else 0
@@ -288,7 +297,11 @@ class Pipeline:
             return
         if isinstance(message, Batch):
             self._listed = np.empty(0, np.int64)
+            if feed in self._referring:
+                self._referring[feed].hold(message.frame, pruned=feed.columns is not None)
         if isinstance(message, Punctuation):
+            for rows in self._referring.values():
+                rows.reached(self.low_watermark)
             self._reached[feed.stream] = max(self._reached[feed.stream], message.value)
             if message.value == MAX_TIME:
                 if self._follows:
@@ -378,6 +391,9 @@ class Pipeline:
 
     def _note_missed(self, message: Missed) -> None:
         """A late row is listed once, however many inputs of this query it came to."""
+        if message.stream is not None:
+            self._note_broken(message)
+            return
         feed = self.circuit.feed
         assert feed is not None
         if len(self._boundaries[feed]) > 1 or feed.ingest.clusters is not None:
@@ -386,7 +402,16 @@ class Pipeline:
             message = Missed(message.late_ids[new], None if message.missed is None else message.missed[new])
         if message.late_ids.size:
             self.late += message.late_ids.size
-            self._on_missed(feed, self, message)
+            self._on_missed(feed, self, message, None)
+
+    def _note_broken(self, message: Missed) -> None:
+        """Rows that came earlier have turned out to refer to nothing."""
+        assert message.broken is not None
+        feed = next(f for f in self._referring if f.stream.name == message.stream)
+        rows = self._referring[feed].take(message.late_ids, message.broken)
+        if rows is not None:
+            self.late += rows.height
+            self._on_missed(feed, self, Missed(ints(rows.get_column(LATE_ID)), None, message.stream), rows)
 
     def _answer(self, message: Message) -> None:
         if isinstance(message, Tick):
@@ -428,6 +453,8 @@ class Pipeline:
         self._backlog_rows = 0
         self.circuit.resting.clear()
         self._ends.clear()
+        for rows in self._referring.values():
+            rows.close()
         self.results.close()
         self.changes += 1
         self.done.set()
@@ -442,7 +469,8 @@ class Pipeline:
     @property
     def synopses(self) -> list[ControlTable]:
         """Control tables of what its operators remember."""
-        return [t for s in self.graph.steps for t in s.operator.synopses]
+        referring = [rows.control for rows in self._referring.values()]
+        return [*(t for s in self.graph.steps for t in s.operator.synopses), *referring]
 
     def explain(self, measured: bool) -> str:
         """The operators as a tree, with what each holds and has done if `measured`."""
@@ -465,7 +493,8 @@ class Pipeline:
     def state_bytes(self) -> int:
         """Bytes of operator state; of operators it shares, only if it is the first of those that do."""
         own = (s for s in self.graph.steps if s.part is None or s.part.names[0] == self.name)
-        return sum(s.control.bytes for s in own) if self.running else 0
+        referring = sum(rows.control.bytes for rows in self._referring.values())
+        return sum(s.control.bytes for s in own) + referring if self.running else 0
 
     def named_late(self) -> list[tuple[str, pl.DataFrame]]:
         """Late rows of the batch under way, under the names of the derived streams they went through."""

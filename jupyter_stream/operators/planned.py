@@ -67,7 +67,7 @@ from jupyter_stream.plan.logical import (
     Top,
     Union,
 )
-from jupyter_stream.plan.references import bounds, referring
+from jupyter_stream.plan.references import bounds, judged, referring
 from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.plan.strategy import Strategy, choose
 from jupyter_stream.plan.upkeep import Maintenance
@@ -302,6 +302,7 @@ def join_config(plan: Join, wanted: frozenset[str] | None = None) -> WindowJoinC
         promised=keys_of_join(plan),
         extents=extents,
         ends=wanted is None or UNTIL in wanted,
+        judged=judged(plan),
     )
 
 

@@ -16,6 +16,7 @@ from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import (
     BROKEN,
     LATE_ID,
+    ROW,
     TS,
     UNTIL,
     Batch,
@@ -37,6 +38,7 @@ from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.plan.keyed import FAR
 from jupyter_stream.plan.logical import JoinKind
+from jupyter_stream.plan.references import Referring
 from jupyter_stream.state.join_keys import Bools, JoinKeys
 from jupyter_stream.state.runs import Run, Runs, meet
 from jupyter_stream.windows import TimeWindow
@@ -61,6 +63,7 @@ class WindowJoinConfig:
         extents: a tumbling window both rows have to be in the same extent of; None without.
         ends: whether somebody reads when joined rows leave.
         promised: which of the keys group-wise punctuations of each input speak of, if any.
+        judged: the FOREIGN KEY that rows of an input break which find no partner; None without.
     """
 
     kind: JoinKind
@@ -77,6 +80,7 @@ class WindowJoinConfig:
     ends: bool = True
     promised: tuple[int | None, int | None] = (None, None)
     extents: TimeWindow | None = None
+    judged: Referring | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,8 @@ class WindowJoin:
         self._sides = (Runs(), Runs())
         self._reached = [MIN_TIME, MIN_TIME]
         self._said = MIN_TIME
+        self.judged = config.judged
+        """The constraint whose breaks it tells of."""
         self._pads = (config.kind in ("left", "full"), config.kind in ("right", "full"))
         # how long a row waits: for partners on the other side whose time is at most so much greater than its own
         self._waits = (config.high, None if config.low is None else -config.low)
@@ -174,7 +180,7 @@ class WindowJoin:
             lone = null[0]
             for other in null[1:]:
                 lone |= other
-            yield from self._alone(port, frame.filter(lone))
+            yield from self._alone(port, frame.filter(lone).drop(ROW, strict=False))
             frame, columns = frame.filter(~lone), [c.filter(~lone) for c in columns]
         if not frame.height:
             return None
@@ -183,14 +189,16 @@ class WindowJoin:
             columns = [*columns, pl.Series((times - self._config.extents.phase) // self._config.extents.slide)]
         matched = np.zeros(frame.height, np.bool_)
         keys = JoinKeys.of(columns, frame.height)
-        return NewRows(port, Run(frame, keys, times, None if self._config.kind == "inner" else matched), matched)
+        nobody_asks = self._config.kind == "inner" and self.judged is None
+        return NewRows(port, Run(frame, keys, times, None if nobody_asks else matched), matched)
 
     def _kept_columns(self, port: int, frame: pl.DataFrame) -> pl.DataFrame:
-        """The columns a joined row needs, `$ts`, and the end of the row's lifetime where it has one of its own."""
+        """The columns a joined row needs, `$ts`, an end of its own that the row has, its number where it is judged."""
         absent = [f for f in self._fields[port] if f.name not in frame.columns]  # nobody reads them
         if absent:
             frame = frame.with_columns(pl.lit(None, f.dtype).alias(f.name) for f in absent)
-        return columns_of(frame, [*self._names[port], TS, *([UNTIL] if UNTIL in frame.columns else [])])
+        system = [c for c in (UNTIL, ROW if self._judges(port) else UNTIL) if c in frame.columns]
+        return columns_of(frame, [*self._names[port], TS, *dict.fromkeys(system)])
 
     def _meet(self, new: NewRows, runs: Sequence[Run]) -> Iterator[Message]:
         """Pairs of new rows and runs of the other side."""
@@ -245,6 +253,9 @@ class WindowJoin:
         mine, theirs, joined = met.mine, met.theirs, met.joined
         if not mine.size:
             return
+        if self.judged is not None and run.matched is not None:  # a further condition is none of the constraint's
+            new.matched[mine] = True
+            run.matched[theirs] = True
         if self._residual is not None:
             assert joined is not None
             joined = joined.with_columns(pl.Series("$new", mine), pl.Series("$old", theirs))
@@ -287,7 +298,7 @@ class WindowJoin:
         found[at] = True
         found &= ~matched
         if found.any():
-            yield Batch(self._with_end(0, frame.filter(pl.Series(found))))
+            yield Batch(self._with_end(0, frame.filter(pl.Series(found)).drop(ROW, strict=False)))
 
     # -- keeping and letting go ----------------------------------------------------------------------------------------
 
@@ -304,11 +315,11 @@ class WindowJoin:
     def _past(self, new: NewRows) -> Iterator[Message]:
         """New rows that can find no partner any more and have found none."""
         needed, run = self._needed_from(new.port), new.run
-        if run.low >= needed or not self._tells(new.port):
+        if run.low >= needed or not self._asks(new.port):
             return
         alone = ~new.matched & (run.times < needed)
         if alone.any():
-            yield from self._alone(new.port, run.frame.filter(pl.Series(alone)))
+            yield from self._without_partner(new.port, run.frame.filter(pl.Series(alone)))
 
     def _needed_from(self, port: int) -> int:
         """Rows of an input before this time find no partner any more: the other's punctuation has passed them all."""
@@ -320,6 +331,23 @@ class WindowJoin:
     def _tells(self, port: int) -> bool:
         """Whether rows that never had a partner are given."""
         return self._pads[port] or (self._config.kind == "anti" and port == 0)
+
+    def _judges(self, port: int) -> bool:
+        """Whether rows that never had a partner break a constraint."""
+        return self.judged is not None and self.judged.port == port
+
+    def _asks(self, port: int) -> bool:
+        """Whether it matters which rows never had a partner."""
+        return self._tells(port) or self._judges(port)
+
+    def _without_partner(self, port: int, rows: pl.DataFrame) -> Iterator[Message]:
+        """Rows with something to refer to, that never had a partner."""
+        if self.judged is not None and self._judges(port) and ROW in rows.columns:
+            # the first promise of the other stream by which nothing it refers to can come
+            broken = ints(rows.get_column(TS)) + self.judged.constraint.within + 1
+            yield Missed(ints(rows.get_column(ROW)), None, self.judged.stream, broken)
+            rows = rows.drop(ROW)
+        yield from self._alone(port, rows)
 
     def _alone(self, port: int, rows: pl.DataFrame) -> Iterator[Message]:
         """Rows that never had a partner."""
@@ -354,12 +382,12 @@ class WindowJoin:
         before = self._needed_from(other)
         if before != MIN_TIME:
             side = self._sides[other]
-            if not self._tells(other):
+            if not self._asks(other):
                 side.expire(before)
             else:
                 for rows, matched in side.take(before):
                     if not matched.all():
-                        yield from self._alone(other, rows.filter(pl.Series(~matched)))
+                        yield from self._without_partner(other, rows.filter(pl.Series(~matched)))
         self._report()
         said = self._promise()
         if said > self._said:
@@ -376,7 +404,7 @@ class WindowJoin:
         before = np.where(said >= FAR, FAR, MIN_TIME) if wait is None else said - wait
         for rows, matched in self._sides[other].take_keys(key, values, before):
             if matched is not None and not matched.all():
-                yield from self._alone(other, rows.filter(pl.Series(~matched)))
+                yield from self._without_partner(other, rows.filter(pl.Series(~matched)))
         self._report()
 
     def _promise(self) -> int:
@@ -397,7 +425,7 @@ class WindowJoin:
         """The rows that may find partners; but for an inner join, what partners they have had as well."""
         # rows of long ago do nothing where they are still held
         since = min(max(side.oldest, self._needed_from(port)) for port, side in enumerate(self._sides))
-        if self._config.kind == "inner":
+        if self._config.kind == "inner" and self.judged is None:
             return Recall(since)
         left, right = self._waits
         return None if left is None or right is None else Recall(since - max(left, right, 0))

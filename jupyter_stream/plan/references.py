@@ -1,7 +1,7 @@
 """Which joins a FOREIGN KEY speaks of: those of the stream that declares it with the one it refers to (CIDR paper §4.1).
 
 A row's partner comes at most k after it. So the join bounds the difference of times by k on that side: a row without a partner
-is known to be alone when the other stream has got k past it, rather than when its window ends.
+is known to be alone when the other stream has got k past it, rather than when its window ends: it has broken the constraint then.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.plan.catalog import References, StreamDef
 from jupyter_stream.plan.logical import Derived, Filter, Join, Plan, Project, Sample, Scan
+from jupyter_stream.windows import LifetimeWindow
 
 
 @dataclass(frozen=True)
@@ -20,10 +21,12 @@ class Referring:
     Attributes:
         port: 0 for the left one, 1 for the right one.
         constraint: what it declares.
+        stream: the name of the stream that declares it.
     """
 
     port: int
     constraint: References
+    stream: str
 
 
 def referring(plan: Join) -> Referring | None:
@@ -36,7 +39,7 @@ def referring(plan: Join) -> Referring | None:
                 if isinstance(constraint, References):
                     equal = {(a[1], b[1]) for a, b in pairs if a[0] is stream and b[0].name == constraint.stream}
                     if set(zip(constraint.columns, constraint.theirs, strict=True)) <= equal:
-                        return Referring(port, constraint)
+                        return Referring(port, constraint, stream.name)
     return None
 
 
@@ -49,6 +52,39 @@ def bounds(plan: Join) -> tuple[int | None, int | None]:
     if found.port == 0:
         return plan.low, within if plan.high is None else min(plan.high, within)
     return -within if plan.low is None else max(plan.low, -within), plan.high
+
+
+def judged(plan: Join) -> Referring | None:
+    """The FOREIGN KEY that rows without a partner in this join have broken; None where the join can't tell.
+
+    It can where it looks for all a row may refer to: rows of the other stream that are alive in its window, left out by no
+    condition, up to k after the row.
+    """
+    found = referring(plan)
+    if found is None or len(found.constraint.columns) != len(plan.keys) or not _whole(plan.inputs[1 - found.port]):
+        return None
+    if plan.kind in ("semi", "anti") and found.port == 1:
+        return None  # left rows are kept for one partner only
+    if plan.kind != "inner" and plan.residual is not None:
+        return None
+    theirs = plan.windows[1 - found.port]
+    if not isinstance(theirs, LifetimeWindow):
+        return None
+    before, after = (plan.low, plan.high) if found.port == 0 else _turned(plan.low, plan.high)
+    alive = None if theirs.range is None else 1 - theirs.range
+    return found if before == alive and (after is None or after >= found.constraint.within) else None
+
+
+def _turned(low: int | None, high: int | None) -> tuple[int | None, int | None]:
+    """Bounds of a difference, as bounds of the opposite one."""
+    return None if high is None else -high, None if low is None else -low
+
+
+def _whole(plan: Plan) -> bool:
+    """Whether these are all rows of a stream."""
+    while isinstance(plan, Derived | Project):
+        plan = plan.input
+    return isinstance(plan, Scan)
 
 
 def _origin(plan: Plan, expr: Expr) -> tuple[StreamDef, str] | None:
@@ -66,4 +102,4 @@ def _origin(plan: Plan, expr: Expr) -> tuple[StreamDef, str] | None:
     return None
 
 
-__all__ = ["Referring", "bounds", "referring"]
+__all__ = ["Referring", "bounds", "judged", "referring"]

@@ -75,8 +75,20 @@ class JoinQuery:
             return f"SELECT * FROM {one}, {other} WHERE {both}"
         return f"SELECT * FROM {one} {WORDS[self.kind]} {other} ON {condition}" + (f" WHERE {where}" if where else "")
 
-    def meet(self, left: Arrived, right: Arrived) -> bool:
-        """Whether two rows are partners."""
+    @property
+    def judges(self) -> bool:
+        """Whether rows without partner are known to break what `refers` says: it looks for all they may refer to."""
+        if self.refers is None or self.tumbling is not None or self.bounds is not None:
+            return False
+        port, within = self.refers
+        own = (self.left, self.right)[port]
+        if (self.kind in ("semi", "anti") and port == 1) or (self.kind != "inner" and self.residual is not None):
+            return False
+        filtered = self.where is not None
+        return own is not None and own - 1 >= within and not filtered
+
+    def meet(self, left: Arrived, right: Arrived, with_residual: bool = True) -> bool:
+        """Whether two rows are partners; or, without the further condition, whether one may refer to the other."""
         if self.tumbling is not None:
             near = left.ts // self.tumbling == right.ts // self.tumbling
         elif self.bounds is not None:
@@ -91,7 +103,7 @@ class JoinQuery:
             return False
         if any(same_key(left.row[a]) != same_key(right.row[b]) for a, b in self.keys):
             return False
-        return self.residual is None or self.residual.truth({**left.row, **right.row}) is True
+        return not with_residual or self.residual is None or self.residual.truth({**left.row, **right.row}) is True
 
 
 def _judged(rows: list[Arrived], stream: Stream, keys: list[str]) -> tuple[list[Arrived], list[Arrived]]:
@@ -102,6 +114,22 @@ def _judged(rows: list[Arrived], stream: Stream, keys: list[str]) -> tuple[list[
     return [r for r, is_late in zip(rows, late, strict=True) if not is_late], [
         r for r, is_late in zip(rows, late, strict=True) if is_late
     ]
+
+
+def broken(query: JoinQuery) -> list[Arrived]:
+    """Rows that came in time and refer to nothing, where the join can tell."""
+    if not query.judges or query.refers is None:
+        return []
+    lefts, _ = _judged(query.stream.arrived(), query.stream, [a for a, _ in query.keys])
+    rights, _ = _judged(query.other.arrived(), query.other, [b for _, b in query.keys])
+    if query.refers[0] == 0:
+        own, column = lefts, 0
+        found = [a for a in lefts if any(query.meet(a, b, with_residual=False) for b in rights)]
+    else:
+        own, column = rights, 1
+        found = [b for b in rights if any(query.meet(a, b, with_residual=False) for a in lefts)]
+    refers = [r for r in own if all(r.row[pair[column]] is not None for pair in query.keys)]
+    return [r for r in refers if not any(r is f for f in found)]
 
 
 def join(query: JoinQuery) -> Answer:
