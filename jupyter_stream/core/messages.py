@@ -50,11 +50,13 @@ class Batch:
             windows was taken at; it replaces the snapshot before it.
         replaces: numbers (`$answer`) of the provisional answers these replace, where they don't replace the whole snapshot
             before them. Without any number, in a provisional batch of an aggregate: these are some of the open answers.
+        times: the earliest and the latest `$ts`, where whoever made it has looked.
     """
 
     frame: pl.DataFrame
     provisional: int | None = None
     replaces: Int64s | None = None
+    times: tuple[int, int] | None = None
 
     @property
     def rows(self) -> int:
@@ -64,6 +66,14 @@ class Batch:
     def with_frame(self, frame: pl.DataFrame) -> Batch:
         """The same kind of batch with other rows."""
         return Batch(frame, self.provisional, self.replaces)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The earliest and the latest `$ts`. There must be a row."""
+        if self.times is not None:
+            return self.times
+        stamps = self.ints(TS)
+        return int(stamps.min()), int(stamps.max())
 
     @property
     def tells(self) -> bool:

@@ -310,9 +310,7 @@ class Pipeline:
                 if self.relation is not None and self._all_reached:
                     self.relation.end(self._newest)  # what follows are expirations
         if isinstance(message, Batch) and message.rows:
-            times = message.frame.get_column(TS)
-            oldest, newest = times.min(), times.max()
-            assert isinstance(oldest, int) and isinstance(newest, int)
+            oldest, newest = message.span
             self._newest = max(self._newest, newest)
             first, last = self._spans.get(feed.stream.name, (oldest, newest))
             self._spans[feed.stream.name] = min(first, oldest), max(last, newest)

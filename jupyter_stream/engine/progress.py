@@ -101,8 +101,10 @@ class DelayFrontier(Frontier):
 
     def _one_by_one(self, ts: Int64s, before: int) -> Int64s | None:
         newest = np.maximum.accumulate(ts)
-        if before != MIN_TIME:
-            np.maximum(newest, before, out=newest)
+        if newest[0] < before:
+            newest[: int(np.searchsorted(newest, before))] = before
+        if int((newest - ts).view(np.uint64).max()) <= self._delay:  # the difference may have all 64 bits
+            return None
         promised = np.empty_like(newest)
         promised[1:] = newest[:-1]
         promised[0] = ts[0] if before == MIN_TIME else before
@@ -313,7 +315,9 @@ class Ingest:
         by_all = None if breaks is None else self.frontier.promised(ts)
         broken = self.frontier.take(ts, self._boundary)
         if breaks is None or by_all is None:
-            yield Batch(frame if broken is None else self._marked(frame, broken))
+            yield Batch(
+                frame if broken is None else self._marked(frame, broken), times=(int(ts.min()), int(ts.max()))
+            )
         else:
             yield from self._broke(frame, ts, breaks, by_all)
         yield from self._over(self.frontier.value)

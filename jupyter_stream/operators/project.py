@@ -23,10 +23,13 @@ class Project(Stateless):
             if isinstance(expr, Column):
                 self._renamed.setdefault(expr.name, []).append(name)
         self._evaluator = Evaluator([expr for _, expr in items])
+        self._plain = {expr.name: expr.dtype for _, expr in items if isinstance(expr, Column)}
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Compute the columns."""
-        frame, columns, failed = self._evaluator.evaluate(batch.frame)
+        absent = [n for n in self._plain if n not in batch.frame.columns]  # nobody reads them
+        frame = batch.frame.with_columns(pl.lit(None, self._plain[n]).alias(n) for n in absent) if absent else batch.frame
+        frame, columns, failed = self._evaluator.evaluate(frame)
         if failed is not None:
             yield failed
         system = [frame.get_column(c) for c in frame.columns if c.startswith("$")]

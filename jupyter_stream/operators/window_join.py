@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -40,8 +41,13 @@ from jupyter_stream.plan.keyed import FAR
 from jupyter_stream.plan.logical import JoinKind
 from jupyter_stream.plan.references import Referring
 from jupyter_stream.state.join_keys import Bools, JoinKeys
-from jupyter_stream.state.runs import Run, Runs, meet
+from jupyter_stream.state.key_words import KeyWords
+from jupyter_stream.state.meeting import meet
+from jupyter_stream.state.runs import Run, Runs
 from jupyter_stream.windows import TimeWindow
+
+_MANY_KEYS: Final = 3
+"""From so many integer keys on they are put in fewer words."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,9 @@ class WindowJoin:
         self._evaluators = [Evaluator([pair[side] for pair in config.keys]) for side in (0, 1)]
         self._residual = None if config.residual is None else Evaluator([config.residual])
         self._sides = (Runs(), Runs())
+        self._packs = True
+        self._words: KeyWords | None = None
+        self._ranges: list[tuple[int, int]] = []
         self._reached = [MIN_TIME, MIN_TIME]
         self._said = MIN_TIME
         self.judged = config.judged
@@ -156,8 +165,9 @@ class WindowJoin:
     def _arrived(self, port: int, batch: Batch) -> Generator[Message, None, NewRows | None]:
         """The rows that may find partners; the others are told of."""
         frame = batch.frame
+        span: tuple[int, int] | None = batch.span
         stamps = frame.get_column(TS)
-        late = stamps < self._reached[port] if _least(stamps) < self._reached[port] else None
+        late = stamps < self._reached[port] if span[0] < self._reached[port] else None
         if BROKEN in frame.columns:
             broke = (stamps < frame.get_column(BROKEN)).fill_null(False)
             late = broke if late is None else late | broke
@@ -184,13 +194,35 @@ class WindowJoin:
             frame, columns = frame.filter(~lone), [c.filter(~lone) for c in columns]
         if not frame.height:
             return None
+        if frame.height < batch.rows:
+            span = None
         times = ints(frame.get_column(TS))
         if self._config.extents is not None:
             columns = [*columns, pl.Series((times - self._config.extents.phase) // self._config.extents.slide)]
         matched = np.zeros(frame.height, np.bool_)
-        keys = JoinKeys.of(columns, frame.height)
+        keys = self._in_words(JoinKeys.of(columns, frame.height))
         nobody_asks = self._config.kind == "inner" and self.judged is None
-        return NewRows(port, Run(frame, keys, times, None if nobody_asks else matched), matched)
+        return NewRows(port, Run(frame, keys, times, None if nobody_asks else matched, span), matched)
+
+    def _in_words(self, keys: JoinKeys) -> JoinKeys:
+        """Three or more integers in few words, and so the keys of all rows kept."""
+        numbers = keys.numbers
+        if numbers is None or len(numbers) < _MANY_KEYS or not self._packs:
+            return keys
+        packed = None if self._words is None else keys.packed(self._words)
+        if packed is not None:
+            return packed
+        # values without room, or the first of all
+        ranges = [(int(c.min()), int(c.max())) for c in numbers]
+        if self._ranges:
+            ranges = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(self._ranges, ranges, strict=True)]
+        self._ranges, self._words = ranges, KeyWords.of(ranges)
+        self._packs = self._words is not None
+        for side in self._sides:
+            side.pack(self._words)
+        packed = keys.packed(self._words)
+        assert packed is not None
+        return packed
 
     def _kept_columns(self, port: int, frame: pl.DataFrame) -> pl.DataFrame:
         """The columns a joined row needs, `$ts`, an end of its own that the row has, its number where it is judged."""
@@ -448,11 +480,6 @@ def _needed(config: WindowJoinConfig) -> frozenset[str]:
     if config.wanted is None:
         return frozenset((*config.left.names, *config.right_names))
     return config.wanted if config.residual is None else config.wanted | columns_in(config.residual)
-
-
-def _least(times: pl.Series) -> int:
-    least = times.min()
-    return least if isinstance(least, int) else MAX_TIME
 
 
 def _both(one: Bools | None, other: Bools) -> Bools:

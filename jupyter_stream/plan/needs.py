@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from jupyter_stream.core.messages import ROW, UNTIL
-from jupyter_stream.functions.expression import Expr, columns
+from jupyter_stream.functions.expression import Column, Expr, columns
 from jupyter_stream.plan.catalog import PunctuationColumn
 from jupyter_stream.plan.logical import (
     Aggregate,
@@ -75,8 +75,9 @@ def _visit(plan: Plan, wanted: set[str], found: _Found) -> None:
         case Filter(predicate=predicate):
             _visit(plan.input, wanted | columns(predicate), found)
         case Project(items=items):
-            # all of them: what nobody wants is computed nevertheless, and can fail
-            _visit(plan.input, set().union(wanted & {UNTIL}, *(columns(e) for _, e in items)), found)
+            # what nobody wants is computed nevertheless, since it can fail; but for a column as it is
+            read = (columns(e) for n, e in items if n in wanted or not isinstance(e, Column))
+            _visit(plan.input, set().union(wanted & {UNTIL}, *read), found)
         case Aggregate(keys=keys, calls=aggregates, window=window):
             needed: set[str] = set()
             for _, expr in keys:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,21 +11,30 @@ from typing import TypeVar
 
 Made = TypeVar("Made")
 
+_within = threading.local()
+
 
 def side_by_side(tasks: Sequence[Callable[[], Made]]) -> list[Made]:
-    """What each of the tasks makes, in their order. They must change nothing that others of them see."""
-    if len(tasks) < 2:
+    """What each of the tasks makes, in their order. They must change nothing that others of them see.
+
+    A task that has tasks itself does them alone: its thread is one of the two.
+    """
+    if len(tasks) < 2 or getattr(_within, "a_task", False):
         return [task() for task in tasks]
     waiting = deque(enumerate(tasks))
     made: dict[int, Made] = {}
 
     def work() -> None:
-        while True:
-            try:
-                number, task = waiting.popleft()
-            except IndexError:
-                return
-            made[number] = task()
+        _within.a_task = True
+        try:
+            while True:
+                try:
+                    number, task = waiting.popleft()
+                except IndexError:
+                    return
+                made[number] = task()
+        finally:
+            _within.a_task = False
 
     other = _second().submit(work)
     try:

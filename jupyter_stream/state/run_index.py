@@ -17,18 +17,17 @@ import numpy as np
 
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.state.join_keys import Hashes, JoinKeys
+from jupyter_stream.state.sorted_hashes import MOST_ROWS, ROW_BITS
+from jupyter_stream.state.sorted_hashes import ROW_MASK as _ROW_MASK
 
-ROW_BITS: Final = 22
-MOST_ROWS: Final = 1 << ROW_BITS
-_ROW_MASK: Final = np.uint64((1 << ROW_BITS) - 1)
 _MORE: Final = np.uint64(1 << ROW_BITS)
 """In a place of a table of hashes: other rows found it taken."""
 _FEW_HASHES: Final = 256
 """Rows that are not worth a table of hashes."""
 _PAIRS: Final = 1 << 19
 """Pairs made at a time."""
-_CROWDED: Final = 4
-_MANY: Final = 4_096
+CROWDED: Final = 4
+MANY: Final = 4_096
 """Candidates per row, and beyond, above which those of the right time are looked for."""
 _BLOCK: Final = 16_384
 """Rows looked up at a time, so that what is computed of them stays in the processor's cache."""
@@ -79,8 +78,8 @@ class Index(Protocol):
 
 def indexed(keys: JoinKeys, times: Int64s) -> Index:
     """The index that suits the rows."""
-    cells = _cells(keys)
-    if cells and (len(cells) == len(keys.columns) or _tells_apart(keys, cells)):
+    cells = cells_of(keys)
+    if cells:
         direct = Direct(keys, times, cells)
         if len(cells) == len(keys.columns) or not direct.crowded:
             return direct
@@ -116,9 +115,9 @@ class Groups:
         """Each of `new` with the rows of its group."""
         begin, end, rows = self._first[groups], self._first[groups + 1], self._rows
         bounded = asked.low is not None or asked.high is not None
-        if bounded and int((end - begin).sum()) > _CROWDED * new.size + _MANY:
+        if bounded and int((end - begin).sum()) > CROWDED * new.size + MANY:
             begin, end, rows = self._in_time(groups, asked.times.take(new), asked.low, asked.high)
-        yield from _expanded(new, begin, end, rows)
+        yield from expanded(new, begin, end, rows)
 
     def _in_time(self, groups: Int64s, at: Int64s, low: int | None, high: int | None) -> tuple[Int64s, Int64s, Int64s]:
         """Where a group's rows from `at + low` to `at + high` begin and end, among all rows by group and time."""
@@ -216,8 +215,11 @@ class Direct:
             yield from self._groups.pairs(mine, theirs, asked)
 
 
-def _cells(keys: JoinKeys) -> dict[int, tuple[int, int]]:
-    """Of key columns of integers the least value and how many from there on, of those with most as many as there is room for."""
+def cells_of(keys: JoinKeys) -> dict[int, tuple[int, int]]:
+    """Of key columns of integers the least value and how many from there on, of those with most as many as there is room for.
+
+    None where these say too little.
+    """
     ranges = []
     for number, column in enumerate(keys.columns):
         if isinstance(column, np.ndarray):
@@ -228,11 +230,13 @@ def _cells(keys: JoinKeys) -> dict[int, tuple[int, int]]:
         if places * (many + 1) <= _SPREAD * keys.rows + _FEW:
             places *= many + 1
             cells[number] = (least, many)
-    return cells
+    return cells if len(cells) == len(keys.columns) or _tells_apart(keys, cells) else {}
 
 
 def _tells_apart(keys: JoinKeys, cells: dict[int, tuple[int, int]]) -> bool:
     """Whether no two of a few rows are alike in these columns."""
+    if not cells:
+        return False
     few = min(keys.rows, _FEW)
     return len(set(zip(*(np.asarray(keys.columns[n])[:few].tolist() for n in cells), strict=True))) == few
 
@@ -323,7 +327,7 @@ class Grouped:
         first = np.concatenate([[0], first, [order.size]])
         groups = first.size - 1
         self._groups = Groups((order & _ROW_MASK).view(np.int64), first, times)
-        self.crowded: bool = int(np.diff(first).max()) > _CROWDED
+        self.crowded: bool = int(np.diff(first).max()) > CROWDED
         self._upper = upper[first[:-1]]
         bits = max(4, groups.bit_length())
         self._shift = np.uint64(64 - bits)
@@ -375,7 +379,7 @@ class Grouped:
         return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
 
 
-def _expanded(new: Int64s, begin: Int64s, end: Int64s, rows: Int64s) -> Iterator[Pairs]:
+def expanded(new: Int64s, begin: Int64s, end: Int64s, rows: Int64s) -> Iterator[Pairs]:
     """Each of `new` with each of `rows[begin:end]`, `_PAIRS` at a time."""
     counts = end - begin
     totals = np.cumsum(counts)
@@ -390,4 +394,4 @@ def _expanded(new: Int64s, begin: Int64s, end: Int64s, rows: Int64s) -> Iterator
         at = stop
 
 
-__all__ = ["MOST_ROWS", "Asked", "Direct", "Grouped", "Hashed", "Index", "indexed"]
+__all__ = ["Asked", "Direct", "Grouped", "Hashed", "Index", "cells_of", "expanded", "indexed"]

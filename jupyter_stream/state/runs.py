@@ -6,23 +6,19 @@ leave with their run. A run gets an index (`run_index`) when looking for rows in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from itertools import pairwise
-from typing import Final, TypeAlias, TypeVar
+from typing import Final
 
 import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.state.beside import side_by_side
 from jupyter_stream.state.join_keys import Bools, JoinKeys
-from jupyter_stream.state.run_index import MOST_ROWS, Asked, Index, indexed
-
-Made = TypeVar("Made")
-Make: TypeAlias = Callable[["Run", Int64s, Int64s, frozenset[int]], Made]
+from jupyter_stream.state.key_words import KeyWords
+from jupyter_stream.state.run_index import Asked, Index, cells_of, indexed
+from jupyter_stream.state.sorted_hashes import MOST_ROWS
 
 _SMALL: Final = 4_096
 """Rows: runs below are merged at once."""
@@ -31,8 +27,6 @@ _LARGE: Final = 32_768
 _FEW: Final = 6
 _BLOCK: Final = 1_024
 """Rows whose earliest and latest times are known, so that those of no use are passed over together."""
-_PIECE: Final = 32_768
-"""Rows looked up at a time where two threads do it."""
 _PAST: Final = 16
 """A run is rid of rows that have expired when only one in so many has not."""
 _MAKING: Final = 2
@@ -49,11 +43,19 @@ class Run:
         keys: their keys.
         times: microseconds.
         matched: whether each has found a partner; None where nobody asks.
+        span: the earliest and the latest of the times, where known.
     """
 
-    def __init__(self, frame: pl.DataFrame, keys: JoinKeys, times: Int64s, matched: Bools | None) -> None:
+    def __init__(
+        self,
+        frame: pl.DataFrame,
+        keys: JoinKeys,
+        times: Int64s,
+        matched: Bools | None,
+        span: tuple[int, int] | None = None,
+    ) -> None:
         self.frame, self.keys, self.times, self.matched = frame, keys, times, matched
-        self.low, self.high = int(times.min()), int(times.max())
+        self.low, self.high = span or (int(times.min()), int(times.max()))
         self._index: Index | None = None
         self.asked = 0
         """Rows looked at for want of an index."""
@@ -109,6 +111,11 @@ class Run:
             return max(0, _MAKING * self.rows - self.asked) + asking.rows
         return (_CROWDED if self._index.crowded else 1) * asking.rows
 
+    @cached_property
+    def dense(self) -> bool:
+        """Whether integers among the keys say themselves where to look."""
+        return bool(cells_of(self.keys))
+
     @property
     def has_index(self) -> bool:
         """Whether the rows by key are at hand."""
@@ -120,6 +127,11 @@ class Run:
         if self._index is None:
             self._index = indexed(self.keys, self.times)
         return self._index
+
+    def rekey(self, keys: JoinKeys) -> None:
+        """Have the same keys in another form."""
+        self.keys, self._index = keys, None
+        self.__dict__.pop("dense", None)
 
     def make_index(self) -> None:
         """Have the rows by key at hand."""
@@ -145,6 +157,7 @@ class Run:
             self.keys.append(other.keys),
             np.concatenate([self.times, other.times]),
             matched,
+            (min(self.low, other.low), max(self.high, other.high)),
         )
 
     def check(self) -> None:
@@ -154,86 +167,6 @@ class Run:
         asked = Asked(self.keys, self.times, 0, 0)
         own = [one[one == other] for one, other in self.index.pairs(asked, 0, self.rows)]
         assert np.array_equal(np.sort(np.concatenate(own)), np.arange(self.rows))
-
-
-@dataclass(frozen=True)
-class _Look:
-    """Rows looked for in a run, or for rows of a run in the new ones.
-
-    Attributes:
-        run: the run.
-        by_run: whether its rows look for the new ones.
-        here: the rows that are looked at by key.
-        asked: those that look, and from which to which.
-    """
-
-    run: Run
-    by_run: bool
-    here: Run
-    asked: Asked
-    begin: int
-    end: int
-
-    def made(self, make: Make[Made], begin: int, end: int) -> Iterator[Made]:
-        """What is made of what some of the rows find."""
-        index = self.here.index
-        for one, other in index.pairs(self.asked, begin, end):
-            new, old = (other, one) if self.by_run else (one, other)
-            yield make(self.run, new, old, index.settled)
-
-
-def meet(
-    new: Run, runs: Sequence[Run], low: int | None, high: int | None, timed: bool, make: Make[Made]
-) -> Iterator[tuple[Run, Made]]:
-    """What is made of candidates, some at a time, and of which run they are.
-
-    Those with times outside of the bounds may be among them. Either looks for its rows in the other: the one where that
-    takes less, since an index has to be made first, and serves whoever comes later.
-
-    Args:
-        new: rows to find partners for.
-        runs: where.
-        low: least time there minus time of a new row, None for no bound.
-        high: the greatest.
-        timed: whether there may be rows of one key that are farther apart.
-        make: takes a run, numbers of new rows and of the run's, and which of their key columns are known to be equal. It must
-            change nothing that others see, since it may be called by two threads.
-    """
-    looks = [look for run in runs if (look := _look(new, run, low, high, timed)) is not None]
-    here = {id(look.here): look.here for look in looks if not look.here.has_index}
-    side_by_side([run.make_index for run in here.values()])
-    tasks, of = [], []
-    for look in looks:
-        if not look.here.index.by_numbers:
-            _ = look.asked.keys.hashes  # once, before two threads ask
-        if look.here.index.crowded:
-            continue
-        for begin in range(look.begin, look.end, _PIECE):
-            end = min(look.end, begin + _PIECE)
-            tasks.append(partial(_all_made, look, make, begin, end))
-            of.append(look.run)
-    for run, some in zip(of, side_by_side(tasks), strict=True):
-        for each in some:
-            yield run, each
-    for look in looks:
-        if look.here.index.crowded:  # there may be many pairs: some at a time
-            for each in look.made(make, look.begin, look.end):
-                yield look.run, each
-
-
-def _all_made(look: _Look, make: Make[Made], begin: int, end: int) -> list[Made]:
-    return list(look.made(make, begin, end))
-
-
-def _look(new: Run, run: Run, low: int | None, high: int | None, timed: bool) -> _Look | None:
-    by_run = run.cost(new) > new.cost(run)
-    here, asking = (new, run) if by_run else (run, new)
-    if by_run:
-        run.asked += run.rows
-        low, high = (None if high is None else -high), (None if low is None else -low)
-    begin, end = asking.near(None if high is None else here.low - high, None if low is None else here.high - low)
-    asked = Asked(asking.keys, asking.times, low if timed else None, high if timed else None)
-    return None if begin == end else _Look(run, by_run, here, asked, begin, end)
 
 
 class Runs:
@@ -311,6 +244,13 @@ class Runs:
                 kept.append(stay)
         self.runs = kept
         return gone
+
+    def pack(self, words: KeyWords | None) -> None:
+        """Put keys of all rows, integers that have room there, into words."""
+        for run in self.runs:
+            keys = run.keys.packed(words)
+            assert keys is not None
+            run.rekey(keys)
 
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""

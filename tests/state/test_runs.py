@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_stream.state import run_index
+from jupyter_stream.state import meeting, run_index, sorted_hashes
 from jupyter_stream.state import runs as module
 from jupyter_stream.state.join_keys import JoinKeys
-from jupyter_stream.state.runs import Run, Runs, meet
+from jupyter_stream.state.meeting import meet
+from jupyter_stream.state.runs import Run, Runs
 from tests.oracle.search import searching
 
 YEAR = 365 * 86_400_000_000
@@ -64,11 +65,12 @@ def test_what_is_stored_in_pieces_is_found_and_let_go(data: st.DataObject) -> No
     side = Runs()
     cuts = sorted(data.draw(st.lists(st.integers(1, max(1, len(keys) - 1)), max_size=8, unique=True)))
     small = data.draw(st.sampled_from((1, 8, 4_096)))
-    made = patch.multiple(
-        module, _SMALL=small, _LARGE=4 * small, _BLOCK=small, _PIECE=small, _MAKING=data.draw(st.integers(0, 8))
-    )
-    looked = patch.multiple(run_index, _CROWDED=0, _MANY=0, _PAIRS=data.draw(st.integers(1, 50)), _SPREAD=0)
-    with made, looked, patch.multiple(run_index, _FEW=data.draw(st.sampled_from((0, 64))), _FEW_HASHES=1):
+    made = patch.multiple(module, _SMALL=small, _LARGE=4 * small, _BLOCK=small, _MAKING=data.draw(st.integers(0, 8)))
+    looked = patch.multiple(run_index, CROWDED=0, MANY=0, _PAIRS=data.draw(st.integers(1, 50)), _SPREAD=0)
+    bulk = patch.multiple(meeting, _PIECE=small, _WORTH=data.draw(st.sampled_from((1, 1_000))), _KEPT=60)
+    few = patch.multiple(run_index, _FEW=data.draw(st.sampled_from((0, 64))), _FEW_HASHES=1)
+    crowd = patch.object(meeting, "CROWDED", data.draw(st.sampled_from((-1_000_000, 1))))
+    with made, looked, bulk, few, crowd, patch.object(sorted_hashes, "_BLOCK", small):
         for begin, end in zip([0, *cuts], [*cuts, len(keys)], strict=True):
             if end > begin:
                 numbers = list(range(begin, end))

@@ -1,0 +1,210 @@
+"""Which rows of a join's side and which new ones may belong together: how to find out, by what takes least.
+
+Where about as many rows come as are kept near them, hashes of both are sorted together (`sorted_hashes`). Otherwise one of two
+runs looks for its rows in the other, by an index (`run_index`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
+from typing import Final, TypeAlias, TypeVar
+
+import numpy as np
+
+from jupyter_stream.core.messages import Int64s
+from jupyter_stream.state.beside import side_by_side
+from jupyter_stream.state.run_index import CROWDED, MANY, Asked, expanded
+from jupyter_stream.state.runs import Run
+from jupyter_stream.state.sorted_hashes import MOST_ROWS, Neighbours
+
+Made = TypeVar("Made")
+Make: TypeAlias = Callable[[Run, Int64s, Int64s, frozenset[int]], Made]
+
+_PIECE: Final = 32_768
+"""Rows looked up at a time where two threads do it."""
+_WORTH: Final = 8_192
+"""New rows from which on sorting them with those kept is thought of,"""
+_KEPT: Final = 8
+"""if no more than so many are kept for each."""
+_UNSETTLED: Final[frozenset[int]] = frozenset()
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Rows looked for in a run, or for rows of a run in the new ones.
+
+    Attributes:
+        run: the run.
+        by_run: whether its rows look for the new ones.
+        here: the rows that are looked at by key.
+        asked: those that look, and from which to which.
+    """
+
+    run: Run
+    by_run: bool
+    here: Run
+    asked: Asked
+    begin: int
+    end: int
+
+    def made(self, make: Make[Made], begin: int, end: int) -> Iterator[Made]:
+        """What is made of what some of the rows find."""
+        index = self.here.index
+        for one, other in index.pairs(self.asked, begin, end):
+            new, old = (other, one) if self.by_run else (one, other)
+            yield make(self.run, new, old, index.settled)
+
+
+def meet(
+    new: Run, runs: Sequence[Run], low: int | None, high: int | None, timed: bool, make: Make[Made]
+) -> Iterator[tuple[Run, Made]]:
+    """What is made of candidates, some at a time, and of which run they are.
+
+    Those with times outside of the bounds may be among them. Either looks for its rows in the other: the one where that
+    takes less, since an index has to be made first, and serves whoever comes later.
+
+    Args:
+        new: rows to find partners for.
+        runs: where.
+        low: least time there minus time of a new row, None for no bound.
+        high: the greatest.
+        timed: whether there may be rows of one key that are farther apart.
+        make: takes a run, numbers of new rows and of the run's, and which of their key columns are known to be equal. It must
+            change nothing that others see, since it may be called by two threads.
+    """
+    sorted_together = _together(new, runs, low, high)
+    if sorted_together is not None:
+        found = sorted_together.made(new, timed, make)
+        if found is not None:
+            yield from found
+            return
+    looks = [look for run in runs if (look := _look(new, run, low, high, timed)) is not None]
+    here = {id(look.here): look.here for look in looks if not look.here.has_index}
+    side_by_side([run.make_index for run in here.values()])
+    tasks, of = [], []
+    for look in looks:
+        if not look.here.index.by_numbers:
+            _ = look.asked.keys.hashes  # once, before two threads ask
+        if look.here.index.crowded:
+            continue
+        for begin in range(look.begin, look.end, _PIECE):
+            end = min(look.end, begin + _PIECE)
+            tasks.append(partial(_all_made, look, make, begin, end))
+            of.append(look.run)
+    for run, some in zip(of, side_by_side(tasks), strict=True):
+        for each in some:
+            yield run, each
+    for look in looks:
+        if look.here.index.crowded:  # there may be many pairs: some at a time
+            for each in look.made(make, look.begin, look.end):
+                yield look.run, each
+
+
+def _all_made(look: _Look, make: Make[Made], begin: int, end: int) -> list[Made]:
+    return list(look.made(make, begin, end))
+
+
+def _look(new: Run, run: Run, low: int | None, high: int | None, timed: bool) -> _Look | None:
+    by_run = run.cost(new) > new.cost(run)
+    here, asking = (new, run) if by_run else (run, new)
+    if by_run:
+        run.asked += run.rows
+        low, high = (None if high is None else -high), (None if low is None else -low)
+    begin, end = asking.near(None if high is None else here.low - high, None if low is None else here.high - low)
+    asked = Asked(asking.keys, asking.times, low if timed else None, high if timed else None)
+    return None if begin == end else _Look(run, by_run, here, asked, begin, end)
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """Rows of a run that are near new ones: which of its rows, and their numbers among all such."""
+
+    run: Run
+    begin: int
+    first: int
+    end: int
+
+
+@dataclass(frozen=True)
+class _Together:
+    """New rows and all those kept that are near, to be sorted by their hashes."""
+
+    stretches: tuple[_Stretch, ...]
+
+    def made(self, new: Run, timed: bool, make: Make[Made]) -> Iterator[tuple[Run, Made]] | None:
+        """What is made of candidates, and of which run they are; None where an index is better: many rows have one hash."""
+        kept = [s.run.keys.hashes[s.begin : s.begin + s.end - s.first] for s in self.stretches]
+        near = Neighbours(kept, new.keys.hashes)
+        if near.distinct:
+            cuts = range(0, near.places.size, _PIECE)
+            tasks = [partial(self._of_couples, near, at, make) for at in cuts]
+            return (each for some in side_by_side(tasks) for each in some)
+        mine, begin, end, rows = near.groups()
+        many = int((end - begin).sum())
+        if many > CROWDED * new.rows + MANY:
+            if timed:
+                return None
+            return self._of_pairs(mine, begin, end, rows, make)
+        return (
+            each
+            for some in side_by_side(
+                [
+                    partial(self._all_of_pairs, mine[at:to], begin[at:to], end[at:to], rows, make)
+                    for at in range(0, mine.size, _PIECE)
+                    for to in [at + _PIECE]
+                ]
+            )
+            for each in some
+        )
+
+    def _of_couples(self, near: Neighbours, at: int, make: Make[Made]) -> list[tuple[Run, Made]]:
+        return list(self._by_run(*near.couples(at, at + _PIECE), make))
+
+    def _all_of_pairs(
+        self, mine: Int64s, begin: Int64s, end: Int64s, rows: Int64s, make: Make[Made]
+    ) -> list[tuple[Run, Made]]:
+        return list(self._of_pairs(mine, begin, end, rows, make))
+
+    def _of_pairs(
+        self, mine: Int64s, begin: Int64s, end: Int64s, rows: Int64s, make: Make[Made]
+    ) -> Iterator[tuple[Run, Made]]:
+        for one, other in expanded(mine, begin, end, rows):
+            yield from self._by_run(one, other, make)
+
+    def _by_run(self, mine: Int64s, theirs: Int64s, make: Make[Made]) -> Iterator[tuple[Run, Made]]:
+        """Pairs, run by run."""
+        for each in self.stretches:
+            one, other = mine, theirs
+            if len(self.stretches) > 1:
+                here = (theirs >= each.first) & (theirs < each.end)
+                one, other = mine.compress(here), theirs.compress(here)
+            if one.size:
+                yield each.run, make(each.run, one, other + (each.begin - each.first), _UNSETTLED)
+
+
+def _together(new: Run, runs: Sequence[Run], low: int | None, high: int | None) -> _Together | None:
+    """The new rows with what is near of the runs, if they are worth sorting."""
+    if new.rows < _WORTH or not new.keys.columns or new.dense:
+        return None
+    near = [
+        (run, run.near(None if low is None else new.low + low, None if high is None else new.high + high))
+        for run in runs
+    ]
+    near = [(run, span) for run, span in near if span[0] < span[1]]
+    ends = list(accumulate(end - begin for _, (begin, end) in near))
+    kept = ends[-1] if ends else 0
+    if not kept or kept > _KEPT * new.rows or kept + new.rows > MOST_ROWS or any(run.dense for run, _ in near):
+        return None
+    firsts = [0, *ends]
+    return _Together(
+        tuple(
+            _Stretch(run, begin, first, last)
+            for (run, (begin, _)), first, last in zip(near, firsts, ends, strict=False)
+        )
+    )
+
+
+__all__ = ["meet"]
