@@ -315,9 +315,7 @@ class Ingest:
         by_all = None if breaks is None else self.frontier.promised(ts)
         broken = self.frontier.take(ts, self._boundary)
         if breaks is None or by_all is None:
-            yield Batch(
-                frame if broken is None else self._marked(frame, broken), times=(int(ts.min()), int(ts.max()))
-            )
+            yield Batch(frame if broken is None else self._marked(frame, broken), times=(int(ts.min()), int(ts.max())))
         else:
             yield from self._broke(frame, ts, breaks, by_all)
         yield from self._over(self.frontier.value)

@@ -1,6 +1,6 @@
 """EXCEPT ALL ON (columns): left rows, as many of a value as there are more of it on the left than on the right, the youngest.
 
-Computed for each value that changes from the rows alive (direct, with scans): rows of a value may leave in any order.
+Computed for each value that changes from its rows alive, which are found by it: rows of a value may leave in any order.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from collections.abc import Iterator
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Message, Punctuation, Tick
+from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Message, Punctuation, Tick, ints
 from jupyter_stream.core.rows import Bag, earliest
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.operators.protocol import Recall
-from jupyter_stream.state.relation_ends import taken_back
+from jupyter_stream.state.keyed_rows import KeyedRows
+from jupyter_stream.state.ledger import NOTE, NUMBER, Ledger
 
 _IN, _ROW, _COUNT = "$in", "$row", "$count"
 
@@ -34,9 +35,9 @@ class ExceptOn:
         self._names = list(schema.names)
         self._by = [left for left, _ in on]
         self._renamed = {right: left for left, right in on}
-        empty = pl.DataFrame(schema={**schema.polars(), TS: pl.Int64(), _IN: pl.Boolean()})
-        self._alive = empty  # left rows, oldest first, and whether they are in the answer
-        self._right = empty.select(self._by).with_columns(pl.lit(0, pl.Int64).alias(_COUNT))
+        columns = schema.polars()
+        self._alive = Ledger(columns, self._by)  # left rows, and as a note whether they are in the answer
+        self._right = KeyedRows({n: columns[n] for n in self._by}, self._by)  # values, and how many rows have each
         self._waiting: tuple[list[pl.DataFrame], list[pl.DataFrame]] = ([], [])
         self._reached = [MIN_TIME, MIN_TIME]
         self._said = MIN_TIME
@@ -62,8 +63,9 @@ class ExceptOn:
             if changes.height:
                 yield Batch(changes)
         waiting = sum(int(f.estimated_size()) for frames in self._waiting for f in frames)
-        self.control.holds(int(self._alive.estimated_size() + self._right.estimated_size()) + waiting)
-        self.control.extra["live_rows"] = self._alive.height
+        self.control.holds(self._alive.bytes + self._right.bytes + waiting)
+        self.control.extra["live_rows"] = self._alive.rows
+        self.control.extra["rows_looked_at"] = self._alive.looked + self._right.looked
         yield Punctuation(least)
 
     @staticmethod
@@ -77,22 +79,11 @@ class ExceptOn:
         return due if due.height else None
 
     def _release(self, left: pl.DataFrame | None, right: pl.DataFrame | None) -> pl.DataFrame:
-        by, rows = self._by, self._alive
-        instants = []
-        ends = pl.repeat(MAX_TIME, rows.height, dtype=pl.Int64, eager=True)
-        if left is not None:
-            new = left.filter(pl.col(SIGN) > 0).drop(SIGN).with_columns(pl.lit(False).alias(_IN))
-            rows = pl.concat([rows, new.select(rows.columns)])
-            gone = left.filter(pl.col(SIGN) < 0)
-            at, when = taken_back(rows.drop(_IN), gone.select(*self._names, TS))
-            ends = pl.repeat(MAX_TIME, rows.height, dtype=pl.Int64, eager=True).scatter(at, when)
-            instants.append(left.select(*by, TS))
-        if right is not None:
-            instants.append(right.select(*by, TS))
-        looks = pl.concat(instants).unique()
+        by = self._by
+        looks = pl.concat([side.select(*by, TS) for side in (left, right) if side is not None]).unique()
+        rows = self._alive.advance(left, looks).with_columns((pl.col(NOTE) > 0).alias(_IN))
         looks = self._counted(looks, right)
-        rows = rows.with_columns(ends.alias(UNTIL)).with_row_index(_ROW)
-        concerned = rows.join(looks, on=by, how="semi", nulls_equal=True)
+        concerned = rows.join(looks, on=by, how="semi", nulls_equal=True, maintain_order="left").with_row_index(_ROW)
         pairs = concerned.select(_ROW, *by, TS, UNTIL).join(
             looks.rename({TS: "$at"}), on=by, how="inner", nulls_equal=True
         )
@@ -110,35 +101,39 @@ class ExceptOn:
         changed = changed.with_columns(pl.when(_IN).then(1).otherwise(-1).cast(pl.Int8).alias(SIGN)).sort(
             "$at", SIGN, _ROW
         )
-        self._alive = (
-            rows.join(story.group_by(_ROW).agg(pl.col(_IN).last().alias("$now")), on=_ROW, how="left")
-            .sort(_ROW)
-            .filter(pl.col(UNTIL) == MAX_TIME)
-            .with_columns(pl.coalesce("$now", _IN).alias(_IN))
-            .select(self._alive.columns)
-        )
-        values = rows[changed.get_column(_ROW)].select(self._names)
+        last = story.group_by(_ROW).agg(pl.col(_IN).last().alias("$now"))
+        stay = concerned.filter(pl.col(UNTIL) == MAX_TIME).join(last, on=_ROW, how="left", maintain_order="left")
+        self._alive.note(stay.get_column(NUMBER), stay.get_column("$now"))
+        values = concerned[changed.get_column(_ROW)].select(self._names)
         return values.with_columns(changed.get_column("$at").alias(TS), changed.get_column(SIGN))
 
     def _counted(self, looks: pl.DataFrame, right: pl.DataFrame | None) -> pl.DataFrame:
         """The looks with how many right rows are alive at each; keeps the last counts."""
         by = self._by
-        looks = looks.join(self._right, on=by, how="left", nulls_equal=True).with_columns(pl.col(_COUNT).fill_null(0))
+        numbers = self._right.with_key(looks)
+        held, counts = self._right.at(numbers)
+        held = held.drop(TS).with_columns(pl.Series(_COUNT, counts), pl.Series(NUMBER, numbers))
+        looks = looks.join(held, on=by, how="left", nulls_equal=True).with_columns(pl.col(_COUNT).fill_null(0))
         if right is None:
-            return looks
+            return looks.drop(NUMBER)
         steps = right.group_by([*by, TS]).agg(pl.col(SIGN).cast(pl.Int64).sum().alias("$step"))
         looks = looks.join(steps, on=[*by, TS], how="left", nulls_equal=True).sort(TS)
         so_far = pl.col("$step").fill_null(0).cum_sum().over(by)
         looks = looks.with_columns((pl.col(_COUNT) + so_far).alias(_COUNT)).drop("$step")
-        newest = looks.group_by(by).agg(pl.col(_COUNT).last())
-        others = self._right.join(newest, on=by, how="anti", nulls_equal=True)
-        self._right = pl.concat([others, newest.filter(pl.col(_COUNT) > 0)])
-        return looks
+        newest = looks.group_by(by).agg(pl.col(_COUNT, NUMBER).last()).sort(NUMBER)
+        here = newest.filter(pl.col(NUMBER).is_not_null())
+        self._right.note(ints(here.get_column(NUMBER)), ints(here.get_column(_COUNT)))
+        self._right.remove(ints(here.filter(pl.col(_COUNT) == 0).get_column(NUMBER)))
+        new = newest.filter(pl.col(NUMBER).is_null() & (pl.col(_COUNT) > 0))
+        added = self._right.add(new.with_columns(pl.lit(0, pl.Int64).alias(TS)))
+        self._right.note(added, ints(new.get_column(_COUNT)))
+        return looks.drop(NUMBER)
 
     def recalls(self) -> Recall | None:
         """The left rows, and how many right ones there are of each value."""
-        frames = [self._alive, *(f for frames in self._waiting for f in frames)]
-        return Recall(earliest(frames), Bag(self._right))
+        waiting = earliest(f for frames in self._waiting for f in frames)
+        values, counts = self._right.at(self._right.numbers)
+        return Recall(min(waiting, self._alive.oldest), Bag(values.with_columns(pl.Series(_COUNT, counts))))
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""

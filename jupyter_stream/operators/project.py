@@ -28,7 +28,9 @@ class Project(Stateless):
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Compute the columns."""
         absent = [n for n in self._plain if n not in batch.frame.columns]  # nobody reads them
-        frame = batch.frame.with_columns(pl.lit(None, self._plain[n]).alias(n) for n in absent) if absent else batch.frame
+        frame = (
+            batch.frame.with_columns(pl.lit(None, self._plain[n]).alias(n) for n in absent) if absent else batch.frame
+        )
         frame, columns, failed = self._evaluator.evaluate(frame)
         if failed is not None:
             yield failed

@@ -1,6 +1,6 @@
 """Joins of relations: at every instant the pairs of rows that are in both; outer, semi and anti joins likewise.
 
-Works on the rows alive (direct, with scans of those whose partners change). What a retroactive table holds is one of the two.
+Rows alive are found by key: a change costs what it meets. What a retroactive table holds is one of the two.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.plan.logical import RelationJoin as Plan
 from jupyter_stream.plan.logical import TableRelation
-from jupyter_stream.state.ledger import OLD, Ledger
+from jupyter_stream.state.ledger import NOTE, NUMBER, OLD, Ledger
 
-_PARTNERS, _ROW, _AT = "$partners", "$row", "$at"
+_ROW = "$row"
+_PARTNERS = NOTE
+"""How many partners a row has is kept with it."""
 
 
 class RelationJoin:
@@ -38,14 +40,8 @@ class RelationJoin:
         self._right_names = dict(zip(plan.right.schema.names, plan.right_names, strict=True))
         self._counted = (plan.kind != "inner" and plan.kind != "right", plan.kind in ("right", "full"))
         self._ledgers = tuple(
-            Ledger(
-                {**part.schema.polars(), **{n: e.dtype for n, e in zip(self._on, exprs, strict=True)}}
-                | ({_PARTNERS: pl.Int64()} if counted else {}),
-                (_PARTNERS,) if counted else (),
-            )
-            for part, exprs, counted in zip(
-                (plan.left, plan.right), self._expressions(plan), self._counted, strict=True
-            )
+            Ledger({**part.schema.polars(), **{n: e.dtype for n, e in zip(self._on, exprs, strict=True)}}, self._on)
+            for part, exprs in zip((plan.left, plan.right), self._expressions(plan), strict=True)
         )
         self._waiting: tuple[list[pl.DataFrame], list[pl.DataFrame]] = ([], [])
         self._reached = [MIN_TIME, MIN_TIME]
@@ -102,7 +98,8 @@ class RelationJoin:
             yield from self._release(due)
         for ledger, synopsis in zip(self._ledgers, self.synopses, strict=True):
             synopsis.holds(ledger.bytes)
-            synopsis.extra["rows"] = ledger.rows.height
+            synopsis.extra["rows"] = ledger.rows
+            synopsis.extra["rows_looked_at"] = ledger.looked
         waiting = sum(int(f.estimated_size()) for frames in self._waiting for f in frames)
         self.control.holds(sum(ledger.bytes for ledger in self._ledgers) + waiting)
         yield Punctuation(least)
@@ -121,7 +118,8 @@ class RelationJoin:
 
     def _release(self, due: list[pl.DataFrame | None]) -> Iterator[Message]:
         left, right = (
-            ledger.advance(changes).with_row_index(_ROW) for ledger, changes in zip(self._ledgers, due, strict=True)
+            ledger.advance(changes, others).with_row_index(_ROW)
+            for ledger, changes, others in zip(self._ledgers, due, due[::-1], strict=True)
         )
         pairs = self._pairs(left, right)
         if self._residual is not None and pairs.height:
@@ -194,7 +192,8 @@ class RelationJoin:
         )  # fmt: skip
         last = steps.group_by(_ROW, maintain_order=True).agg(pl.col("p").last().alias("$last"))
         stay = rows.filter(pl.col(UNTIL) == MAX_TIME).join(last, on=_ROW, how="left", maintain_order="left")
-        self._ledgers[side].keep(_PARTNERS, stay.get_column("$last").fill_null(stay.get_column(_PARTNERS)))
+        partners = stay.get_column("$last").fill_null(stay.get_column(_PARTNERS))
+        self._ledgers[side].note(stay.get_column(NUMBER), partners)
         changed = steps.filter(pl.col("now") != pl.col("before"))
         sign = pl.when(pl.col("now")).then(1).otherwise(-1).cast(pl.Int8).alias(SIGN)
         found = changed.select(_ROW, TS, sign)
@@ -211,8 +210,8 @@ class RelationJoin:
 
     def recalls(self) -> Recall | None:
         """The rows of both relations."""
-        frames = [f for frames in self._waiting for f in frames]
-        return Recall(earliest([*frames, *(ledger.rows for ledger in self._ledgers)]))
+        waiting = earliest(f for frames in self._waiting for f in frames)
+        return Recall(min(waiting, *(ledger.oldest for ledger in self._ledgers)))
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""

@@ -165,9 +165,8 @@ class WindowJoin:
     def _arrived(self, port: int, batch: Batch) -> Generator[Message, None, NewRows | None]:
         """The rows that may find partners; the others are told of."""
         frame = batch.frame
-        span: tuple[int, int] | None = batch.span
         stamps = frame.get_column(TS)
-        late = stamps < self._reached[port] if span[0] < self._reached[port] else None
+        late = stamps < self._reached[port] if batch.span[0] < self._reached[port] else None
         if BROKEN in frame.columns:
             broke = (stamps < frame.get_column(BROKEN)).fill_null(False)
             late = broke if late is None else late | broke
@@ -194,13 +193,12 @@ class WindowJoin:
             frame, columns = frame.filter(~lone), [c.filter(~lone) for c in columns]
         if not frame.height:
             return None
-        if frame.height < batch.rows:
-            span = None
         times = ints(frame.get_column(TS))
         if self._config.extents is not None:
             columns = [*columns, pl.Series((times - self._config.extents.phase) // self._config.extents.slide)]
         matched = np.zeros(frame.height, np.bool_)
         keys = self._in_words(JoinKeys.of(columns, frame.height))
+        span = batch.span if frame.height == batch.rows else None
         nobody_asks = self._config.kind == "inner" and self.judged is None
         return NewRows(port, Run(frame, keys, times, None if nobody_asks else matched, span), matched)
 

@@ -49,7 +49,7 @@ class JoinKeys:
     @classmethod
     def of(cls, columns: Sequence[pl.Series], rows: int) -> JoinKeys:
         """The keys. Without a column all rows have the same key."""
-        normal = [_normal(c) for c in columns]
+        normal = [canonical(c) for c in columns]
         return cls(tuple(ints(c) if _is_number(c.dtype) else c for c in normal), rows)
 
     @property
@@ -100,7 +100,7 @@ class JoinKeys:
 
     def limits(self, key: int, values: pl.Series, limits: Int64s, without: int) -> Int64s:
         """For each row the limit of its value in one of the columns; `without` for a value that has none."""
-        column, wanted = self.key(key), _normal(values)
+        column, wanted = self.key(key), canonical(values)
         if isinstance(column, np.ndarray):
             column, wanted = pl.Series(column), pl.Series(ints(wanted))
         known = pl.DataFrame({"k": wanted, "limit": limits})
@@ -173,6 +173,6 @@ def _is_number(dtype: pl.DataType) -> bool:
     return dtype.is_integer() or dtype.is_temporal() or isinstance(dtype, pl.Boolean)
 
 
-def _normal(column: pl.Series) -> pl.Series:
+def canonical(column: pl.Series) -> pl.Series:
     """Floats with one zero and one NaN, so that equal values have equal hashes."""
     return (column + 0.0).fill_nan(float("nan")) if column.dtype.is_float() else column

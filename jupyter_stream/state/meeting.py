@@ -12,8 +12,6 @@ from functools import partial
 from itertools import accumulate
 from typing import Final, TypeAlias, TypeVar
 
-import numpy as np
-
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.state.beside import side_by_side
 from jupyter_stream.state.run_index import CROWDED, MANY, Asked, expanded

@@ -62,15 +62,20 @@ class Neighbours:
         one, two = self._order.take(at), self._order.take(at + 1)
         one &= ROW_MASK
         two &= ROW_MASK
-        one, two = one.view(np.int64), two.view(np.int64)
-        meet = (one < self._kept) & (two >= self._kept)
+        kept: Int64s = one.view(np.int64)
+        new: Int64s = two.view(np.int64)
+        meet = (kept < self._kept) & (new >= self._kept)
         if not meet.all():
-            one, two = one.compress(meet), two.compress(meet)
-        two -= self._kept
-        return two, one
+            kept, new = kept.compress(meet), new.compress(meet)
+        new -= self._kept
+        return new, kept
 
     def groups(self) -> tuple[Int64s, Int64s, Int64s, Int64s]:
-        """The pairs, whatever the hashes: numbers of new rows, and from where to where what each meets is in the last: rows kept."""
+        """The pairs, whatever the hashes.
+
+        Returns:
+            Numbers of new rows; for each where what it meets begins and where it ends; numbers of rows, where those are.
+        """
         met = np.zeros(self._order.size, np.bool_)
         met[self.places] = True
         inside = met.copy()

@@ -21,7 +21,9 @@ def looked_at(query: str, left: pl.DataFrame, right: pl.DataFrame) -> tuple[int,
     """Rows looked at for the changes of a view, and its rows in the end."""
     with Session({"a": one_by_one(left, 1_000), "b": one_by_one(right, 1)}) as session:
         for name in ("a", "b"):
-            session.execute(f"CREATE STREAM {name} (k BIGINT, n BIGINT, ts BIGINT) ORDER BY ts SOURCE 'python://{name}'")
+            session.execute(
+                f"CREATE STREAM {name} (k BIGINT, n BIGINT, ts BIGINT) ORDER BY ts SOURCE 'python://{name}'"
+            )
         (view,) = session.execute(f"CREATE VIEW v AS {query}")
         assert view.wait(60)
         tables = [*view.stats["operators"], *view.stats["synopses"]]
@@ -42,7 +44,7 @@ def test_a_change_costs_what_it_meets(query: str) -> None:
     left = pl.DataFrame({"k": range(ALIVE), "n": range(ALIVE), "ts": [0] * ALIVE})
     right = pl.DataFrame({"k": range(0, 10 * CHANGES, 10), "n": range(CHANGES), "ts": range(1, CHANGES + 1)})
     looked, rows = looked_at(query, left, right)
-    assert rows.height in (ALIVE, ALIVE - CHANGES)
+    assert ALIVE - CHANGES <= rows.height <= ALIVE
     # for each of few changes the rows of its key, when it comes and when it goes
     assert CHANGES <= looked <= 8 * CHANGES + 2 * ALIVE
     more = pl.concat([left, left.with_columns(pl.col("k") + 3 * ALIVE)])
