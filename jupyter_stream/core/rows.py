@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.core.time import MAX_TIME
 
+_FEW, _MANY = 8_192, 1 << 16
+"""Rows up to which column by column takes less than all at once: of those taken by their places, and of those looked at."""
+
 
 def columns_of(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """Some columns, in that order."""
@@ -28,7 +31,10 @@ def with_column(frame: pl.DataFrame, name: str, values: NDArray[np.generic]) -> 
 
 def rows_at(frame: pl.DataFrame, places: Int64s) -> pl.DataFrame:
     """The rows at those places."""
-    return frame[_index(places)]
+    if places.size > _FEW:
+        return frame[_index(places)]  # in parallel
+    at = _index(places)
+    return pl.DataFrame([column[at] for column in frame.get_columns()])
 
 
 def values_at(column: pl.Series, places: Int64s) -> pl.Series:
@@ -42,7 +48,14 @@ def _index(places: Int64s) -> pl.Series:
 
 def rows_where(frame: pl.DataFrame, mask: NDArray[np.bool_]) -> pl.DataFrame:
     """The rows for which the mask is true."""
-    return frame if mask.all() else rows_at(frame, np.flatnonzero(mask))
+    return frame if mask.all() else rows_if(frame, pl.Series(mask))
+
+
+def rows_if(frame: pl.DataFrame, mask: pl.Series) -> pl.DataFrame:
+    """The rows for which the mask is true; not where it is false or NULL."""
+    if frame.height > _MANY:
+        return frame.filter(mask)  # in parallel
+    return pl.DataFrame([column.filter(mask) for column in frame.get_columns()])
 
 
 def earliest(frames: Iterable[pl.DataFrame]) -> int:

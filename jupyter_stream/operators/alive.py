@@ -13,10 +13,10 @@ import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Int64s, Message, Punctuation, Tick, ints
-from jupyter_stream.core.rows import columns_of, earliest, rows_where, together, with_column
+from jupyter_stream.core.order import order_of
+from jupyter_stream.core.rows import columns_of, earliest, rows_at, rows_where, together, with_column
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.operators.late_rows import in_time
-from jupyter_stream.operators.net import in_order
 from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.state.expiry import Expiring, Fifo, Partitions
 from jupyter_stream.state.window_rows import Stub, WindowRows
@@ -92,16 +92,18 @@ class Alive:
         if punctuation.value <= self._reached:
             return
         self._reached = self.control.low_watermark = punctuation.value
-        changes = self._enter(punctuation.value) + self._leave(punctuation.value)
-        if changes:
-            yield Batch(in_order(together(changes)))
+        entering = self._enter(punctuation.value)  # before others leave: a short life may begin and end here
+        changes = self._changes(self._leave(punctuation.value), entering)
+        if changes.height:
+            yield Batch(changes)
         self._report()
         yield punctuation
 
     def _enter(self, before: int) -> list[pl.DataFrame]:
+        """Rows that enter before a time, with `$ts` in their last column."""
         if self._kept is not None:
             entered = self._kept.enter(before)
-            return [] if entered is None else [with_column(entered, SIGN, np.ones(entered.height, np.int8))]
+            return [] if entered is None else [entered]
         if not self._waiting:
             return []
         frame = together(self._waiting)
@@ -113,14 +115,32 @@ class Alive:
         columns = frame.get_columns()
         if self._range is not None or self._ends_given:
             self._living.insert(pl.DataFrame([*columns[:-2], columns[-1]]))
-        return [with_column(pl.DataFrame(columns[:-1]), SIGN, np.ones(frame.height, np.int8))]
+        return [pl.DataFrame(columns[:-1])]
 
     def _leave(self, before: int) -> list[pl.DataFrame]:
-        gone = [_leaving(f) for f in self._living.expire(before)]
+        """Rows that leave before a time, with when they do as `$ts` in their last column."""
+        gone = []
+        if due := self._living.expire(before):
+            columns = together(due).get_columns()
+            gone.append(pl.DataFrame([*columns[:-1], columns[-1].alias(TS)]))
         for frame in self._kept.leave(before) if self._kept is not None else ():
             times = ints(frame.get_column(TS)) + self._kept_for
-            gone.append(_leaving(frame.with_columns(pl.Series(TS, times))))
+            gone.append(with_column(frame.drop(TS), TS, times))
         return gone
+
+    @staticmethod
+    def _changes(leaving: list[pl.DataFrame], entering: list[pl.DataFrame]) -> pl.DataFrame:
+        """Both by their times; at one time rows leave before others enter."""
+        count = sum(f.height for f in leaving)
+        if not leaving and not entering:
+            return pl.DataFrame()
+        frame = together([*leaving, *entering])
+        signs = np.repeat(np.array([-1, 1], np.int8), [count, frame.height - count])
+        times = ints(frame.get_column(TS))
+        if (times[1:] < times[:-1]).any():
+            order = order_of(times)
+            frame, signs = rows_at(frame, order), signs[order]
+        return with_column(frame, SIGN, signs)
 
     # -- rows kept once for windows of different length ----------------------------------------------------------------
 
@@ -184,12 +204,6 @@ class Alive:
         self._living.check()
         if self._kept is not None:
             self._kept.check()
-
-
-def _leaving(frame: pl.DataFrame) -> pl.DataFrame:
-    """Changes of rows that leave, from rows with when they do as their last column."""
-    columns = frame.get_columns()
-    return with_column(pl.DataFrame([*columns[:-1], columns[-1].alias(TS)]), SIGN, np.full(frame.height, -1, np.int8))
 
 
 __all__ = ["Alive"]

@@ -14,12 +14,12 @@ import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, Batch, Int64s, Message, Punctuation, Tick, ints
+from jupyter_stream.core.order import order_of
 from jupyter_stream.core.rows import Bag, earliest
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.plan.logical import BagKind
-from jupyter_stream.state.relation_slab import order_by
 from jupyter_stream.state.slots import KeySlots
 
 COPIES: dict[BagKind | Literal["distinct"], Callable[[Int64s, Int64s], Int64s]] = {
@@ -98,8 +98,7 @@ class Bags:
         return self._changes(slots, ints(frame.get_column(TS)), ints(frame.get_column(SIGN)), np.concatenate(sides))
 
     def _changes(self, slots: Int64s, instants: Int64s, signs: Int64s, sides: Int64s) -> pl.DataFrame | None:
-        order = np.argsort(instants, kind="stable")
-        order = order[order_by(slots[order], self._slots.capacity)]
+        order = order_of(slots, instants)
         slots, instants = slots[order], instants[order]
         begins = np.append(True, slots[1:] != slots[:-1])  # of a value
         last = np.append((slots[1:] != slots[:-1]) | (instants[1:] != instants[:-1]), True)  # of an instant
@@ -125,7 +124,7 @@ class Bags:
         changed = np.flatnonzero(difference)
         if not changed.size:
             return None
-        changed = changed[np.lexsort((difference[changed] > 0, instants[looks[changed]]))]
+        changed = changed[order_of(instants[looks[changed]], difference[changed] > 0)]
         changed = np.repeat(changed, np.abs(difference[changed]))
         columns = self._slots.gather(slots[looks[changed]])
         named = [c.alias(n) for c, n in zip(columns, self._names, strict=True)]

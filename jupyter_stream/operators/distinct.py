@@ -15,6 +15,7 @@ import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Int64s, Message, Punctuation, Tick, ints
+from jupyter_stream.core.order import order_of
 from jupyter_stream.core.rows import Bag, columns_of, earliest, rows_where, together, with_column
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
@@ -22,7 +23,6 @@ from jupyter_stream.operators.late_rows import in_time
 from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.plan.upkeep import PARTITIONS
 from jupyter_stream.state.expiry import Calendar
-from jupyter_stream.state.relation_slab import order_by
 from jupyter_stream.state.slots import KeySlots
 
 _CHECK_ABOVE = 1024
@@ -105,7 +105,7 @@ class Distinct:
         given = np.concatenate([slots[gaps], gone, slots[starts]])
         when = np.concatenate([before[gaps], at, times[starts]])
         sign = np.repeat(np.array([-1, 1], np.int8), [gaps.size + gone.size, starts.size])
-        order = np.argsort(when, kind="stable")  # leaving rows stay before entering ones
+        order = order_of(when)  # leaving rows stay before entering ones
         frame = self._rows(given[order], TS, when[order])
         self._forget()
         return None if frame is None else with_column(frame, SIGN, sign[order])
@@ -130,8 +130,7 @@ class Distinct:
         times = ints(due.get_column(TS))
         longest = self._config.longest
         ends = ints(due.get_column(UNTIL)) if self._config.ends else times + np.minimum(longest, MAX_TIME - times)
-        order = np.argsort(times, kind="stable") if (times[1:] < times[:-1]).any() else np.arange(times.size)
-        order = order[order_by(slots[order], self._slots.capacity)]
+        order = order_of(slots, times)
         return slots[order], times[order], ends[order]
 
     def _covered(self, slots: Int64s, ends: Int64s, first: Int64s) -> tuple[Int64s, Int64s]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jupyter_stream.core.messages import Batch, KeyPunctuation, Message
+from jupyter_stream.core.rows import rows_if
 from jupyter_stream.functions.expression import Expr, show
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.protocol import Stateless
@@ -22,7 +23,7 @@ class Filter(Stateless):
         frame, (mask,), failed = self._evaluator.evaluate(batch.frame)
         if failed is not None:
             yield failed
-        kept = frame.filter(mask)
+        kept = rows_if(frame, mask)
         # provisional answers are replaced also by nothing
         if kept.height or batch.tells:
             yield batch.with_frame(kept)

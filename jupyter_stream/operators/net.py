@@ -9,6 +9,7 @@ import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, Batch, Message, Punctuation, Tick, ints
+from jupyter_stream.core.order import order_of
 from jupyter_stream.core.rows import columns_of, earliest, rows_at, rows_where, together
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MIN_TIME
@@ -54,16 +55,25 @@ class Net:
         yield punctuation
 
     def _net(self, frame: pl.DataFrame) -> pl.DataFrame:
+        frame = in_order(frame)
+        times, signs = ints(frame.get_column(TS)), frame.get_column(SIGN).to_numpy()
+        turns = np.flatnonzero((signs[1:] != signs[:-1]) & (times[1:] == times[:-1]))
+        if not turns.size:  # the rule where times are fine: in no instant do some rows leave and others enter
+            return frame
+        both = np.isin(times, times[turns])
+        net = self._cancelled(rows_where(frame, both))
+        return in_order(rows_where(frame, ~both).vstack(net)) if not both.all() else net
+
+    def _cancelled(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Changes at instants at which some rows leave and others enter."""
         signs = ints(frame.get_column(SIGN))
-        if (signs == signs[:1]).all():
-            return in_order(frame)
         keyed = frame.select(*self._keys, TS) if self._floats else columns_of(frame, [*self._names, TS])
         hashes = keyed.hash_rows().to_numpy()
         order = np.argsort(hashes)
         same = hashes[order][1:] == hashes[order][:-1]
         opposed = order[1:][same & (signs[order][1:] != signs[order][:-1])]
-        if not opposed.size:  # the rule: few values leave and enter in the same microsecond
-            return in_order(frame)
+        if not opposed.size:
+            return frame
         some = pl.Series(np.isin(hashes, hashes[opposed]))
         total = frame.filter(some).with_columns(
             *(k.alias(n) for k, n in zip(self._keys, self._names, strict=True)), pl.col(SIGN).cast(pl.Int64)
@@ -86,10 +96,10 @@ class Net:
 def in_order(frame: pl.DataFrame) -> pl.DataFrame:
     """Changes by instant, leaving rows before entering ones."""
     times = ints(frame.get_column(TS))
-    signs = ints(frame.get_column(SIGN))
+    signs = frame.get_column(SIGN).to_numpy()
     if ((times[1:] > times[:-1]) | ((times[1:] == times[:-1]) & (signs[1:] >= signs[:-1]))).all():
         return frame
-    return rows_at(frame, np.lexsort((signs, times)))
+    return rows_at(frame, order_of(times, signs))
 
 
 __all__ = ["Net", "in_order"]

@@ -28,6 +28,7 @@ from jupyter_stream.core.messages import (
     Tick,
     ints,
 )
+from jupyter_stream.core.order import order_of
 from jupyter_stream.core.rows import earliest
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.operators.evaluate import Evaluator
@@ -100,7 +101,7 @@ class NewestRows:
     def _changes(self, due: pl.DataFrame) -> Iterator[Message]:
         rows = due if self._alive is None else pl.concat([self._alive, due])
         entered = np.arange(rows.height) < rows.height - due.height
-        order = np.lexsort((ints(rows.get_column(ROW)), ints(rows.get_column(TS)), ints(rows.get_column(_SLOT))))
+        order = order_of(*(ints(rows.get_column(name)) for name in (_SLOT, TS, ROW)))
         rows, entered = rows[pl.Series(order)], entered[order]
         times = ints(rows.get_column(TS))
         ends = _ends(ints(rows.get_column(_SLOT)), times, ints(rows.get_column(ROW)), self._most)

@@ -26,6 +26,7 @@ from jupyter_stream.core.messages import (
     Tick,
     ints,
 )
+from jupyter_stream.core.order import order_of
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
@@ -139,7 +140,7 @@ class RowWindowAggregate:
             first = int(self._count[0]) + 1
             self._count[0] += slots.size
             return np.arange(first, first + slots.size)
-        order = np.argsort(slots, kind="stable")
+        order = order_of(slots)
         ordered = slots[order]
         starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
         lengths = np.diff(np.append(starts, ordered.size))

@@ -26,6 +26,7 @@ from jupyter_stream.core.messages import (
     Tick,
     ints,
 )
+from jupyter_stream.core.order import order_of
 from jupyter_stream.core.rows import columns_of, rows_where, together
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.plan.preference import SummaryDef
@@ -148,7 +149,7 @@ class Slots:
     def _slots(self, frame: pl.DataFrame, slots: Int64s) -> Iterator[Message]:
         """Rows of slots that are over, slot by slot; within one in the order in which they came."""
         if (slots[1:] < slots[:-1]).any():
-            order = np.argsort(slots, kind="stable")
+            order = order_of(slots)
             frame, slots = frame[pl.Series(order)], slots[order]
         cuts = [0, *(np.flatnonzero(np.diff(slots)) + 1).tolist(), slots.size]
         for begin, end in pairwise(cuts):

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import SIGN, TS, Batch, Message, Punctuation, ints
+from jupyter_stream.core.order import order_of
 from jupyter_stream.core.rows import earliest
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.operators.protocol import Operator, Recall, Stateless
@@ -67,7 +68,7 @@ class EveryRow(Stateless):
         row = np.repeat(np.arange(rows.height), many)
         offset = np.repeat(np.cumsum(many) - many, many)
         look = np.arange(row.size) - offset + np.repeat(first, many)
-        order = np.argsort(look, kind="stable")
+        order = order_of(look)
         given = rows[pl.Series(row[order])].with_columns(pl.Series(TS, instants[look[order]]))
         self.control.holds(int(self._alive.estimated_size()))
         if given.height:

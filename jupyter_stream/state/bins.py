@@ -18,8 +18,9 @@ from jupyter_stream.aggregates.framed import Framed
 from jupyter_stream.aggregates.protocol import SLOT, VALUE, Array, Dense, Partial
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import TS, Int64s, ints
+from jupyter_stream.core.order import order_of
 from jupyter_stream.state.groups import GroupAggregate
-from jupyter_stream.state.range_fold import lifted, ordered, sums
+from jupyter_stream.state.range_fold import lifted, sums
 from jupyter_stream.state.slots import KeySlots
 from jupyter_stream.state.timeline import Timeline
 
@@ -158,12 +159,13 @@ class Bins:
         if self._slots is None:
             rising = np.diff(ts)
             if rising.size and int(rising.min()) <= 0:
-                order, ts = ordered(ts)
+                order = order_of(ts)
+                ts = ts[order]
                 columns = [c[order] for c in columns]
                 rising = np.diff(ts)
             first = np.flatnonzero(rising)
         else:
-            order = np.lexsort((ts, slots))
+            order = order_of(slots, ts)
             slots, ts, columns = slots[order], ts[order], [c[order] for c in columns]
             first = np.flatnonzero((np.diff(ts) != 0) | (np.diff(slots) != 0))
         if first.size + 1 >= ts.size:
@@ -278,7 +280,7 @@ class Bins:
         count = np.searchsorted(ends, leaves, side="left") - begin
         last = np.repeat(np.arange(ts.size), count)
         extents = _spread(begin, count)
-        order = np.argsort(extents, kind="stable")
+        order = order_of(extents)
         extents, last = extents[order], last[order]
         times = np.unique(ts)
         places = times.size + 1

@@ -17,6 +17,7 @@ from sortedcontainers import SortedDict
 from jupyter_stream.aggregates.count import DistinctValues
 from jupyter_stream.aggregates.protocol import SLOT, VALUE
 from jupyter_stream.core.messages import Int64s, ints
+from jupyter_stream.core.order import order_of
 from jupyter_stream.state.frames import PANE, FramePanes
 from jupyter_stream.state.slots import KeySlots
 
@@ -67,7 +68,7 @@ class DistinctPanes:
             for pane in range(low, high + 1):
                 self._mark(pane, numbers[panes == pane])
         else:
-            order = np.argsort(panes, kind="stable")
+            order = order_of(panes)
             distinct, starts = np.unique(panes[order], return_index=True)
             for pane, some in zip(distinct.tolist(), np.split(numbers[order], starts[1:]), strict=True):
                 self._mark(pane, some)

@@ -10,12 +10,14 @@ Frames of any columns and `$until`. Nothing here knows what the time is: it is t
 from __future__ import annotations
 
 from collections import deque
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import UNTIL, Int64s, ints
+from jupyter_stream.core.order import order_of
 from jupyter_stream.core.rows import rows_at
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.plan.upkeep import PARTITIONS
@@ -88,7 +90,7 @@ def _by_end(frame: pl.DataFrame) -> tuple[pl.DataFrame, Int64s]:
     """Rows by when they leave, and when that is."""
     ends = ints(frame.get_column(UNTIL))
     if (ends[1:] < ends[:-1]).any():
-        order = np.argsort(ends, kind="stable")
+        order = order_of(ends)
         return rows_at(frame, order), ends[order]
     return frame, ends
 
@@ -205,9 +207,11 @@ class Calendar:
         if first == last:
             self._days.setdefault(first, []).append((numbers, ends))
             return
-        for day in np.unique(days).tolist():
-            mine = days == day
-            self._days.setdefault(day, []).append((numbers[mine], ends[mine]))
+        order = order_of(days)
+        numbers, ends, days = numbers[order], ends[order], days[order]
+        cuts = [0, *(np.flatnonzero(days[1:] != days[:-1]) + 1).tolist(), days.size]
+        for begin, end in pairwise(cuts):
+            self._days.setdefault(int(days[begin]), []).append((numbers[begin:end], ends[begin:end]))
 
     @property
     def held(self) -> tuple[Int64s, Int64s]:

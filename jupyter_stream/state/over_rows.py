@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from jupyter_stream.core.messages import TS, Int64s, ints
+from jupyter_stream.core.order import order_of
 from jupyter_stream.core.rows import earliest
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.state.groups import GroupAggregate
@@ -245,7 +246,7 @@ class _Keys:
 
 def _ordered(pool: pl.DataFrame) -> tuple[pl.DataFrame, Int64s]:
     """By partition, time, arrival; and the order."""
-    order = np.lexsort([ints(pool.get_column(name)) for name in (NUMBER, TS, SLOT)])
+    order = order_of(*(ints(pool.get_column(name)) for name in (SLOT, TS, NUMBER)))
     return pool[pl.Series(order)], order
 
 
@@ -274,7 +275,7 @@ def _peers_end(rows: Rows) -> Int64s:
 
 def _by_time(found: Released, numbers: Int64s) -> Released:
     times = ints(found.frame.get_column(TS))
-    order = np.lexsort([numbers, times])
+    order = order_of(times, numbers)
     rows = pl.Series(order)
     answers = [Answers(a.values.gather(rows), None if a.beyond is None else a.beyond[order]) for a in found.answers]
     positions = None if found.positions is None else found.positions[order]

@@ -67,18 +67,3 @@ def lifted(values: Array, fold: np.ufunc, first: Int64s, stop: Int64s) -> Array:
             return found
         runs = fold(runs[:-step], runs[step:])
         step *= 2
-
-
-def ordered(times: Int64s) -> tuple[Int64s, Int64s]:
-    """The order of some times, equal ones as they came, and the times in that order.
-
-    Time and number are sorted as one integer where both go into 63 bits: a fifth of what a stable `argsort` takes.
-    """
-    if times.size:
-        low, bits = int(times.min()), times.size.bit_length()
-        if (int(times.max()) - low).bit_length() + bits < 64:
-            both = (times - low << bits) | np.arange(times.size)
-            both.sort()
-            return both & (1 << bits) - 1, (both >> bits) + low
-    order = np.argsort(times, kind="stable")
-    return order, times[order]

@@ -15,6 +15,7 @@ import polars as pl
 from jupyter_stream.aggregates import FrameForm
 from jupyter_stream.aggregates.count import DistinctValues
 from jupyter_stream.core.messages import SIGN, TS, Int64s, ints
+from jupyter_stream.core.order import order_of
 from jupyter_stream.core.rows import earliest
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.state.groups import GroupAggregate
@@ -340,7 +341,7 @@ class RelationGroups:
             return None
         instant = np.concatenate([slab.instant[gone], slab.instant[come]])
         sign = np.repeat(np.array([-1, 1], np.int8), [gone.size, come.size])
-        order = np.argsort(instant, kind="stable")  # leaving rows come first already
+        order = order_of(instant)  # leaving rows come first already
         which = np.concatenate([gone - 1, come])[order]
         columns = []
         if self.slots is not None:

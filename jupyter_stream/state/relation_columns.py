@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from jupyter_stream.aggregates import FrameForm
 from jupyter_stream.aggregates.protocol import SLOT, VALUE, Array, as_series
 from jupyter_stream.core.messages import TS, Int64s, ints
+from jupyter_stream.core.order import order_of
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.relation_exact import Exact, as_floats, as_integers, mean, variance
 from jupyter_stream.state.relation_slab import Bools, Slab, Spans, spans
@@ -82,7 +83,7 @@ class Once:
         known = table.capacity
         values = slab.inputs[self._argument].gather(pl.Series(chosen))
         codes = table.encode([pl.Series(slab.slots[chosen]), values])
-        order = np.argsort(codes, kind="stable")
+        order = order_of(codes)
         rows, codes = chosen[order], codes[order]
         apart = np.ones(rows.size + 1, np.bool_)
         np.not_equal(codes[1:], codes[:-1], out=apart[1:-1])

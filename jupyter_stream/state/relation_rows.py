@@ -12,10 +12,11 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import TS, Int64s, ints
+from jupyter_stream.core.order import order_of
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.relation import RelationGroups
-from jupyter_stream.state.relation_slab import Slab, order_by
+from jupyter_stream.state.relation_slab import Slab
 
 
 class NewestRows:
@@ -47,7 +48,7 @@ class NewestRows:
             The numbers of the rows that leave, ascending, and for each the number of the row that pushed it out.
         """
         owners = np.append(self._partitions, partitions)
-        order = order_by(owners, int(owners.max()) + 1) if owners.size else np.empty(0, np.int64)
+        order = order_of(owners)
         owners, numbers = owners[order], np.append(self._numbers, numbers)[order]
         pushed = np.flatnonzero(owners[: -self._rows] == owners[self._rows :])
         gone, by = numbers[pushed], numbers[pushed + self._rows]

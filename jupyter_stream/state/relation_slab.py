@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from jupyter_stream.core.messages import Int64s
+from jupyter_stream.core.order import order_of
 
 Bools = NDArray[np.bool_]
 
@@ -86,11 +87,7 @@ class Slab:
             when.append(np.array([born]))
             slot.append(np.array([0]))
         instants, groups = np.concatenate(when), np.concatenate(slot)
-        order = np.arange(instants.size)
-        if len(row) > 1:
-            order = np.argsort(instants, kind="stable")  # runs that are sorted already: merged
-        if capacity > 1:
-            order = order[order_by(groups[order], capacity)]
+        order = order_of(groups, instants) if capacity > 1 else order_of(instants)
         instants, groups = instants[order], groups[order]
         changes = np.empty(instants.size, np.bool_)
         changes[:1] = True
@@ -168,11 +165,6 @@ class Slab:
         return mask
 
 
-def order_by(codes: Int64s, count: int) -> Int64s:
-    """A stable order by codes within 0..count - 1; radix sort where they are small (a fifth of the time)."""
-    return np.argsort(codes.astype(np.uint16) if count <= 1 << 16 else codes, kind="stable")
-
-
 @dataclass(frozen=True)
 class Spans:
     """For each look, the values its aggregate is over: a stretch of values by group and time.
@@ -211,7 +203,7 @@ def spans(slab: Slab, values: pl.DataFrame, mask: Bools, kept: tuple[Int64s, pl.
         groups = np.concatenate([earlier, groups])
         chosen = np.concatenate([np.full(earlier.size, -1), chosen])
         found = pl.concat([kept[1].select(found.columns), found])
-    order = order_by(groups, slab.live.size)
+    order = order_of(groups)
     sizes = np.bincount(groups, minlength=slab.live.size)
     offset = (np.cumsum(sizes) - sizes)[slab.run]
     counted = slab.of_events(mask.astype(np.int64))

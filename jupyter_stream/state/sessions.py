@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jupyter_stream.core.messages import Int64s
+from jupyter_stream.core.order import order_of
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 
 NONE = -1
@@ -88,7 +89,7 @@ class SessionIntervals:
         Returns:
             The session number of each row, and the new numbers of sessions that were joined to others.
         """
-        order = np.lexsort((ts, slots))
+        order = order_of(slots, ts)
         slot, time = slots[order], ts[order]
         begins = np.concatenate([[True], (slot[1:] != slot[:-1]) | (np.diff(time) >= self._gap)])
         starts = np.flatnonzero(begins)
@@ -107,11 +108,11 @@ class SessionIntervals:
 
     def _merge(self, pieces: Intervals) -> tuple[Intervals, Int64s]:
         """Join pieces less than a gap apart; the joined ones, and in which of them each piece is."""
-        order = np.lexsort((pieces.first, pieces.slot))
+        order = order_of(pieces.slot, pieces.first)
         slot, first, last, number = (a[order] for a in (pieces.slot, pieces.first, pieces.last, pieces.number))
         changes = np.concatenate([[True], slot[1:] != slot[:-1]])
         # the greatest `last` so far in each partition: partitions count more than ranks, and ranks are as `last` is
-        by_last = np.argsort(last, kind="stable")
+        by_last = order_of(last)
         rank = np.empty(last.size, np.int64)
         rank[by_last] = np.arange(last.size)
         reached = np.maximum.accumulate(np.cumsum(changes) * last.size + rank) % last.size
@@ -148,7 +149,7 @@ class SessionIntervals:
         numbers = np.full(ts.size, NONE)
         missed = np.zeros(ts.size, np.bool_)
         renumbered: dict[int, int] = {}
-        order = np.argsort(slots, kind="stable")
+        order = order_of(slots)
         own, starts = np.unique(slots[order], return_index=True)
         touched = np.isin(self.open.slot, own)
         made: list[tuple[int, int, int, int]] = []

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sortedcontainers import SortedDict
 
 from jupyter_stream.core.messages import Int64s
+from jupyter_stream.core.order import order_of
 
 _PIECES = 16
 _FEW_PANES = 8
@@ -91,7 +92,7 @@ class Slabs:
                 if mask.any():
                     self._append(pane, slab.where(mask))
             return
-        order = np.argsort(panes, kind="stable")
+        order = order_of(panes)
         edges = np.searchsorted(panes[order], distinct)
         at = pl.Series(order)
         sorted_slots = slab.slots[order]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jupyter_stream.core.messages import Int64s
-from jupyter_stream.state.range_fold import ordered
+from jupyter_stream.core.order import order_of
 from jupyter_stream.state.timeline import Column
 
 
@@ -79,7 +79,8 @@ class TupleExtents:
             ids = (np.repeat(first[kept] - np.cumsum(counts[kept]) + counts[kept], counts[kept])) + 1
             ids = (ids + np.arange(ids.size)) * self._every
             return Ends(times[kept], counts[kept], ids)
-        order, times = ordered(times)
+        order = order_of(times)
+        times = times[order]
         starts = np.flatnonzero(np.concatenate([np.ones(min(1, times.size), np.bool_), np.diff(times) != 0]))
         return Ends(times[starts], np.diff(starts, append=times.size), others[order])
 

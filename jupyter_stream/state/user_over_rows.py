@@ -19,6 +19,7 @@ from jupyter_stream.aggregates.user import UserCall
 from jupyter_stream.aggregates.user.answers import attempt, returned
 from jupyter_stream.aggregates.user.rows import ERROR, VALUES
 from jupyter_stream.core.messages import TS, ints
+from jupyter_stream.core.order import order_of
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.functions.scalar import RowError
 from jupyter_stream.state.groups import GroupAggregate
@@ -164,7 +165,7 @@ class UserOverRows(OverRows):
         """Rows before a time, with their answers; no rows before it may come any more."""
         due = self._due(until)
         if due is not None:
-            order = np.lexsort((ints(due.get_column(NUMBER)), ints(due.get_column(TS))))
+            order = order_of(ints(due.get_column(TS)), ints(due.get_column(NUMBER)))
             due = due[pl.Series(order)]
         if self._window.on_expiry:
             return self._release_leaving(due, until)

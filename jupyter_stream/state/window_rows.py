@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import TS, Int64s, ints
+from jupyter_stream.core.order import order_of
 from jupyter_stream.core.rows import earliest, rows_at, rows_where, together
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 
@@ -65,7 +66,7 @@ class WindowRows:
             frame = rows_where(frame, now)
             times = ints(frame.get_column(TS))
             if (times[1:] < times[:-1]).any():
-                order = np.argsort(times, kind="stable")
+                order = order_of(times)
                 frame, times = rows_at(frame, order), times[order]
         else:
             times = np.empty(0, np.int64)

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jupyter_stream.state import timeline
-from jupyter_stream.state.range_fold import ordered
 from jupyter_stream.state.timeline import Column, Timeline
 
 
@@ -68,11 +67,3 @@ def test_places_stay_when_the_oldest_are_forgotten() -> None:
         column.append(np.arange(step * 100, step * 100 + 100))
         column.forget(step * 100 - 350)
         assert np.array_equal(column.held, np.arange(column.begin, column.end))
-
-
-@given(st.lists(st.sampled_from([-(2**63), -5, 0, 1, 2, 3, 2**62]), max_size=20))
-def test_equal_times_are_ordered_as_they_came(times: list[int]) -> None:
-    array = np.array(times, np.int64)
-    order, found = ordered(array)
-    assert order.tolist() == sorted(range(len(times)), key=times.__getitem__)
-    assert found.tolist() == sorted(times)
