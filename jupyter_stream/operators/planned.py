@@ -38,7 +38,8 @@ from jupyter_stream.operators.side_by_side import Beside, Inputs, SideBySide
 from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig, in_time_order
 from jupyter_stream.operators.successive_changes import SuccessiveChanges
 from jupyter_stream.operators.table_lookup import TableLookup, TableLookupConfig
-from jupyter_stream.operators.top import Limit, TopOfExtents, TopOfRelation
+from jupyter_stream.operators.top import Limit, TopOfExtents
+from jupyter_stream.operators.top_of_relation import TopOfRelation
 from jupyter_stream.operators.top_revised import TopRevised
 from jupyter_stream.operators.user_answers import UserAnswers
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
