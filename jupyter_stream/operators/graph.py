@@ -24,7 +24,7 @@ from jupyter_stream.operators.to_stream import to_stream
 from jupyter_stream.operators.user_answers import Unfold
 from jupyter_stream.operators.witness import Witness
 from jupyter_stream.plan import promising
-from jupyter_stream.plan.keyed import key_of, keys_of_join, promised
+from jupyter_stream.plan.keyed import joint_key, key_of, keys_of_join, promised
 from jupyter_stream.plan.logical import (
     Aggregate,
     Alive,
@@ -140,7 +140,8 @@ class _Builder:
         self._joined = joined  # the columns that are read of each join's rows
         self._emit = emit  # until the outermost aggregate has been met: it gives provisional answers
         self._numbers = Numbers()
-        self._keyed = True  # whether what is above takes promises for one key
+        self._keyed = True  # whether what is above takes promises for one key, or has nothing that could
+        self._heard = False  # whether it has something that lets go of state by them
         self._several = False  # whether a union above the outermost aggregates puts their provisional answers together
 
     def _step(self, operator: Operator, target: Target | None, edge: Edge | None = None, does: object = None) -> Target:
@@ -160,15 +161,15 @@ class _Builder:
             at_base: what the aggregate above wants at the base of its FROM.
         """
         self._edge = next(e for e in self._edges if e.plan is plan)
-        keyed = self._keyed
+        keyed, heard = self._keyed, self._heard
         if self._promising is not None and plan is self._promising.base:
             self._with_budget(self._promising, target, boundary, at_base)
             self._keyed = keyed
             return
-        if not isinstance(plan, Filter | Project | Derived | Lookup | Union | Scan):
+        if not isinstance(plan, Filter | Project | Derived | Join | Lookup | Union | Scan):
             self._keyed = False
         self._visit(plan, target, boundary, at_base)
-        self._keyed = keyed
+        self._keyed, self._heard = keyed, heard
 
     def _with_budget(self, how: Promising, target: Target | None, boundary: Boundary, at_base: AtBase | None) -> None:
         """The operator that has the budget, over streams cut into slots."""
@@ -239,9 +240,10 @@ class _Builder:
                 here, below = _above_or_through(at_base)
                 above = here(target, plan) if here else target
                 wanted = self._joined.get(id(plan))
-                join = self._step(planned.join(plan, wanted), above, self._edge, (plan, wanted))
+                joint = self._keyed and self._heard and joint_key(plan) is not None
+                join = self._step(planned.join(plan, wanted, joint), above, self._edge, (plan, wanted, joint))
                 for port, (part, promise) in enumerate(zip(plan.inputs, keys_of_join(plan), strict=True)):
-                    self._keyed = promise is not None
+                    self._keyed = self._heard = promise is not None
                     self.visit(part, Target(join.step, port), everything_is_final, below)
             case Over():
                 self._once(plan)
@@ -390,7 +392,7 @@ class _Builder:
         if plan.window.on is not None:
             onward = self._step(Retime(plan.window.on), at, does=plan.window.on)
             boundary = nothing_is_final
-        self._keyed = key is not None
+        self._keyed = self._heard = key is not None
         self.visit(plan.input, onward, boundary, at_base)
 
     def _witness(self, saw: Callable[[int, int], None], target: Target | None, serves: Step) -> Target:

@@ -44,7 +44,7 @@ from jupyter_stream.operators.top_revised import TopRevised
 from jupyter_stream.operators.user_answers import UserAnswers
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
 from jupyter_stream.operators.window_join import WindowJoin, WindowJoinConfig
-from jupyter_stream.plan.keyed import keys_of_join
+from jupyter_stream.plan.keyed import joint_key, keys_of_join
 from jupyter_stream.plan.logical import (
     Aggregate,
     AggregateCall,
@@ -264,9 +264,9 @@ def lookup(plan: Lookup) -> TableLookup:
     return TableLookup(TableLookupConfig(plan.kind, plan.table.table, names, plan.keys, plan.residual))
 
 
-def join(plan: Join, wanted: frozenset[str] | None = None) -> WindowJoin:
-    """A join of two streams; of its rows only the columns wanted."""
-    made = WindowJoin(join_config(plan, wanted))
+def join(plan: Join, wanted: frozenset[str] | None = None, joint: bool = False) -> WindowJoin:
+    """A join of two streams; of its rows only the columns wanted. `joint`: whether somebody hears what is promised of one key."""
+    made = WindowJoin(join_config(plan, wanted, joint))
     if bounds(plan) != (plan.low, plan.high):
         found = referring(plan)
         assert found is not None
@@ -277,7 +277,7 @@ def join(plan: Join, wanted: frozenset[str] | None = None) -> WindowJoin:
     return made
 
 
-def join_config(plan: Join, wanted: frozenset[str] | None = None) -> WindowJoinConfig:
+def join_config(plan: Join, wanted: frozenset[str] | None = None, joint: bool = False) -> WindowJoinConfig:
     """Which rows of two streams meet."""
     lengths = [w.range if isinstance(w, LifetimeWindow | TimeWindow) else None for w in plan.windows]
     lifetimes = (lengths[0], lengths[1])
@@ -304,6 +304,7 @@ def join_config(plan: Join, wanted: frozenset[str] | None = None) -> WindowJoinC
         extents=extents,
         ends=wanted is None or UNTIL in wanted,
         judged=judged(plan),
+        joint=joint_key(plan) if joint else None,
     )
 
 

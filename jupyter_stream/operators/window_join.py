@@ -33,7 +33,7 @@ from jupyter_stream.core.messages import (
 from jupyter_stream.core.rows import columns_of
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.functions.expression import Expr
+from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.functions.expression import columns as columns_in
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.protocol import Recall
@@ -41,6 +41,7 @@ from jupyter_stream.plan.keyed import FAR
 from jupyter_stream.plan.logical import JoinKind
 from jupyter_stream.plan.references import Referring
 from jupyter_stream.state.join_keys import Bools, JoinKeys
+from jupyter_stream.state.joint_keys import JointKeys
 from jupyter_stream.state.key_words import KeyWords
 from jupyter_stream.state.meeting import meet
 from jupyter_stream.state.runs import Run, Runs
@@ -69,6 +70,7 @@ class WindowJoinConfig:
         extents: a tumbling window both rows have to be in the same extent of; None without.
         ends: whether somebody reads when joined rows leave.
         promised: which of the keys group-wise punctuations of each input speak of, if any.
+        joint: which of the keys it promises something of itself, where both inputs have; None where nobody asks.
         judged: the FOREIGN KEY that rows of an input break which find no partner; None without.
     """
 
@@ -87,6 +89,7 @@ class WindowJoinConfig:
     promised: tuple[int | None, int | None] = (None, None)
     extents: TimeWindow | None = None
     judged: Referring | None = None
+    joint: int | None = None
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,9 @@ class WindowJoin:
         self._words: KeyWords | None = None
         self._ranges: list[tuple[int, int]] = []
         self._reached = [MIN_TIME, MIN_TIME]
+        self._joint = None if config.joint is None else JointKeys(config.keys[config.joint][0].dtype)
+        if self._joint is not None:
+            self.synopses.append(ControlTable("keys ahead of others"))
         self._said = MIN_TIME
         self.judged = config.judged
         """The constraint whose breaks it tells of."""
@@ -418,6 +424,7 @@ class WindowJoin:
                 for rows, matched in side.take(before):
                     if not matched.all():
                         yield from self._without_partner(other, rows.filter(pl.Series(~matched)))
+        yield from self._promise_keys()
         self._report()
         said = self._promise()
         if said > self._said:
@@ -435,7 +442,19 @@ class WindowJoin:
         for rows, matched in self._sides[other].take_keys(key, values, before):
             if matched is not None and not matched.all():
                 yield from self._without_partner(other, rows.filter(pl.Series(~matched)))
+        if self._joint is not None and key == self._config.joint:
+            self._joint.take(port, values, punctuation.frame.get_column(TS))
+        yield from self._promise_keys()
         self._report()
+
+    def _promise_keys(self) -> Iterator[Message]:
+        """What both inputs together promise of single keys' pairs (thesis §7.2)."""
+        if self._joint is None or self._config.joint is None:
+            return
+        said = self._joint.say((self._reached[0], self._reached[1]))
+        key = self._config.keys[self._config.joint][0]
+        if said is not None and isinstance(key, Column):
+            yield KeyPunctuation(said.rename({said.columns[0]: key.name}))
 
     def _promise(self) -> int:
         """Every joined row to come is at least this late; a row without partner comes when the other input has passed it."""
@@ -461,9 +480,12 @@ class WindowJoin:
         return None if left is None or right is None else Recall(since - max(left, right, 0))
 
     def _report(self) -> None:
-        for table, side in zip(self.synopses, self._sides, strict=True):
+        for table, side in zip(self.synopses, self._sides, strict=False):
             table.holds(side.bytes)
             table.extra["rows"] = side.rows
+        if self._joint is not None:
+            self.synopses[-1].holds(self._joint.bytes)
+            self.synopses[-1].extra["keys"] = self._joint.keys
         self.control.holds(sum(table.bytes for table in self.synopses))
         self.control.extra["kept_rows"] = sum(side.rows for side in self._sides)
 

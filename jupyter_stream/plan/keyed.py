@@ -36,6 +36,10 @@ def promised(plan: Plan) -> str | None:
             }
             place = places.pop()
             return None if places or place is None else schema.names[place]
+        case Join():
+            joint = joint_key(plan)
+            column = None if joint is None else plan.keys[joint][0]
+            return column.name if isinstance(column, Column) else None
         case Aggregate():
             at = key_of(plan)
             return None if at is None else plan.keys[at][0]
@@ -69,6 +73,12 @@ def keys_of_join(plan: Join) -> tuple[int | None, int | None]:
     return at(0), at(1)
 
 
+def joint_key(plan: Join) -> int | None:
+    """Which of the equal keys promises of both inputs speak of, so that they say something of its pairs."""
+    left, right = keys_of_join(plan)
+    return left if plan.kind == "inner" and left == right else None
+
+
 def reach(plan: Plan) -> int:
     """How long past the time of a row a plan keeps anything of its key that a promise for the key lets go, microseconds."""
     total = 0
@@ -83,4 +93,4 @@ def reach(plan: Plan) -> int:
     return min(total, FAR)
 
 
-__all__ = ["FAR", "key_of", "keys_of_join", "promised", "reach"]
+__all__ = ["FAR", "joint_key", "key_of", "keys_of_join", "promised", "reach"]

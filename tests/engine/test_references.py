@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import queue
-import time
-from collections.abc import Iterator
-
 import polars as pl
 import pytest
 
 from jupyter_stream import Query, Session
+from tests.engine.live import Live
 
 ITEMS = [(1, "pen", 10), (2, "ink", 11), (3, "nib", 12), (None, "cap", 13), (1, "box", 30)]
 ORDERS = [(1, 50, 12), (3, 70, 19), (9, 20, 60)]
@@ -98,35 +95,18 @@ def test_each_query_that_shares_the_join_tells_of_them_once() -> None:
 
 
 def test_they_are_told_of_when_the_other_stream_has_got_past_them_and_kept_no_longer() -> None:
-    sent: dict[str, queue.Queue[pl.DataFrame | None]] = {name: queue.Queue() for name in ("orders", "items")}
-
-    def rows(name: str) -> Iterator[pl.DataFrame]:
-        while (frame := sent[name].get()) is not None:
-            yield frame
-
-    with Session({name: rows(name) for name in sent}) as session:
-        session.execute(DECLARED.format("python://"))
-        (query,) = session.execute(JOIN.format(*WINDOWS))
+    with Live({"orders": ORDER, "items": ITEM}) as live:
+        live.session.execute(DECLARED.format("python://"))
+        (query,) = live.session.execute(JOIN.format(*WINDOWS))
         assert isinstance(query, Query)
-
-        def say(name: str, schema: dict[str, type[pl.DataType]], *rows: tuple[object, ...]) -> None:
-            before = query.stats["rows_in"]
-            sent[name].put(pl.DataFrame(rows, schema, orient="row"))
-            until = time.monotonic() + 30
-            while query.stats["rows_in"] < before + len(rows):
-                assert time.monotonic() < until
-                time.sleep(0.001)
-            session.engine.submit(lambda: None).result()
-
-        say("items", ITEM, (1, "pen", 10), (2, "ink", 11), (3, "nib", 40))
-        say("orders", ORDER, (1, 50, 14), (7, 50, 16))
+        live.say(query, "items", (1, "pen", 10), (2, "ink", 11), (3, "nib", 40))
+        live.say(query, "orders", (1, 50, 14), (7, 50, 16))
         assert listed(query) == []  # order 2 may come at 16 as well
         (kept,) = (t for t in query._pipeline.synopses if t.name == "rows of Items that wait for what they refer to")
         assert kept.extra["rows"] == 3
-        say("orders", ORDER, (8, 50, 17))
+        live.say(query, "orders", (8, 50, 17))
         assert listed(query) == [("ink", 17, None)]
-        say("orders", ORDER, (9, 50, 60), (9, 50, 61))
+        live.say(query, "orders", (9, 50, 60), (9, 50, 61))
         assert listed(query) == [("ink", 17, None), ("nib", 46, None)] and query.status == "running"
-        for each in sent.values():
-            each.put(None)
-        assert query.wait(30) and kept.bytes == 0
+        live.end(query)
+        assert kept.bytes == 0

@@ -1,0 +1,53 @@
+"""Live streams whose rows come when they are told to, for tests of what is held meanwhile."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from jupyter_stream import Query, Session
+
+
+class Live:
+    """Sources `python://name`, and a session that reads them.
+
+    Args:
+        schemas: of each source, the columns.
+    """
+
+    def __init__(self, schemas: Mapping[str, Mapping[str, Any]]) -> None:
+        self._schemas = schemas
+        self._sent: dict[str, queue.Queue[pl.DataFrame | None]] = {name: queue.Queue() for name in schemas}
+        self.session = Session({name: self._rows(name) for name in schemas})
+
+    def _rows(self, name: str) -> Iterator[pl.DataFrame]:
+        while (frame := self._sent[name].get()) is not None:
+            yield frame
+
+    def say(self, query: Query, name: str, *rows: tuple[object, ...]) -> None:
+        """Rows come, and have been taken when this returns."""
+        feed = next(f for f in self.session.engine.feeds if f.stream.name.lower() == name.lower())
+        before, until = feed.control.rows_in, time.monotonic() + 30
+        self._sent[name].put(pl.DataFrame(rows, self._schemas[name], orient="row"))
+        while feed.control.rows_in < before + len(rows):
+            assert time.monotonic() < until, query.status
+            time.sleep(0.001)
+        self.session.engine.submit(lambda: None).result()
+
+    def end(self, query: Query) -> None:
+        """All streams end, and the query with them."""
+        for each in self._sent.values():
+            each.put(None)
+        assert query.wait(30)
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for each in self._sent.values():
+            each.put(None)
+        self.session.close()
