@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import threading
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,6 +13,7 @@ import polars as pl
 
 from jupyter_stream import history, language, listings, overview, recordings, summary_statements, user_aggregates
 from jupyter_stream.aggregates.user import Declared, calling, declared
+from jupyter_stream.asked import Asked, asked, what_is_asked
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.core.table import ViewRows
 from jupyter_stream.engine.engine import Engine
@@ -26,38 +25,29 @@ from jupyter_stream.engine.results import Results
 from jupyter_stream.engine.side import SideStream
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.language.bind_table import LATENT
+from jupyter_stream.names import Parameters, SessionCatalog, derives_from, names_in
 from jupyter_stream.operators import planned
 from jupyter_stream.operators.graph import build
 from jupyter_stream.plan.catalog import (
-    Catalog,
-    DerivedStream,
     Entry,
     OpenSource,
     StreamDef,
-    TimeSpec,
-    Unpromised,
-    Watermark,
 )
-from jupyter_stream.plan.logical import Derived, streams, walk
 from jupyter_stream.plan.logical import Query as Plan
-from jupyter_stream.plan.preference import Budget, parse_budget, parse_weight
+from jupyter_stream.plan.logical import streams
 from jupyter_stream.plan.rates import together
-from jupyter_stream.plan.strategy import STRATEGIES, Strategy
-from jupyter_stream.plan.upkeep import PARTITIONS, UPKEEPS, Maintenance, Upkeep
+from jupyter_stream.plan.strategy import Strategy
+from jupyter_stream.plan.upkeep import PARTITIONS, Upkeep
 from jupyter_stream.query import Explanation, Listing, Message, Query, Running
 from jupyter_stream.schedulers import Scheduler
 from jupyter_stream.sources import open_source
 from jupyter_stream.sources.table import TableSource
 from jupyter_stream.spark import preflight, start
 from jupyter_stream.spark.run import SparkRun
-from jupyter_stream.spark.settings import Settings, settings
 from jupyter_stream.table_statements import TableStatements
 
 Result: TypeAlias = Query | Listing | Explanation | Message
 
-_SIDE = re.compile(r"(late|errors)\((.+)\)", re.IGNORECASE)
-ENGINES = ("kernel", "spark")
-"""Where queries can run."""
 KEEP = 1_000_000
 """Result rows kept for a query, unless `keep` says otherwise."""
 
@@ -74,7 +64,7 @@ class Session:
         self, namespace: MutableMapping[str, object] | None = None, scheduler: Scheduler | None = None
     ) -> None:
         self.namespace: MutableMapping[str, object] = namespace if namespace is not None else {}
-        self.catalog = _Catalog(self)
+        self.catalog = SessionCatalog(self.side)
         self.queries: dict[str, Query] = {}
         self.recordings: dict[str, recordings.RecordingHandle] = {}
         self._sides: dict[tuple[str, str], SideStream] = {}
@@ -144,30 +134,19 @@ class Session:
             QueryError: a mistake in the text.
             UnsupportedError: a query that can't run there.
         """
-        if engine not in ENGINES:
-            raise QueryError(f"there is no engine {engine!r}", hint=f"Write {' or '.join(ENGINES)}.")
-        known = (*STRATEGIES, *UPKEEPS)
-        if strategy is not None and strategy not in known:
-            raise QueryError(f"there is no strategy {strategy!r}", hint=f"Write {' or '.join(known)}.")
-        if partitions < 1:
-            raise QueryError("there has to be at least one partition", hint="Write partitions=10.")
-        if strategy is not None and engine != "kernel":
-            raise UnsupportedError(
-                f"a strategy is the kernel's; {engine} has its own", hint="Leave the strategy out, or the engine."
-            )
-        if engine != "spark" and (master, tuple(conf), checkpoint, trigger) != (None, (), None, None):
-            raise QueryError("--master, --conf, --checkpoint and --trigger are Spark's", hint="Add --engine spark.")
-        how = settings(master, conf, checkpoint, trigger)
-        allowed = None if budget is None else parse_budget(budget)
-        share = parse_weight(str(weight))
-        if engine != "kernel" and (allowed is not None or share != 1):
-            raise UnsupportedError(
-                "budgets and weights are the kernel's; Spark schedules its jobs itself",
-                hint="Leave --budget and --weight out.",
-            )
-        values = _Parameters(self.namespace, parameters or {})
+        how = asked(
+            engine=engine,
+            strategy=strategy,
+            partitions=partitions,
+            master=master,
+            conf=conf,
+            checkpoint=checkpoint,
+            trigger=trigger,
+            budget=budget,
+            weight=weight,
+        )
+        values = Parameters(self.namespace, parameters or {})
         statements = language.parse(text, values, first_line)
-        chosen = partial(_chosen, strategy=strategy, partitions=partitions, budget=allowed, weight=share)
         results: list[Result] = []
         starting: list[Query] = []
         with self._lock, calling(self.catalog.aggregates):
@@ -188,12 +167,12 @@ class Session:
                         results.append(self._tables.change(statement))
                     case language.Select() | language.CreateView():
                         if isinstance(statement, language.CreateView):
-                            bound = chosen(language.bind_view(statement, self.catalog))
-                            query, said = self._prepare(bound, statement.name.text, keep, paused, engine, how)
+                            bound = how.of_query(language.bind_view(statement, self.catalog))
+                            query, said = self._prepare(bound, statement.name.text, keep, paused, how)
                             self._declare_view(statement, query)
                         else:
-                            bound = chosen(language.bind_query(statement, self.catalog))
-                            query, said = self._prepare(bound, taken, keep, paused, engine, how)
+                            bound = how.of_query(language.bind_query(statement, self.catalog))
+                            query, said = self._prepare(bound, taken, keep, paused, how)
                             if taken is not None:
                                 taken = self._next_name(f"{name}_")
                         if said is not None:
@@ -204,7 +183,7 @@ class Session:
                             starting.append(query)
                         results.append(query)
                     case language.Explain():
-                        results.append(self._explain(statement, chosen))
+                        results.append(self._explain(statement, how))
                     case _:
                         results.append(self._answer(statement))
             self.engine.launch([q._pipeline for q in starting])
@@ -241,34 +220,36 @@ class Session:
         return Message(f"{kind} {version.signature} {verb}.")
 
     def _prepare(
-        self, bound: Plan, name: str | None, keep: int, paused: bool, engine: str, how: Settings, once: bool = False
+        self, bound: Plan, name: str | None, keep: int, paused: bool, how: Asked, once: bool = False
     ) -> tuple[Query, Message | None]:
         """A handle for a query; the one that runs already if its name and text are the same."""
-        if engine == "spark":
+        if how.engine == "spark":
             preflight.refuse(bound)
-            start.check(self.namespace, how)
+            start.check(self.namespace, how.spark)
         name = name or self._next_name("q")
         former = self.queries.get(name)
         said = None
         if former is not None and former._pipeline.running:
             before = former._pipeline.query
-            same = _asked(before) == _asked(bound)
+            same = what_is_asked(before) == what_is_asked(bound)
             same = same and self._same_streams(before, bound)
-            if same and former.engine == engine:
+            if same and former.engine == how.engine:
                 return former, Message(f"{name} is running already.")
             former.stop()
             said = Message(f"{name} is replaced: the query that ran under this name was stopped.")
-        sides = {n: self.side("late", n) for n in _names_in(bound)}
+        sides = {n: self.side("late", n) for n in names_in(bound)}
         missed, failed = self.engine.missed, self.engine.failed
         pipeline: Running
-        if engine == "spark":
+        if how.engine == "spark":
             schema = bound.plan.schema
             integer = planned.integer_time(bound.plan)
             relation = Relation(schema, keep, integer, bound.order) if bound.relation else None
             results = relation or Results(schema, keep, provisional=False)
             submit, names = self.engine.submit, self.namespace
             files = history.whole_files
-            pipeline = SparkRun(name, bound, results, sides, missed, failed, submit, names, how, keep, once, files)
+            pipeline = SparkRun(
+                name, bound, results, sides, missed, failed, submit, names, how.spark, keep, once, files
+            )
         else:
             pipeline = Pipeline(name, self._with_rates(bound), keep, missed, failed, sides)
         pipeline.paused = paused
@@ -347,15 +328,13 @@ class Session:
             QueryError: no such query, or one that has no history.
             SourceError: no such files, or of other columns.
         """
-        if engine not in ENGINES:
-            raise QueryError(f"there is no engine {engine!r}", hint=f"Write {' or '.join(ENGINES)}.")
+        how = asked(engine=engine, master=master, conf=conf)
         found = self.queries.get(name)
         if found is None:
             raise QueryError(f"there is no query called {name}")
-        how = settings(master, conf, None, None)
         with self._lock:
             bound = history.over(found._pipeline.query, uri, self._open)
-            query, _ = self._prepare(bound, f"{name}_over", keep, False, engine, how, once=True)
+            query, _ = self._prepare(bound, f"{name}_over", keep, False, how, once=True)
             run = query._pipeline
             path = history.native(uri, bound) if isinstance(run, SparkRun) and not run.judged else None
             if isinstance(run, SparkRun) and path is not None:
@@ -455,7 +434,7 @@ class Session:
         with self._lock:
             entry = self.catalog.find(name)
             if entry is not None:
-                user = next((e.name for e in self.catalog if _derives_from(e, entry)), None)
+                user = next((e.name for e in self.catalog if derives_from(e, entry)), None)
                 if user is not None:
                     raise QueryError(f"{user} is derived from {entry.name}", hint=f"Drop {user} first.")
                 kept = next((s.name for s in self.catalog.summaries.values() if s.stream == entry.name), None)
@@ -474,11 +453,11 @@ class Session:
             query.stop()
             return Message(f"Query {name} is dropped.")
 
-    def _explain(self, statement: language.Explain, chosen: Callable[[Plan], Plan]) -> Explanation:
+    def _explain(self, statement: language.Explain, how: Asked) -> Explanation:
         if statement.engine == "spark":
             return Explanation(Text(preflight.explain(self._explained(statement))))
         if statement.select is not None:
-            bound = self._with_rates(chosen(language.bind_query(statement.select, self.catalog)))
+            bound = self._with_rates(how.of_query(language.bind_query(statement.select, self.catalog)))
             return Explanation(explain(build(bound)))
         assert statement.name is not None
         query = self.queries.get(statement.name.text)
@@ -540,7 +519,7 @@ class Session:
     def _feeds(self, stream: str) -> bool:
         """Whether a running query may still add to the stream's side streams."""
         for query in list(self.queries.values()):
-            names = {n.lower() for n in _names_in(query._pipeline.query)}
+            names = {n.lower() for n in names_in(query._pipeline.query)}
             if query._pipeline.running and stream.lower() in names:
                 return True
         return False
@@ -572,77 +551,6 @@ class Session:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-class _Catalog(Catalog):
-    """Declared names, and the side streams of each."""
-
-    def __init__(self, session: Session) -> None:
-        super().__init__()
-        self._session = session
-
-    def find(self, name: str) -> Entry | None:
-        """What was declared under that name; `late(name)` and `errors(name)` come with every stream."""
-        match = _SIDE.fullmatch(name.strip())
-        if match is None:
-            return super().find(name)
-        kind, stream = match[1].lower(), match[2].strip()
-        entry = super().find(stream)
-        if entry is None:
-            return None
-        side = self._session.side(kind, stream)
-        time = TimeSpec("internal", "current_time", Watermark(0, declared=False))
-        if kind == "late":
-            column = entry.time.column if isinstance(entry, StreamDef) else None
-            if isinstance(entry, DerivedStream) and isinstance(entry.query, Plan):
-                column = entry.query.time_column
-            if column is not None and entry.schema.find(column) is not None:
-                time = TimeSpec("external", column, Unpromised())
-        return StreamDef(f"{kind}({entry.name})", side.schema, time, name, side)
-
-
-class _Parameters:
-    """Values of `:name` and `{{ expr }}` by value, from what was given and the notebook's variables."""
-
-    def __init__(self, namespace: Mapping[str, object], given: Mapping[str, object]) -> None:
-        self._all = {**namespace, **given}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names that have a value, for suggestions."""
-        return tuple(n for n in self._all if not n.startswith("_"))
-
-    def __call__(self, text: str) -> object:
-        return eval(text, self._all)
-
-
-def _chosen(
-    query: Plan, strategy: Strategy | Upkeep | None, partitions: int, budget: Budget | None, weight: float
-) -> Plan:
-    """The query, to be run as asked."""
-    query = replace(query, budget=budget, weight=weight)
-    match strategy:
-        case "upa" | "direct" | "nt":
-            return replace(query, maintenance=Maintenance(strategy, partitions))
-    return replace(query, strategy=strategy, maintenance=Maintenance(partitions=partitions))
-
-
-def _asked(query: Plan) -> tuple[object, ...]:
-    """What makes a query the same as another."""
-    return query.text.strip(), query.strategy, query.maintenance, query.preference, query.budget, query.weight
-
-
-def _names_in(query: Plan) -> set[str]:
-    """Streams a query reads and derived ones it goes through, by name."""
-    derived = {n.name for n in walk(query.plan) if isinstance(n, Derived)}
-    return derived | {s.name for s in streams(query.plan)}
-
-
-def _derives_from(entry: Entry, base: Entry) -> bool:
-    if not isinstance(entry, DerivedStream) or not isinstance(entry.query, Plan) or entry is base:
-        return False
-    names = {n.name for n in walk(entry.query.plan) if isinstance(n, Derived)}
-    return base.name in names or base in streams(entry.query.plan)
 
 
 __all__ = ["KEEP", "Explanation", "Listing", "Message", "Query", "Result", "Session"]
