@@ -40,6 +40,8 @@ _IDLE_LOOK = 0.02
 """The same while a query has put work off that its budget doesn't pay for yet."""
 _MEANWHILE = 16_384
 """Rows taken at a time while a query has more to say: neither waits long for the other."""
+_FIRST = 32_768
+"""Rows taken when it is not known yet how long they take."""
 _PAUSE = 0.02
 """Seconds a batch should take at most. Where rows take long fewer are taken at a time, but no fewer than `_MEANWHILE`."""
 
@@ -255,7 +257,7 @@ class Engine:
 
     def _serve(self, feed: Feed, unfinished: bool) -> None:
         began = time.perf_counter()
-        frame, refused, last = feed.take(_MEANWHILE if unfinished else feed.most)
+        frame, refused, last = feed.take(_MEANWHILE if unfinished else feed.most if feed.control.batches_in else _FIRST)
         if refused is not None:
             self._refuse(feed.stream.name, refused.select(ERRORS_SCHEMA.names), feed.readers)
         if frame is not None:

@@ -57,8 +57,8 @@ from jupyter_stream.state.groups import GroupAggregate, WindowGroups
 from jupyter_stream.windows import TimeWindow
 
 _OUT_ROWS = 65_536
-_ENOUGH = 131_072
-"""Answers given between two rests, about 10 ms."""
+_ENOUGH = 65_536
+"""Answers given between two rests, about 5 ms."""
 
 
 _PANED = Choice("paned-wid", "unless something else is said")
@@ -107,6 +107,7 @@ class WindowAggregate:
         self._promised: int | None = None  # the last extent a punctuation has made final
         self._promises: deque[tuple[int | None, bool]] = deque()  # extents to close up to, and whether that is the end
         self._flush: Iterator[Message] = iter(())
+        self._releasing: Iterator[None] | None = None
 
     def boundary(self, punctuation: int) -> int:
         """Rows at or after this time miss no answer that is final at the punctuation."""
@@ -250,6 +251,22 @@ class WindowAggregate:
             if said > self._said:
                 self._said = self.control.low_watermark = said
                 yield Punctuation(said)
+            if ended:
+                return
+        yield from self._release()
+
+    def _release(self) -> Iterator[Message]:
+        """Let groups go that no extent holds any more, resting now and then. Answers that become due meanwhile come first."""
+        live = self._groups.live
+        if self._releasing is None:
+            self._releasing = self._groups.release()
+        for _ in self._releasing:
+            yield Rest()
+            if self._promises:
+                return  # whoever keeps them goes on from here
+        self._releasing = None
+        if self._groups.live != live:
+            self._report()
 
     def _until_rest(self) -> Iterator[Message]:
         for message in self._flush:
@@ -259,7 +276,8 @@ class WindowAggregate:
 
     def _finish(self) -> Iterator[Message]:
         """Give the rest of the answers under way."""
-        yield from _without_rest(self._flush)
+        while self._promises:
+            yield from self._until_rest()
 
     def _last_extent(self, reached: int) -> int | None:
         """The last extent at the end of the input, which had reached that punctuation."""
@@ -291,8 +309,6 @@ class WindowAggregate:
         if self._config.choice.may_change:
             self._reconsider(k)
         self._groups.expire(k + 1)
-        for _ in self._groups.release():
-            yield Rest()
 
     def _give_closed(self, closed: Closed) -> Iterator[Message]:
         if closed.lost_slots.size:
@@ -462,6 +478,7 @@ class WindowAggregate:
         groups = self._groups
         assert isinstance(groups, WindowGroups)
         keys, inputs = [(n, t) for n, _, t in self._config.keys], [e.dtype for e in self._config.inputs]
+        self._releasing = None
         self._groups = AdaptiveGroups.taking_over(groups, self._window, keys, self._config.aggregates, inputs)
         self.synopses = self._groups.tables
         self.control.name = _title(self._config, choice)

@@ -36,8 +36,8 @@ _CHUNK_OF_ONE = 65_536
 _SAFE_SUM = 1 << 62
 _CELLS = 65_536
 """Answers given at a time, about: 5 ms, so that input need not wait for the groups of a large extent."""
-_RELEASED = 65_536
-"""Groups looked at together when slots are to be used again: 10 ms at most."""
+_LOOKED_AT = 16_384
+"""Groups looked at together when slots are to be used again."""
 _NARROWEST = 2_048
 
 
@@ -411,11 +411,14 @@ class WindowGroups:
         """
         if self.slots is None or self.slots.live < self._checked + self._checked // 4 + 1024:
             return
-        for start in range(0, self.slots.capacity, _RELEASED):
-            if start:
+        freed = 0
+        for start in range(0, self.slots.capacity, _LOOKED_AT):
+            some = slice(start, min(self.slots.capacity, start + _LOOKED_AT))
+            freed += self.slots.release_some(start, self.panes.occupied(some) | self.fold.occupied(some))
+            if freed >= self.slots.freed_at_once:
+                freed = 0
                 yield
-            some = slice(start, min(self.slots.capacity, start + _RELEASED))
-            self.slots.release_some(start, self.panes.occupied(some) | self.fold.occupied(some))
+        self.slots.trim()
         self._checked = self.slots.live
         if 8 * self.slots.live + 1024 < self.slots.capacity:
             self._renumber()

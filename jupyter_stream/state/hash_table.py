@@ -289,13 +289,17 @@ class DirectTable:
         return used + self._base, self._slots[used]
 
     def keep(self, live: np.ndarray) -> None:
-        """Forget keys whose slot is not live. Gives back memory where the live ones span less than half the range."""
+        """Forget keys whose slot is not live."""
         used = np.flatnonzero(self._slots != EMPTY)
         alive = live[self._slots[used]]
         self._slots[used[~alive]] = EMPTY
-        stay = used[alive]
-        self._count = stay.size
-        first, end = (int(stay[0]), int(stay[-1]) + 1) if stay.size else (0, 0)
+        self._count = int(np.count_nonzero(alive))
+        self.trim()
+
+    def trim(self) -> None:
+        """Give back memory where the keys span less than half the range."""
+        used = np.flatnonzero(self._slots != EMPTY)
+        first, end = (int(used[0]), int(used[-1]) + 1) if used.size else (0, 0)
         if 2 * (end - first) < self._slots.size:
             self._slots = self._slots[first:end].copy()
             self._base += first

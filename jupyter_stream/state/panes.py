@@ -27,7 +27,7 @@ _STEP = 65_536
 """Slots made room for at a time, at most."""
 _RESERVED = 1 << 28
 """Bytes of an array that are reserved ahead, at most: what is never written to takes no memory."""
-_AHEAD = 16
+_AHEAD = 32
 """Times the slots in use that are reserved."""
 
 _FEW = 1024

@@ -16,6 +16,8 @@ from jupyter_stream.state.hash_table import EMPTY, DirectTable, HashTable
 from jupyter_stream.state.key_rows import KeyRows, longer
 
 _COMPACT_ABOVE = 1024
+_FREED_ROWS, _FREED_NUMBERS = 32_768, 65_536
+"""Slots that are freed in 5 to 10 ms."""
 
 
 class KeySlots:
@@ -97,16 +99,20 @@ class KeySlots:
         self._table.keep(self._live)
         self._give_back(slots)
 
-    def release_some(self, first: int, live: np.ndarray) -> None:
-        """Free those slots from `first` on that are not live (`live` is a mask over as many). Time goes by them alone."""
-        if isinstance(self._table, DirectTable):
-            whole = self._live[: self.capacity].copy()
-            whole[first : first + live.size] &= live[: self.capacity - first]
-            self.release(whole)
-            return
+    @property
+    def freed_at_once(self) -> int:
+        """Slots to free between two rests."""
+        return _FREED_NUMBERS if self._integral else _FREED_ROWS
+
+    def release_some(self, first: int, live: np.ndarray) -> int:
+        """Free those slots from `first` on that are not live (`live` is a mask over as many). Time goes by them alone.
+
+        Returns how many; `trim` is to be called when there are no more.
+        """
         slots = first + np.flatnonzero(self._live[first : first + live.size] & ~live)
         if not slots.size:
-            return
+            return 0
+        count = slots.size
         if self._null != EMPTY and np.isin(self._null, slots):
             self._live[self._null] = False
             self._give_back(np.array([self._null]))
@@ -115,12 +121,18 @@ class KeySlots:
         self._table.remove(self._numbers[slots] if self._integral else self._hashes(slots))
         self._live[slots] = False
         self._give_back(slots)
+        return count
+
+    def trim(self) -> None:
+        """Give back memory that has become free."""
+        if isinstance(self._table, DirectTable):
+            self._table.trim()
 
     def _give_back(self, slots: Int64s) -> None:
         self._free.append(slots)
         self._freed += slots.size
         if not self._integral:
-            self._rows.compact(self._live[: self.capacity], self.live)
+            self._rows.forget(slots, self._live[: self.capacity])
 
     def renumber(self) -> Int64s:
         """Give live groups the slots 0, 1, ...; returns the former slot of each."""
@@ -195,7 +207,7 @@ class KeySlots:
             slots = self._allocate(first.size)
             self._rows.add(rows_at(rows, unknown[first]), slots)
             self._table.insert(missing[first], slots)
-            found[unknown] = self._table.lookup(missing)
+            found[unknown] = slots if slots.size == missing.size else self._table.lookup(missing)
         if not _same(rows, pl.DataFrame(self.gather(found))):
             # two keys, one 64-bit hash: take another hash function. Expected once in 10^5 years at 10^6 groups
             self._rehash()
@@ -247,6 +259,8 @@ class KeySlots:
         assert live.size == self.live
         assert sum(p.size for p in self._free) == self._freed
         assert not any(self._live[p].any() for p in self._free)
+        if not self._integral:
+            self._rows.check(self._live[: self.capacity])
         if live.size:
             assert np.array_equal(self.encode(self.gather(live)), live)
 
