@@ -53,10 +53,11 @@ from jupyter_stream.operators.slots import Slots
 from jupyter_stream.operators.table_lookup import TableLookup
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.keyed import reach
-from jupyter_stream.plan.logical import Query, TableRelation, walk
+from jupyter_stream.plan.logical import Query, TableRelation, streams, walk
 from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
 from jupyter_stream.plan.promising import COVERAGE
 from jupyter_stream.plan.rates import Rates, together
+from jupyter_stream.sources.pacing import parse_rate
 
 log = logging.getLogger(__name__)
 
@@ -219,8 +220,6 @@ class Pipeline:
             self._hold_back(lambda: self.hear(feed, tap, message), message.rows if isinstance(message, Batch) else 0)
             return
         self.circuit.feed = feed
-        if self.spending is not None and isinstance(message, Batch):
-            self.spending.before(message.rows)
         self._guarded(lambda: self.circuit.deliver(tap.target, message))
 
     def no_more(self, tap: Tap) -> None:
@@ -314,8 +313,6 @@ class Pipeline:
             self._newest = max(self._newest, newest)
             first, last = self._spans.get(feed.stream.name, (oldest, newest))
             self._spans[feed.stream.name] = min(first, oldest), max(last, newest)
-        if self.spending is not None and isinstance(message, Batch) and self.feeds[feed]:
-            self.spending.before(message.rows)
         self._guarded(lambda: self._enter(feed, message))
 
     def _enter(self, feed: Feed, message: Message) -> None:
@@ -328,7 +325,10 @@ class Pipeline:
 
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
-            work()
+            if self.spending is None:
+                work()
+            else:
+                self.spending.work(work)
         except Exception as error:
             log.exception("query %s failed", self.name)
             self.finish("failed", f"{type(error).__name__}: {error} (a fault of ours; the log has the details)")
@@ -504,7 +504,8 @@ class Pipeline:
 
 
 def _spending(query: Query, graph: Graph) -> Spending | None:
+    fast = [s.source.replayable and parse_rate(s.options.get("rate", "max")) is None for s in streams(query.plan)]
     for step in graph.steps:
         if query.budget is not None and isinstance(step.operator, Budgeted):
-            return Spending(step, step.operator, query.budget, query.weight)
+            return Spending(step, step.operator, query.budget, query.weight, any(fast))
     return None

@@ -1,6 +1,6 @@
 """What a query with a budget may spend: probes for each row, or a share of one core, measured and corrected as it goes.
 
-Operators never read clocks: here is the clock, and they are told how many probes there are.
+Operators never read clocks: here is the clock, and they ask how many probes there are.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from jupyter_stream.core.messages import Message
 from jupyter_stream.operators.steps import Step
 from jupyter_stream.plan.preference import Budget
 
-_GUESS: Final = 10_000.0
+_GUESS: Final = 1_000.0
 """Nanoseconds a probe is taken to cost before any was measured."""
 _NEWEST: Final = 0.3
 """How much the newest measurement of a probe's cost counts."""
+_SAVED: Final = 1_000_000_000
+"""Nanoseconds whose share may be saved up: after a long pause a query doesn't take the core for long."""
 _LEAST: Final = 256
 _MOST: Final = 1 << 20
 """Probes made at a time of what is left, whatever the weight: more than nothing, and no long pause."""
@@ -26,8 +28,13 @@ _MOST: Final = 1 << 20
 
 @runtime_checkable
 class Budgeted(Protocol):
-    """An operator that puts work off. Reads `probes_per_row` and `rest_probes` of its control table's settings."""
+    """An operator that puts work off. Reads `probes_per_row` and `rest_probes` of its control table's settings.
 
+    Attributes:
+        allowance: says how many probes may be made now, where that is not a matter of rows; None where it is.
+    """
+
+    allowance: Callable[[], float] | None
     control: ControlTable
 
     @property
@@ -54,7 +61,10 @@ class Spending:
         operator: the operator itself.
         budget: what it may spend.
         weight: its share of the time left, against other queries'.
+        replays: whether its input is a replay as fast as can be. All of the time is then the query's own, and the share is that
+            of the operator in it; otherwise all that the query does is paid for.
         clock: nanoseconds that never go back.
+        processor: nanoseconds of processor time.
     """
 
     def __init__(
@@ -63,24 +73,51 @@ class Spending:
         operator: Budgeted,
         budget: Budget,
         weight: float,
+        replays: bool = False,
         clock: Callable[[], int] = time.perf_counter_ns,
+        processor: Callable[[], int] = time.process_time_ns,
     ) -> None:
         self.step = step
         self.operator = operator
         self._budget = budget
+        self._replays = replays
         self._clock = clock
+        self._processor = processor
         self._began: int | None = None
+        self._worked = 0
+        self._since: int | None = None
         self._cost = _GUESS
         self._seen = (0, 0)
         settings = operator.control.settings
         settings["rest_probes"] = min(_MOST, max(_LEAST, int(float(settings["rest_probes"]) * weight)))
         if budget.kind == "probes":
             settings["probes_per_row"] = budget.amount
+        else:
+            operator.allowance = self.allowed
 
-    def before(self, rows: int) -> None:
-        """Rows are about to come: say what may be spent on each."""
-        if self._budget.kind == "share" and rows:
-            self.operator.control.settings["probes_per_row"] = self._allowed() / rows
+    def work(self, do: Callable[[], None]) -> None:
+        """Do some of the query's work, on its account."""
+        if self._began is None:
+            self._began = self._clock()
+        self._since = self._processor()
+        try:
+            do()
+        finally:
+            self._worked += self._processor() - self._since
+            self._since = None
+
+    @property
+    def spent(self) -> int:
+        """Nanoseconds of processor time spent so far."""
+        if self._replays:
+            return self.operator.control.nanoseconds
+        return self._worked + (0 if self._since is None else self._processor() - self._since)
+
+    @property
+    def share(self) -> float:
+        """The share of one core spent so far."""
+        passed = 0 if self._began is None else self._clock() - self._began
+        return self.spent / passed if passed else 0.0
 
     def idle(self, live: bool) -> int:
         """Probes that may be made now that nothing comes.
@@ -92,19 +129,22 @@ class Spending:
         most = int(self.operator.control.settings["rest_probes"])
         if self._budget.kind == "probes":
             return most if live else 0
-        return min(most, int(self._allowed()))
+        return min(most, int(self.allowed()))
 
-    def _allowed(self) -> float:
+    def allowed(self) -> float:
         """Probes that the share of the time passed pays for, beside what was spent; none while too much was."""
-        now = self._clock()
+        now, spent, made = self._clock(), self.spent, self.operator.probes
         if self._began is None:
             self._began = now
-        spent, made = self.operator.control.nanoseconds, self.operator.probes
         if made > self._seen[1]:
             measured = (spent - self._seen[0]) / (made - self._seen[1])
             self._cost += _NEWEST * (measured - self._cost) if self._seen[1] else measured - self._cost
             self._seen = (spent, made)
         left = self._budget.amount * (now - self._began) - spent
+        too_much = left - self._budget.amount * _SAVED
+        if too_much > 0:
+            self._began += int(too_much / self._budget.amount)
+            left -= too_much
         return max(0.0, left / max(self._cost, 1.0))
 
 

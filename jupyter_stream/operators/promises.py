@@ -7,6 +7,7 @@ What is looked at, and how, is the operators' own: here are priorities, probes a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,14 +15,16 @@ import polars as pl
 
 from jupyter_stream.core.coverage import WHOLE, Coverage
 from jupyter_stream.core.messages import Int64s
+from jupyter_stream.core.rows import values_at
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Column, Expr, columns
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.slots import Keeper
-from jupyter_stream.plan.preference import Preference, PreferenceItem
+from jupyter_stream.plan.preference import Estimate, Preference, PreferenceItem
 from jupyter_stream.summaries.hashing import items_of, mixed
 from jupyter_stream.summaries.priorities import Priorities, Taken
 from jupyter_stream.summaries.protocol import Float64s, Items
-from jupyter_stream.summaries.stream_summary import ZoneView
+from jupyter_stream.summaries.stream_summary import Zones
 
 NORMAL: Final = 1.96
 """Standard deviations that hold 95% of cases."""
@@ -32,6 +35,32 @@ MODEL: Final = 0.1
 REST_PROBES: Final = 16_384
 """Probes made at a time of what is left, unless set."""
 UNIFORM: Final = "a uniform sample: the query has a budget and no preference"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Values asked about.
+
+    Attributes:
+        values: the columns that the preference names, each of shape (n,).
+        items: their hashes by summary, each of shape (n,).
+    """
+
+    values: dict[str, pl.Series]
+    items: tuple[Items, ...]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is known of values in zones, oldest zones first.
+
+    Attributes:
+        promise: of each value there, shape (zones, n).
+        counts: about how many rows, shape (zones, n).
+    """
+
+    promise: Float64s
+    counts: Float64s
 
 
 class Promise:
@@ -50,42 +79,84 @@ class Promise:
         self._asked = Evaluator([at[c] for c in self._columns])
         self._values = [None if isinstance(i.value, Column) else Evaluator([i.value]) for i in items]
 
-    def ask(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Items], Int64s]:
-        """The distinct values that rows ask about, the hash of each by summary, and which of them each row has."""
-        _, found, _ = self._asked.evaluate(frame)
-        asked = pl.DataFrame([c.alias(n) for c, n in zip(found, self._columns, strict=True)])
-        hashes = items_of(asked.get_columns())
-        _, first, which = np.unique(hashes, return_index=True, return_inverse=True)
-        distinct = asked[pl.Series(first)]
-        return distinct, [items_of([distinct.get_column(c) for c in s.spec.columns]) for s in self._summaries], which
+    def ask(self, frame: pl.DataFrame) -> Asked:
+        """The values that rows ask about, one for each row."""
+        return self._about(self._asked.evaluate(frame)[1])
 
-    def zones(self, keeper: Keeper, low: int | None = None, high: int | None = None) -> tuple[ZoneView, ...]:
-        """The zones of the first summary that may hold rows with `low <= ts < high`, oldest first."""
-        return keeper[self._summaries[0]].zones(low, high)
+    def ask_once(self, frame: pl.DataFrame) -> tuple[Asked, Int64s]:
+        """The distinct values that rows ask about, and which of them each row has."""
+        found = self._asked.evaluate(frame)[1]
+        _, first, which = np.unique(items_of(found), return_index=True, return_inverse=True)
+        return self._about([values_at(c, first) for c in found]), which
 
-    def of_zone(
-        self, keeper: Keeper, low: int, high: int, distinct: pl.DataFrame, items: list[Items]
-    ) -> tuple[Float64s, Float64s]:
-        """For each distinct value, in the zones of `low <= ts < high`: what it promises, and how many rows it has there."""
-        counts: Float64s = np.zeros(distinct.height)
-        promise: Float64s = np.ones(distinct.height)
-        found = dict(zip(self._summaries, items, strict=True))
+    def _about(self, found: Sequence[pl.Series]) -> Asked:
+        values = dict(zip(self._columns, found, strict=True))
+        return Asked(values, tuple(items_of([values[c] for c in s.spec.columns]) for s in self._summaries))
+
+    def zones(self, keeper: Keeper) -> Zones:
+        """The zones of the first summary, oldest first."""
+        return keeper[self._summaries[0]].zones()
+
+    def by_zone(self, keeper: Keeper, asked: Asked, low: int = MIN_TIME, high: int = MAX_TIME) -> Found:
+        """Of each value in each zone of `low <= ts < high`: what it promises, and how many rows it has there.
+
+        Counts are looked for from the top of the pyramids; what they say is not there is asked no further.
+        """
+        first = keeper[self._summaries[0]]
+        counts = first.counts(asked.items[0], low, high)
+        promise: Float64s = np.ones(counts.shape)
         for item, evaluator in zip(self._items, self._values, strict=True):
-            estimated: list[pl.Series] = []
+            estimated = []
             for estimate in item.estimates:
-                summary, hashes = keeper[estimate.summary], found[estimate.summary]
-                by_zone = [
-                    summary.estimate(z.number, hashes, estimate.measure, estimate.column)
-                    for z in summary.zones(low, high)
-                ]
-                estimated.append(pl.Series(estimate.name, _together(estimate.measure, by_zone, distinct.height)))
-            value = estimated[0]  # where the expression is an estimate and no more
-            if evaluator is not None:
-                _, (value,), _ = evaluator.evaluate(pl.DataFrame([*distinct.get_columns(), *estimated]))
-            promise *= np.nan_to_num(value.cast(pl.Float64).to_numpy(), nan=0.0)
-        for zone in keeper[self._summaries[0]].zones(low, high):
-            counts += keeper[self._summaries[0]].estimate(zone.number, items[0])
-        return np.maximum(promise, 0), counts
+                if (
+                    estimate.summary is not self._summaries[0]
+                ):  # zones of two summaries need not be the same: all of its own
+                    found = np.broadcast_to(self._of(keeper, asked, estimate, low, high), counts.shape)
+                elif estimate.measure == "count":
+                    found = counts
+                else:
+                    numbers = first.zones(low, high).numbers
+                    found = first.measured(numbers, asked.items[0], estimate.measure, estimate.column)
+                estimated.append((estimate.name, found))
+            promise = promise * _value(evaluator, asked.values, estimated, counts.shape)
+        return Found(np.maximum(promise, 0), counts)
+
+    def of_all(
+        self, keeper: Keeper, asked: Asked, low: int = MIN_TIME, high: int = MAX_TIME
+    ) -> tuple[Float64s, Float64s]:
+        """Of each value in the zones of `low <= ts < high` together: what it promises, and how many rows it has."""
+        shape = (1, asked.items[0].size)
+        promise: Float64s = np.ones(shape)
+        for item, evaluator in zip(self._items, self._values, strict=True):
+            estimated = [(e.name, self._of(keeper, asked, e, low, high).reshape(shape)) for e in item.estimates]
+            promise = promise * _value(evaluator, asked.values, estimated, shape)
+        return np.maximum(promise[0], 0), keeper[self._summaries[0]].total(asked.items[0], low, high)
+
+    def _of(self, keeper: Keeper, asked: Asked, estimate: Estimate, low: int, high: int) -> Float64s:
+        """An estimate over the zones of a stretch of time."""
+        summary, items = keeper[estimate.summary], asked.items[self._summaries.index(estimate.summary)]
+        if estimate.measure == "count":
+            return summary.total(items, low, high)
+        by_zone = summary.measured(summary.zones(low, high).numbers, items, estimate.measure, estimate.column)
+        return _together(estimate.measure, list(by_zone), items.size)
+
+
+def _value(
+    evaluator: Evaluator | None,
+    values: dict[str, pl.Series],
+    estimated: list[tuple[str, Float64s]],
+    shape: tuple[int, ...],
+) -> Float64s:
+    """What an expression of a preference is, zone by zone; 0 where it is nothing."""
+    if evaluator is None:  # an estimate and no more
+        found = estimated[0][1]
+    else:
+        each = np.tile(np.arange(shape[1]), shape[0])
+        columns = [values_at(column, each).alias(name) for name, column in values.items()]
+        estimates = [pl.Series(name, one.ravel()) for name, one in estimated]
+        _, (value,), _ = evaluator.evaluate(pl.DataFrame([*columns, *estimates]))
+        found = value.cast(pl.Float64).fill_null(0.0).to_numpy().reshape(shape)
+    return np.nan_to_num(found, nan=0.0)
 
 
 def _together(measure: str, by_zone: list[Float64s], size: int) -> Float64s:
@@ -154,11 +225,12 @@ class Promises:
         """Bytes held."""
         return self._waiting.bytes
 
-    def push(self, zone: int, level: int, scores: Float64s, expected: Float64s, columns: dict[str, Int64s]) -> None:
-        """Entries about one zone of a granularity, with how many answers each is expected to bring."""
-        fade = 1.0 if self.preference is None else self.preference.fade ** (level - 1)
-        self._waiting.push(zone, fade, scores, {**columns, "$expected": expected})
-        self.left += scores.size
+    def push(
+        self, scores: Float64s, expected: Float64s, columns: dict[str, Int64s], probes: Float64s | None = None
+    ) -> None:
+        """Entries, with how many answers each is expected to bring, and how many probes it takes: one unless given."""
+        self._waiting.push(scores, {**columns, "$expected": expected}, probes)
+        self.left += scores.size if probes is None else int(probes.sum())
         self._expected_left += float(expected.sum())
 
     def take(self, probes: float) -> Taken | None:
@@ -167,8 +239,9 @@ class Promises:
             return None
         taken = self._waiting.take(min(probes, float(self.left)))
         if taken is not None:
-            self.left -= len(taken)
-            self.probes += len(taken)
+            probes_made = int(taken.cost.sum())
+            self.left -= probes_made
+            self.probes += probes_made
             self._expected_left -= float(taken.columns["$expected"].sum())
         return taken
 
@@ -179,19 +252,19 @@ class Promises:
             name: the column by whose numbers, which grow with time, entries are older or younger.
 
         Returns:
-            The numbers, each once, and how many entries of each are gone.
+            The numbers, each once, and how many probes of each are gone.
         """
         taken = self._waiting.take(float(self.left))
         assert taken is not None
         numbers = taken.columns[name]
         old = numbers <= np.median(numbers)
-        for zone in np.unique(taken.zone[~old]).tolist():
-            stay = ~old & (taken.zone == zone)
-            self._waiting.push(zone, 1.0, taken.score[stay], {n: c[stay] for n, c in taken.columns.items()})
-        gone, many = np.unique(numbers[old], return_counts=True)
+        gone, stay = taken.only(old), taken.only(~old)
+        self._waiting.push(stay.score, stay.columns, stay.cost)
+        distinct, which = np.unique(gone.columns[name], return_inverse=True)
+        many = np.bincount(which, gone.cost).astype(np.int64)
         self.left -= int(many.sum())
         self.let_go += int(many.sum())
-        return gone, many
+        return distinct, many
 
     def brought(self, taken: Taken, found: int) -> None:
         """Say how many answers entries taken have brought."""

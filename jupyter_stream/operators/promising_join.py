@@ -8,29 +8,25 @@ Time is the ordinary join's: which rows meet, what is late, when rows are let go
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from jupyter_stream.core.coverage import Coverage
 from jupyter_stream.core.messages import Batch, Int64s, Message, Punctuation, Rest
-from jupyter_stream.core.rows import together
+from jupyter_stream.core.rows import rows_at, together
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.operators.promises import MEMORY, REST_PROBES, Promise, Promises, scored
 from jupyter_stream.operators.slots import Keeper
-from jupyter_stream.operators.window_join import NewRows, WindowJoin, WindowJoinConfig
+from jupyter_stream.operators.window_join import NewRows, WindowJoin, WindowJoinConfig, head_of
 from jupyter_stream.plan.preference import Preference
-from jupyter_stream.state.join_keys import Bools
+from jupyter_stream.state.probed_rows import ProbedRows, Segment, looked_up
 from jupyter_stream.state.runs import Run
 from jupyter_stream.summaries.hashing import mixed
 from jupyter_stream.summaries.priorities import Taken
 from jupyter_stream.summaries.protocol import Float64s, Items
-
-_MERGED: Final = 2
-"""Neighbouring runs of one collapsed zone are merged unless the older one is so many times larger."""
 
 
 @dataclass(frozen=True)
@@ -52,33 +48,57 @@ class PromisingJoinConfig:
     own: tuple[Promise | None, Promise | None]
 
 
-_Asked: TypeAlias = tuple[Promise, pl.DataFrame, list[Items], Int64s]
-"""Who is asked, the distinct values asked about, their hashes by summary, and which of them each row has."""
-
-
 @dataclass(eq=False)
-class _Region:
-    """Rows of one slot that look into one zone of the other stream, as it was then."""
+class _Round:
+    """Lookups of one slot's rows, some of which wait.
 
-    new: NewRows
-    runs: tuple[Run, ...]
+    Attributes:
+        left: probes that wait.
+        own: number of the first of the rows that look.
+        other: number of the first row that they look through.
+    """
+
     left: int
-    bytes: int
-    """Its part of what its rows take, those of all regions they look into together."""
+    own: int
+    other: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Zones:
+    """Stretches of one side's rows, oldest first, those of a zone together; arrays of one shape (zones,).
+
+    Attributes:
+        first: number of the first row.
+        end: one after the last.
+        low: their earliest time, microseconds.
+        high: their latest.
+        level: the zone's granularity.
+        place: which of the summary's zones that is, counted from the newest, which is -1.
+        last: the same of the last zone, where that is another one.
+        share: how many of the zone's rows these are, 0 to 1.
+    """
+
+    first: Int64s
+    end: Int64s
+    low: Int64s
+    high: Int64s
+    level: Int64s
+    place: Int64s
+    last: Int64s
+    share: Float64s
 
 
 @dataclass(frozen=True, slots=True)
 class _Entries:
-    """Probes of one slot's rows into one zone, before they are put in order."""
+    """Lookups of one slot's rows, before they are put in order: arrays of one shape (entries,)."""
 
-    region: _Region
-    zone: int
-    level: int
-    rows: Int64s
+    columns: dict[str, Int64s]
+    probes: Float64s
     promise: Float64s
     counts: Float64s
     groups: Items
     expected: Float64s
+    fade: Float64s
 
 
 class PromisingJoin(WindowJoin):
@@ -86,17 +106,18 @@ class PromisingJoin(WindowJoin):
 
     def __init__(self, config: PromisingJoinConfig, keepers: Callable[[], tuple[Keeper, Keeper]]) -> None:
         super().__init__(config.join)
+        self._packs = False  # rows that wait keep the keys they came with
         kind = "a uniform sample" if config.preference is None else str(config.preference)
         self.control.name = f"promising join, {kind}"
         self.control.settings |= {"probes_per_row": 0.0, "rest_probes": REST_PROBES, "memory_limit": MEMORY}
         self._promising = config
         self._keepers = keepers
         self._slots: tuple[deque[NewRows], deque[NewRows]] = (deque(), deque())
-        self._held: tuple[list[Run], list[Run]] = ([], [])
-        self._regions: dict[int, _Region] = {}
+        self._rows = (ProbedRows(), ProbedRows())
+        self._rounds: tuple[dict[int, _Round], dict[int, _Round]] = ({}, {})
         self._named = 0
-        self._bytes = 0  # of the rows that look into regions
         self._purse = 0.0
+        self.allowance: Callable[[], float] | None = None
         self.promises = Promises(config.preference)
 
     # -- what the engine sees --------------------------------------------------------------------------------------------
@@ -140,15 +161,14 @@ class PromisingJoin(WindowJoin):
         width = self._promising.width
         while (slot := self._next_slot()) is not None and (slot + 1) * width <= both:
             yield from self._round(slot)
-        for side, wait in enumerate(self._waits):
-            # not by the other stream's own punctuation: its rows wait for slots that this one has not passed
-            before = both if both in (MIN_TIME, MAX_TIME) else MIN_TIME if wait is None else both - wait
-            self._held[side][:] = [run for run in self._held[side] if run.high >= before]
+            self._let_go(both)
+            self._report()
         if both == MAX_TIME:
             while self.left:
                 yield from self.take_up(int(self.control.settings["rest_probes"]))
                 yield Rest()
-        self._report()
+            self._let_go(both)
+            self._report()
         if not self.left and both > self._said:
             self._said = self.control.low_watermark = both
             yield Punctuation(both)
@@ -167,175 +187,245 @@ class PromisingJoin(WindowJoin):
         for port in (0, 1):  # left rows meet older right ones; right rows then meet left ones of the same slot too
             while self._slots[port] and self._slots[port][0].run.low < end:
                 new = self._slots[port].popleft()
-                rows += new.run.times.size
-                entries += self._entries(new)
-                self._held[port].append(new.run)
+                rows += new.run.rows
+                entries += self._entries(port, new.run)
         self._push(entries, slot)
-        self._purse += float(self.control.settings["probes_per_row"]) * rows
+        if self.allowance is not None:
+            self._purse = self.allowance()
+        else:
+            self._purse += float(self.control.settings["probes_per_row"]) * rows
         taken = self.promises.take(self._purse)
         if taken is not None:
-            self._purse -= len(taken)
+            self._purse -= float(taken.cost.sum())
             yield from self._probe(taken)
         if not self.left:
             self._purse = 0.0
-        while self.left and self.promises.bytes + self._bytes > int(self.control.settings["memory_limit"]):
-            for number, many in zip(*(a.tolist() for a in self.promises.let_go_of_oldest("region")), strict=True):
+        limit = int(self.control.settings["memory_limit"])
+        while self.left and self._waiting_bytes(end) > limit:
+            for number, many in zip(*(a.tolist() for a in self.promises.let_go_of_oldest("round")), strict=True):
                 self._done(number, many)
-        self._merge()
+            self._let_go(end)
 
-    def _entries(self, new: NewRows) -> Iterator[_Entries]:
-        """Where new rows can look for partners, and what that promises."""
-        look = self._promising.promises[1 - new.port], self._promising.own[new.port]
-        asked = [None if promise is None else (promise, *promise.ask(new.run.frame)) for promise in look]
-        zones = list(self._zones(1 - new.port))
-        each = int(new.run.frame.estimated_size()) // max(1, len(zones))
-        for number, level, held, runs in zones:
-            low, high = min(r.low for r in runs), max(r.high for r in runs)
-            reached = self._reached_of(new, low, high)
-            near = np.flatnonzero(reached > 0)
-            if near.size:
-                promise, counts, groups = self._worth(new, near, number, low, high, asked)
-                # of the rows the summary has there, those that are looked through, and in time
-                expected = counts * reached[near] * min(1.0, sum(r.rows for r in runs) / max(1, held))
-                region = _Region(new, tuple(runs), near.size, each)
-                yield _Entries(region, number, level, near, promise, counts, groups, expected)
+    def _entries(self, port: int, run: Run) -> Iterator[_Entries]:
+        """Where new rows can look for partners, and what that promises.
+
+        A lookup is of all of a slot's rows with one key, but of a single row where a fair sample is wanted: of each value a part.
+        """
+        own, config = self._rows[port], self._promising
+        first = own.came
+        run, begins = own.add(run)
+        zones = self._zones(1 - port, run)
+        if not zones.first.size:
+            return
+        reached = self._reached_of(port, run, zones)
+        theirs, mine = config.promises[1 - port], config.own[port]
+        values = rows_at(run.frame, begins) if begins.size < run.rows else run.frame
+        which = np.repeat(np.arange(begins.size), np.diff(begins, append=run.rows))
+        preference = config.preference
+        if preference is not None and preference.order != "weighted":  # all rows of a key together
+            near = np.add.reduceat(reached > 0, begins, axis=1, dtype=np.float64)
+            share = np.add.reduceat(reached, begins, axis=1)
+            at, many, which = begins, np.diff(begins, append=run.rows), np.arange(begins.size)
+        else:
+            near, share, at, many = (
+                (reached > 0).astype(np.float64),
+                reached,
+                np.arange(run.rows),
+                np.ones(run.rows, np.int64),
+            )
+        promise, counts, items = self._worth(port, values, zones, theirs, mine)
+        zone, unit = np.nonzero(near)
+        if not zone.size:
+            return
+        value = which[unit]
+        size = zone.size
+        columns = {
+            "round": np.full(size, self._named * 2 + port),
+            "first": (at + first)[unit],
+            "many": many[unit],
+            "low": zones.first[zone],
+            "high": zones.end[zone],
+        }
+        groups = items[value]
+        if theirs is None and mine is None:
+            numbers = (columns["first"] - first).astype(np.uint64)
+            groups = mixed(numbers + (zones.first[zone].astype(np.uint64) << np.uint64(32)) + np.uint64(port << 63))
+        probes = near[zone, unit]
+        fade: Float64s = np.ones(size) if preference is None else np.power(preference.fade, zones.level[zone] - 1.0)
+        found = counts[zone, value]
+        yield _Entries(columns, probes, promise[zone, value], found, groups, found * share[zone, unit], fade)
+        self._rounds[port][self._named * 2 + port] = _Round(int(probes.sum()), first, int(zones.first[0]))
+        self._named += 1
 
     def _worth(
-        self, new: NewRows, near: Int64s, zone: int, low: int, high: int, asked: Sequence[_Asked | None]
+        self, port: int, values: pl.DataFrame, zones: _Zones, theirs: Promise | None, own: Promise | None
     ) -> tuple[Float64s, Float64s, Items]:
-        """What looking up new rows in a zone promises, how many pairs it may bring, and whose time it takes.
+        """What looking up values in zones promises, how many rows it may find there, both of shape (zones, values); their hashes.
 
         The preference speaks of what is found: estimates are the other stream's. Where it says nothing of that stream, and of the
         rarest, they are those of all time, of the row's own stream too: a value frequent there makes no rare answer.
         """
         keepers = self._keepers()
-        theirs, own = asked
-        if theirs is None and own is None:
-            which = near.astype(np.uint64) + (np.uint64(zone % (1 << 20)) << np.uint64(32)) + np.uint64(new.port << 60)
-            return np.ones(near.size), np.ones(near.size), mixed(which)
-        promise, counts, groups = np.ones(near.size), np.ones(near.size), np.zeros(near.size, np.uint64)
         preference = self._promising.preference
+        shape = (zones.first.size, values.height)
+        promise, counts, items = np.ones(shape), np.ones(shape), np.zeros(values.height, np.uint64)
         rarest = preference is not None and preference.order == "asc"
-        for side, part in ((new.port, own), (1 - new.port, theirs)):
-            if part is None or (side == new.port and theirs is not None and not rarest):
-                continue
-            ask, distinct, items, which_value = part
-            of_all = rarest or side == new.port
-            bounds = (MIN_TIME, MAX_TIME) if of_all else (low, high + 1)
-            found, there = ask.of_zone(keepers[side], *bounds, distinct, items)
-            values = which_value[near]
-            promise = promise * found[values]
-            counts, groups = there[values], items[0][values]
-        return promise, counts, groups
+        if own is not None and (theirs is None or rarest):
+            asked = own.ask(values)
+            items = asked.items[0]
+            promise = promise * own.of_all(keepers[port], asked)[0]
+        if theirs is not None:
+            asked = theirs.ask(values)
+            items = asked.items[0]
+            found = theirs.by_zone(keepers[1 - port], asked, int(zones.low.min()))
+            counts = _sums(found.counts, zones) * zones.share[:, None]
+            promise = promise * (theirs.of_all(keepers[1 - port], asked)[0] if rarest else _sums(found.promise, zones))
+        return promise, counts, items
 
-    def _reached_of(self, new: NewRows, low: int, high: int) -> Float64s:
-        """For each row how much of a stretch of the other stream's time its partners may lie in, 0 to 1."""
+    def _reached_of(self, port: int, run: Run, zones: _Zones) -> Float64s:
+        """For each zone and row how much of the zone's time the row's partners may lie in, 0 to 1; shape (zones, rows)."""
         least, most = self._config.low, self._config.high
-        if new.port == 1:
+        if port == 1:
             least, most = (None if most is None else -most), (None if least is None else -least)
-        begin = np.full(new.run.times.size, low) if least is None else np.maximum(new.run.times + least, low)
-        end = np.full(new.run.times.size, high) if most is None else np.minimum(new.run.times + most, high)
-        reached: Float64s = np.maximum(end - begin + 1, 0) / (high - low + 1)
-        return reached
+        low, high = zones.low[:, None], zones.high[:, None]
+        begin = low if least is None else np.maximum(run.times + least, low)
+        end = high if most is None else np.minimum(run.times + most, high)
+        return np.broadcast_to(np.maximum(end - begin + 1, 0) / (high - low + 1), (zones.low.size, run.rows))
 
-    def _zones(self, side: int) -> Iterator[tuple[int, int, int, list[Run]]]:
-        """The runs of one side by the zone they lie in: its number, its granularity, and how many rows it has had."""
+    def _zones(self, side: int, run: Run) -> _Zones:
+        """Where rows may find partners among the rows that one side has had."""
+        least, most = self._config.low, self._config.high
+        if side == 0:
+            least, most = (None if most is None else -most), (None if least is None else -least)
+        low, high = MIN_TIME if least is None else run.low + least, MAX_TIME if most is None else run.high + most
+        slots = self._rows[side].slots_within(low, high)
+        numbers = np.array([(s.first, s.end, s.low, s.high) for s in slots], np.int64).reshape(-1, 4)
+        first, end, lows, highs = numbers.T
         promise = self._promising.promises[side]
-        views = [] if promise is None else promise.zones(self._keepers()[side])
-        runs = self._held[side]
-        if not views:
-            yield from ((run.low // self._promising.width, 1, run.rows, [run]) for run in runs)
-            return
-        starts = [v.start for v in views]
-        places = np.maximum(np.searchsorted(starts, [r.low for r in runs], "right") - 1, 0)
-        for place in np.unique(places).tolist():
-            view = views[place]
-            rows = int(view.counts.sum())
-            yield view.number, view.level, rows, [r for r, at in zip(runs, places, strict=True) if at == place]
+        if promise is None or not slots:
+            one = np.ones(len(slots), np.int64)
+            return _Zones(first, end, lows, highs, one, -one, -one, one.astype(np.float64))
+        known = promise.zones(self._keepers()[side])
+        many = known.starts.size
+        place = np.maximum(np.searchsorted(known.starts, lows, "right") - 1, 0)
+        begins = np.flatnonzero(np.concatenate([[True], place[1:] != place[:-1]]))
+        ends = np.append(begins[1:], place.size) - 1
+        first, end, place = first[begins], end[ends], place[begins]
+        low_of, high_of = np.minimum.reduceat(lows, begins), np.maximum.reduceat(highs, begins)
+        last = np.maximum(np.searchsorted(known.starts, high_of, "right") - 1, place)  # a zone may end within a slot
+        held = np.concatenate([[0], np.cumsum(known.rows)])
+        share = np.minimum(1.0, (end - first) / np.maximum(held[last + 1] - held[place], 1))
+        return _Zones(first, end, low_of, high_of, known.levels[place], place - many, last - many, share)
 
     def _push(self, entries: list[_Entries], slot: int) -> None:
         if not entries:
             return
-        promise, counts, groups, expected = (
-            np.concatenate([getattr(e, name) for e in entries]) for name in ("promise", "counts", "groups", "expected")
+        promise, counts, groups, expected, probes, fade = (
+            np.concatenate([getattr(e, name) for e in entries])
+            for name in ("promise", "counts", "groups", "expected", "probes", "fade")
         )
-        scores = scored(self._promising.preference, promise, counts, groups, slot)
-        at = 0
-        for entry in entries:
-            self._regions[self._named] = entry.region
-            self._bytes += entry.region.bytes
-            part = slice(at, at + entry.rows.size)
-            numbers = np.full(entry.rows.size, self._named)
-            self.promises.push(
-                entry.zone, entry.level, scores[part], expected[part], {"region": numbers, "row": entry.rows}
-            )
-            self._named += 1
-            at += entry.rows.size
+        columns = {name: np.concatenate([e.columns[name] for e in entries]) for name in entries[0].columns}
+        scores = scored(self._promising.preference, promise, counts, groups, slot) * fade
+        self.promises.push(scores, expected, columns, probes)
 
     def _probe(self, taken: Taken) -> Iterator[Message]:
         """Look rows up in the zones they were to be looked up in: the pairs, as one batch."""
-        regions, rows = taken.columns["region"], taken.columns["row"]
-        order = np.argsort(regions, kind="stable")
-        cuts = np.flatnonzero(np.diff(regions[order])) + 1
         frames: list[pl.DataFrame] = []
-        for part in np.split(order, cuts):
-            number = int(regions[part[0]])
-            region = self._regions[number]
-            wanted = np.zeros(region.new.run.times.size, np.bool_)
-            wanted[rows[part]] = True
-            new = _some(region.new, wanted)
-            for message in self._meet(new, region.runs):
-                if isinstance(message, Batch):
-                    frames.append(message.frame)
-                else:
-                    yield message
-            self._done(number, part.size)
+        rounds = taken.columns["round"]
+        for port in (0, 1):
+            some = taken.only(rounds % 2 == port)
+            if not len(some):
+                continue
+            for own in self._rows[port].segments:
+                here = some.only((some.columns["first"] >= own.first) & (some.columns["first"] < own.end))
+                if len(here):
+                    yield from self._look_up(port, own, here, frames)
+        for number, many in _summed(rounds, taken.cost):
+            self._done(number, many)
         self.promises.brought(taken, sum(f.height for f in frames))
         if frames:
             yield Batch(together(frames))
 
-    def _done(self, number: int, probes: int) -> None:
-        """Probes of a region don't wait any more."""
-        region = self._regions[number]
-        region.left -= probes
-        if not region.left:
-            self._bytes -= region.bytes
-            del self._regions[number]
-
-    def _merge(self) -> None:
-        """Make runs of one zone that has collapsed fewer: a look-up goes through all of them."""
-        for side in (0, 1):
-            held: list[Run] = []
-            for _, level, _, runs in self._zones(side):
-                for run in runs:
-                    if level > 1 and held and held[-1].rows < _MERGED * run.rows and held[-1] in runs:
-                        held[-1] = held[-1].append(run)
-                        runs = [*runs, held[-1]]
+    def _look_up(self, port: int, own: Segment, taken: Taken, frames: list[pl.DataFrame]) -> Iterator[Message]:
+        """Look rows of a segment up; pairs go to `frames`."""
+        first, many, low, high = (taken.columns[name] for name in ("first", "many", "low", "high"))
+        new = NewRows(port, own.run, np.empty(0, np.bool_))
+        for held in self._rows[1 - port].segments:
+            for mine, theirs in looked_up(own, first, many, held, low, high):
+                met = self._met(new, held.run, mine, theirs, frozenset())
+                for message in self._pairs(new, held.run, met):
+                    if isinstance(message, Batch):
+                        frames.append(message.frame)
                     else:
-                        held.append(run)
-            self._held[side][:] = held
+                        yield message
+
+    def _done(self, number: int, probes: int) -> None:
+        """Probes of a round don't wait any more."""
+        rounds = self._rounds[number % 2]
+        rounds[number].left -= probes
+        if not rounds[number].left:
+            del rounds[number]
+
+    # -- rows kept -----------------------------------------------------------------------------------------------------------
+
+    def _needed(self, side: int, both: int) -> int:
+        """Number of the first row of a side that rows to come may look for."""
+        wait = self._waits[side]
+        # not by the other stream's own punctuation: its rows wait for slots that this one has not passed
+        before = both if both in (MIN_TIME, MAX_TIME) else MIN_TIME if wait is None else both - wait
+        return self._rows[side].since(before)
+
+    def _let_go(self, both: int) -> None:
+        """Let go of rows that none look for, neither those to come nor those that wait."""
+        for side in (0, 1):
+            needed = self._needed(side, both)
+            # rounds are in order: none looks for older rows than those before
+            for port, rounds in enumerate(self._rounds):
+                oldest = next(iter(rounds.values()), None)
+                if oldest is not None:
+                    needed = min(needed, oldest.own if port == side else oldest.other)
+            self._rows[side].forget(needed)
+
+    def _waiting_bytes(self, both: int) -> int:
+        """Bytes of what waits: the lookups, and the rows that are kept for them alone."""
+        found = float(self.promises.bytes)
+        for side, rows in enumerate(self._rows):
+            if rows.rows:
+                found += rows.bytes * (self._needed(side, both) - rows.first) / rows.rows
+        return int(found)
 
     def _report(self) -> None:
-        for table, held in zip(self.synopses, self._held, strict=True):
-            table.holds(sum(run.bytes for run in held))
-            table.extra["rows"] = sum(run.rows for run in held)
-        self.control.holds(sum(t.bytes for t in self.synopses) + self.promises.bytes + self._bytes)
+        for table, rows in zip(self.synopses, self._rows, strict=True):
+            table.holds(rows.bytes)
+            table.extra["rows"] = rows.rows
+        self.control.holds(sum(t.bytes for t in self.synopses) + self.promises.bytes)
         self.control.extra["probes"] = self.promises.probes
         self.control.extra["probes_left"] = self.promises.left
 
+    def head(self, most: int) -> pl.DataFrame:
+        """The first rows kept of each side, half each, with the side they are of."""
+        return head_of([[segment.run for segment in rows.segments] for rows in self._rows], most)
+
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""
-        assert self.promises.left == sum(region.left for region in self._regions.values())
-        for held in self._held:
-            for run in held:
-                run.check()
+        assert self.promises.left == sum(r.left for rounds in self._rounds for r in rounds.values())
+        for rows in self._rows:
+            rows.check()
 
 
-def _some(new: NewRows, wanted: Bools) -> NewRows:
-    """Some of the rows, at least one."""
-    run = new.run.only(wanted)
-    assert run is not None
-    return NewRows(new.port, run, new.matched[wanted])
+def _sums(by_zone: Float64s, zones: _Zones) -> Float64s:
+    """What is known of the summary's zones, for each of the stretches."""
+    found = by_zone[zones.place]
+    for more in np.flatnonzero(zones.last > zones.place).tolist():
+        end = int(zones.last[more]) + 1
+        found[more] = by_zone[int(zones.place[more]) : end if end else None].sum(axis=0)
+    return found
+
+
+def _summed(numbers: Int64s, probes: Float64s) -> Iterator[tuple[int, int]]:
+    """How many probes were made of each round."""
+    distinct, which = np.unique(numbers, return_inverse=True)
+    yield from zip(distinct.tolist(), np.bincount(which, probes).astype(np.int64).tolist(), strict=True)
 
 
 __all__ = ["PromisingJoin", "PromisingJoinConfig"]

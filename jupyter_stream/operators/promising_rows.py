@@ -82,6 +82,7 @@ class PromisingRows:
         self._named = 0
         self._bytes = 0  # of the rows of chunks
         self._purse = 0.0
+        self.allowance: Callable[[], float] | None = None
         self._slots_seen: dict[int, tuple[int, int]] = {}  # by their first row's time: rows, and those looked at
         self._known = np.empty(0, np.uint64)
         self._said = MIN_TIME
@@ -160,23 +161,25 @@ class PromisingRows:
         frame = together(self._slot)
         self._slot = []
         self._keeper().advance(end)
-        self._purse += float(self.control.settings["probes_per_row"]) * frame.height
+        if self.allowance is not None:
+            self._purse = min(self._purse, 0.0) + self.allowance()
+        else:
+            self._purse += float(self.control.settings["probes_per_row"]) * frame.height
         times = ints(frame.get_column(TS))
         low, high = int(times.min()), int(times.max())
         rows = np.arange(frame.height)
         if self._config.promise is None:
-            self._push(frame, rows, np.ones(rows.size), np.ones(rows.size), mixed(rows.astype(np.uint64)), (0, 1))
+            self._push(frame, rows, np.ones(rows.size), np.ones(rows.size), mixed(rows.astype(np.uint64)))
         else:
-            distinct, items, which = self._config.promise.ask(frame)
+            asked, which = self._config.promise.ask_once(frame)
+            items = asked.items[0]
             if self._of_value is not None:
-                may = self._may_qualify(distinct, items[0])
+                may = self._may_qualify(pl.DataFrame([c.alias(n) for n, c in asked.values.items()]), items)
                 rows = np.flatnonzero(may[which])
                 which = which[rows]
-            found, counts = self._config.promise.of_zone(self._keeper(), low, high + 1, distinct, items)
-            zones = self._config.promise.zones(self._keeper(), low, high + 1)
-            zone = (zones[-1].number, zones[-1].level) if zones else (0, 1)
+            found, counts = self._config.promise.of_all(self._keeper(), asked, low, high + 1)
             if rows.size:
-                self._push(frame, rows, found[which], counts[which], items[0][which], zone)
+                self._push(frame, rows, found[which], counts[which], items[which])
         taken = self.promises.take(self._purse)
         if taken is not None:
             self._purse -= len(taken)
@@ -194,7 +197,6 @@ class PromisingRows:
         promise: Float64s,
         counts: Float64s,
         groups: Items,
-        zone: tuple[int, int],
     ) -> None:
         low = int(ints(frame.get_column(TS)).min())
         scores = scored(self._config.preference, promise, counts, groups, low)
@@ -202,7 +204,7 @@ class PromisingRows:
         self._chunks[self._named] = _Chunk(frame, low, rows.size, int(frame.estimated_size()))
         self._bytes += self._chunks[self._named].bytes
         columns = {"chunk": np.full(rows.size, self._named), "row": rows}
-        self.promises.push(zone[0], zone[1], scores, np.ones(rows.size), columns)
+        self.promises.push(scores, np.ones(rows.size), columns)
         self._named += 1
 
     def _may_qualify(self, distinct: pl.DataFrame, items: Items) -> Bools:

@@ -46,7 +46,7 @@ class Keeper:
 
     def __init__(self, summaries: tuple[SummaryDef, ...], keep: int | None) -> None:
         self._keep = keep
-        self._summaries = {s.name.lower(): StreamSummary(s.spec, keep_rows=False) for s in summaries}
+        self._summaries = {s.name.lower(): StreamSummary(s.spec) for s in summaries}
         self._names = {s.name.lower(): (TS, *s.spec.columns) for s in summaries}
         self._coming: list[tuple[int, pl.DataFrame]] = []
         self.reached = MIN_TIME
@@ -81,8 +81,8 @@ class Keeper:
                     reach = max(summary.spec.reach(summary.spec.depth), self._keep or 0)
                     summary.advance(at, max(MIN_TIME, at - reach))
         first = next(iter(self._summaries.values()), None)
-        if first is not None and (self._watched or first.seq >= 2 * self._seen_rows):
-            self._seen, self._seen_rows = first.cells(), first.seq
+        if first is not None and (self._watched or first.came >= 2 * self._seen_rows):
+            self._seen, self._seen_rows = first.cells(), first.came
 
     @property
     def bytes(self) -> int:
@@ -128,7 +128,6 @@ class Slots:
             frame = frame.drop([c for c in frame.columns if c in LATE_COLUMNS])
         if frame.height:
             self._waiting.append(frame)
-        self._report()
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give the slots that are over, each with its end."""
@@ -141,9 +140,9 @@ class Slots:
             self._waiting = [] if over.all() else [rows_where(frame, ~over)]
             if over.any():
                 yield from self._slots(rows_where(frame, over), slots[over])
+            self._report()
         if reached > self._said:
             self._said = self.control.low_watermark = reached
-            self._report()
             yield Punctuation(reached)
 
     def _slots(self, frame: pl.DataFrame, slots: Int64s) -> Iterator[Message]:

@@ -150,13 +150,7 @@ class WindowJoin:
 
     def head(self, most: int) -> pl.DataFrame:
         """The first rows kept of each side, half each, with the side they are of."""
-        found: list[pl.DataFrame] = []
-        for name, side in zip(("left", "right"), self._sides, strict=True):
-            frames = [run.frame.head(most // 2) for run in side.runs]
-            if frames:
-                rows = pl.concat(frames).head(most // 2)
-                found.append(rows.select(pl.lit(name).alias("side"), pl.all().exclude("^\\$.*$")))
-        return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
+        return head_of([side.runs for side in self._sides], most)
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Give the pairs the rows make with what is kept; keep those that may find more."""
@@ -495,6 +489,17 @@ class WindowJoin:
             side.check()
 
 
+def head_of(sides: Sequence[Sequence[Run]], most: int) -> pl.DataFrame:
+    """The first rows of a left and a right side, half each, with the side they are of."""
+    found: list[pl.DataFrame] = []
+    for name, runs in zip(("left", "right"), sides, strict=True):
+        frames = [run.frame.head(most // 2) for run in runs]
+        if frames:
+            rows = pl.concat(frames).head(most // 2)
+            found.append(rows.select(pl.lit(name).alias("side"), pl.all().exclude("^\\$.*$")))
+    return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
+
+
 def _needed(config: WindowJoinConfig) -> frozenset[str]:
     """The columns of a joined row that are to be made."""
     if config.wanted is None:
@@ -513,4 +518,4 @@ def _earlier(one: Int64s | None, other: Int64s | None, rows: int) -> Int64s:
     return one if other is None else np.minimum(one, other)
 
 
-__all__ = ["WindowJoin", "WindowJoinConfig"]
+__all__ = ["NewRows", "WindowJoin", "WindowJoinConfig", "head_of"]

@@ -13,7 +13,7 @@ from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Plan, 
 from jupyter_stream.plan.preference import Preference, PreferenceItem, SummaryDef
 from jupyter_stream.plan.references import bounds
 from jupyter_stream.plan.rules.common import all_of, conjuncts
-from jupyter_stream.summaries.spec import ATOMS
+from jupyter_stream.summaries.spec import ATOMS, LONGEST
 from jupyter_stream.windows import LifetimeWindow, TimeWindow
 
 COVERAGE: Final = "coverage"
@@ -92,9 +92,9 @@ def _shape(query: Query, plan: Plan) -> Promising:
     by_port = tuple(tuple(i for i in items if i.port == port) for port in range(ports))
     kept = tuple(tuple(dict.fromkeys(e.summary for i in of for e in i.estimates)) for of in by_port)
     every = [s for of in kept for s in of]
-    width = min((s.spec.granularity // ATOMS for s in every), default=None)
+    atom = min((s.spec.granularity // ATOMS for s in every), default=None)
     if isinstance(base, Join):
-        return _join(base, by_port, kept, width)
+        return _join(base, by_port, kept, atom)
     if isinstance(base, Aggregate):
         window = base.window
         plain = isinstance(window, TimeWindow) and window.range is not None and window.on is None
@@ -105,21 +105,25 @@ def _shape(query: Query, plan: Plan) -> Promising:
         return Promising("rows", base.input, slot, None, by_port, kept, base)
     if _stream(base) is None:
         raise _refused("joins of two streams, selections, and aggregates of one stream over a window with SLIDE")
-    return Promising("rows", base, width or _SLOT, None, by_port, kept)
+    return Promising("rows", base, _SLOT if atom is None else atom * LONGEST, None, by_port, kept)
 
 
 def _join(
     join: Join,
     items: tuple[tuple[PreferenceItem, ...], ...],
     kept: tuple[tuple[SummaryDef, ...], ...],
-    width: int | None,
+    atom: int | None,
 ) -> Promising:
     if join.kind != "inner" or any(_stream(part) is None for part in join.inputs):
         raise _refused("inner joins of two streams")
     low, high = bounds(join)
     ranges = [abs(b) + 1 for b in (low, high) if b is not None]
     keep = max(ranges) if len(ranges) == 2 else None
-    return Promising("join", join, width or (max(1, keep // ATOMS) if keep is not None else _SLOT), keep, items, kept)
+    if atom is None:
+        width = _SLOT if keep is None else max(1, keep // ATOMS)
+    else:  # fewer slots cost less; two of them in a window tell old from new
+        width = atom * next((n for n in (LONGEST, 2) if keep is None or 2 * n * atom <= keep), 1)
+    return Promising("join", join, width, keep, items, kept)
 
 
 def _refused(what: str) -> UnsupportedError:

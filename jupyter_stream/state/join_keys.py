@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from jupyter_stream.core.messages import Int64s, ints
+from jupyter_stream.core.rows import values_at
 from jupyter_stream.state.beside import side_by_side
 from jupyter_stream.state.key_words import KeyWords
 
@@ -109,8 +110,12 @@ class JoinKeys:
 
     def filter(self, kept: Bools) -> JoinKeys:
         """Some of the rows."""
-        columns = tuple(c[kept] if isinstance(c, np.ndarray) else c.filter(pl.Series(kept)) for c in self.columns)
-        return JoinKeys(columns, int(kept.sum()), None if self._hashes is None else self._hashes[kept], self.words)
+        return self.at(np.flatnonzero(kept))
+
+    def at(self, rows: Int64s) -> JoinKeys:
+        """The rows of those numbers, in that order."""
+        columns = tuple(c.take(rows) if isinstance(c, np.ndarray) else values_at(c, rows) for c in self.columns)
+        return JoinKeys(columns, rows.size, None if self._hashes is None else self._hashes.take(rows), self.words)
 
     def append(self, other: JoinKeys) -> JoinKeys:
         """These rows, then the other's, which are in the same words."""

@@ -30,7 +30,7 @@ class AggregateCells:
     @property
     def bytes(self) -> int:
         """Bytes held."""
-        return sum(int(a.nbytes) for a in (self._rows, self._values, self._sum, self._min, self._max))
+        return Aggregate().bytes(self.cells, self.columns)
 
     @property
     def counts(self) -> Int64s:
@@ -51,9 +51,18 @@ class AggregateCells:
     def estimate(self, cells: Int64s, items: Items, measure: Measure = "count", column: int = 0) -> Float64s:
         """The cell's; NaN for the minimum and maximum of nothing."""
         if measure == "count":
-            return self._rows[cells].astype(np.float64)
+            return self.count_at(self.places(cells, items))
         found: Float64s = {"sum": self._sum, "min": self._min, "max": self._max}[measure][column][cells]
         return found if measure == "sum" else np.where(self._values[column][cells] > 0, found, np.nan)
+
+    def places(self, cells: Int64s, items: Items) -> Int64s:
+        """The cell: items are not told apart."""
+        return cells[None, :]
+
+    def count_at(self, places: Int64s) -> Float64s:
+        """The rows of the cell."""
+        found: Float64s = self._rows.take(places[0]).astype(np.float64)
+        return found
 
     @property
     def columns(self) -> int:

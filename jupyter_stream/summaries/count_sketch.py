@@ -43,8 +43,7 @@ class CountSketchCells:
     @property
     def bytes(self) -> int:
         """Bytes held."""
-        own = int(self._counters.nbytes + self._rows.nbytes)
-        return own + (self._measured.bytes if self._measured else 0)
+        return CountSketch().bytes(self.cells, self._measured.columns if self._measured else 0)
 
     @property
     def counts(self) -> Int64s:
@@ -88,22 +87,28 @@ class CountSketchCells:
         A sum is that times the cell's mean; minimum and maximum are the cell's.
         """
         if measure == "count":
-            return self._count(cells, items)
+            return self.count_at(self.places(cells, items))
         if self._measured is None:
             raise ValueError(f"a count-sketch without measured columns has no {measure}")
         if measure == "sum":
-            return self._count(cells, items) * self._measured.mean(cells, column)
+            return self.count_at(self.places(cells, items)) * self._measured.mean(cells, column)
         return self._measured.estimate(cells, items, measure, column)
 
-    def _count(self, cells: Int64s, items: Items) -> Float64s:
+    def places(self, cells: Int64s, items: Items) -> Int64s:
+        """Of each row of counters the item's counter, times two, and its sign below."""
         found = np.empty((DEPTH, items.size), np.int64)
         for row in range(DEPTH):
             bits = _bits(items, row)
-            value = self._counters.take(cells * _CELL + (row * WIDTH) + (bits & (WIDTH - 1)), mode="clip")
-            found[row] = np.where(bits < WIDTH, value, -value)
-        first, second, third = found
+            found[row] = (cells * _CELL + (row * WIDTH) + (bits & (WIDTH - 1))) * 2 + (bits >> _WIDTH_BITS)
+        return found
+
+    def count_at(self, places: Int64s) -> Float64s:
+        """The median over the rows."""
+        found = self._counters.take(places >> 1)
+        first, second, third = np.where(places & 1, -found, found)
         median = np.maximum(np.minimum(first, second), np.minimum(np.maximum(first, second), third))
-        return np.maximum(median, 0).astype(np.float64)
+        counts: Float64s = np.maximum(median, 0).astype(np.float64)
+        return counts
 
     def confidence(self) -> Float64s:
         """`F2 / WIDTH`; `F2` is the median over rows of the sum of squared counters (Alon, Matias, Szegedy)."""
@@ -127,8 +132,9 @@ class CountSketchCells:
 
     def copy(self) -> Self:
         """The same counters."""
-        found = type(self)(self.cells, self._measured.columns if self._measured else 0)
-        found.add(self)
+        found = type(self)(self.cells, 0)
+        found._counters, found._rows = self._counters.copy(), self._rows.copy()
+        found._measured = None if self._measured is None else self._measured.copy()
         return found
 
 

@@ -29,7 +29,6 @@ class Granularities:
         """Start of the oldest zone once one was freed: rows before it have nowhere to go."""
         self.atom = spec.granularity // ATOMS
         self._numbers = 0
-        self._into: dict[int, int] = {}  # zones that collapsed, and into which
 
     def end_newest(self, at: int) -> None:
         """End the newest zone there, or after its last row where that is later, and begin another one."""
@@ -60,12 +59,6 @@ class Granularities:
         """The zones of a granularity, oldest first."""
         return [z for z in self.zones if z.level == level]
 
-    def now(self, number: int) -> int | None:
-        """The number of the zone that holds what a zone of that number held, or None where it was freed."""
-        while number in self._into:
-            number = self._into[number]
-        return number if any(z.number == number for z in self.zones) else None
-
     def advance(self, clock: int, keep_from: int | None) -> None:
         """Collapse what got too old for its granularity; free what lies before `keep_from` and before all granularities."""
         self.clock = max(self.clock, clock)
@@ -79,8 +72,6 @@ class Granularities:
                 level
             ):
                 self._age(level)
-        held = {z.number for z in self.zones}
-        self._into = {a: b for a, b in self._into.items() if self.now(a) in held}
 
     def _oldest(self, level: int) -> int | None:
         return next((i for i, z in enumerate(self.zones) if z.level == level), None)
@@ -105,9 +96,7 @@ class Granularities:
     def _collapse(self, place: int) -> None:
         """Let the zone before take over the zone of that place."""
         zone = self.zones.pop(place)
-        into = self.zones[place - 1]
-        into.take_over(zone)
-        self._into[zone.number] = into.number
+        self.zones[place - 1].take_over(zone)
 
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""

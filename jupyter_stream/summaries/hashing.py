@@ -11,14 +11,11 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from pandas.util import hash_array
 
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.summaries.protocol import Items
 
-PREFIX_BITS: Final = 16
-"""The leading bits rows are kept in the order of; the bucket is the first few of them."""
 _NULL: Final = np.uint64(0x6E756C6C6E756C6C)
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 
@@ -37,11 +34,6 @@ def bucket_of(items: Items, buckets: int) -> Int64s:
     return (items >> np.uint64(64 - bits)).astype(np.int64) if bits else np.zeros(items.size, np.int64)
 
 
-def prefix_of(items: Items) -> NDArray[np.uint16]:
-    """The leading bits by which kept rows are in order."""
-    return (items >> np.uint64(64 - PREFIX_BITS)).astype(np.uint16)
-
-
 def mixed(numbers: Items) -> Items:
     """Numbers that look random, different ones for different ones (the finisher of splitmix64)."""
     z = numbers + _GOLDEN
@@ -58,6 +50,8 @@ def _hash(column: pl.Series) -> Items:
     if dtype.is_float():
         doubles = column.cast(pl.Float64).to_numpy() + 0.0  # -0.0 is 0.0
         return _nulled(column, mixed(np.where(np.isnan(doubles), np.nan, doubles).view(np.uint64)))
+    if dtype == pl.Int64 and not column.null_count():
+        return mixed(column.to_numpy().view(np.uint64))
     if dtype.is_integer() or dtype.is_temporal() or dtype == pl.Boolean:
         whole = column.to_physical().cast(pl.Int64, strict=False)
         numbers = (whole.fill_null(0) if column.null_count() else whole).to_numpy()

@@ -47,7 +47,16 @@ class HistogramSketch:
         """The rows of the item's bin."""
         if measure != "count":
             raise ValueError(f"a histogram has no {measure}")
-        return self._bins.ravel()[_place(cells, items)].astype(np.float64)
+        return self.count_at(self.places(cells, items))
+
+    def places(self, cells: Int64s, items: Items) -> Int64s:
+        """The item's bin."""
+        return _place(cells, items)[None, :]
+
+    def count_at(self, places: Int64s) -> Float64s:
+        """The rows of the bin."""
+        found: Float64s = self._bins.ravel().take(places[0]).astype(np.float64)
+        return found
 
     def confidence(self) -> Float64s:
         """The variance of what other items add: they fall into the bin or not."""

@@ -4,7 +4,8 @@ A stream is cut along two dimensions (§3.1): a hash of the value gives the *buc
 cross is a *cell*. A `Sketch` summarises the cells of one zone, so that a batch of rows or of questions is a handful of passes
 over arrays.
 
-Not for: which zones there are (`granularities`), the rows themselves (`kept_rows`), what a query wants first (`promising`).
+Not for: which zones there are (`granularities`), what a query wants first (`priorities`), the rows themselves: those are held by
+the queries, each as long as it may still look at them.
 """
 
 from __future__ import annotations
@@ -69,6 +70,15 @@ class Sketch(Protocol):
             Shape (n,). Counts are in rows and may be off by the bound in the class's docstring; NaN where there is nothing to
             take a minimum or maximum of.
         """
+
+    def places(self, cells: Int64s, items: Items) -> Int64s:
+        """Where a sketch of this kind and shape knows of items in the cells that go with them; shape (k, n), k the kind's own.
+
+        The same in each of them, so that a question to many sketches is made ready once.
+        """
+
+    def count_at(self, places: Int64s) -> Float64s:
+        """Of items, by some of their `places`: the estimated count; shape (n,)."""
 
     def confidence(self) -> Float64s:
         """The variance of the estimated count of an item in each cell, in rows squared; shape (cells,). 0 is certainty."""

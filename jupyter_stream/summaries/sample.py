@@ -69,14 +69,9 @@ class SampleCells:
 
     def estimate(self, cells: Int64s, items: Items, measure: Measure = "count", column: int = 0) -> Float64s:
         """The sample's, as many times as the cell has more rows; minimum and maximum as they are."""
-        begin, end = np.searchsorted(self._cell, cells, "left"), np.searchsorted(self._cell, cells, "right")
-        place = begin[:, None] + np.arange(ROOM)
-        there = place < end[:, None]
-        place = np.where(there, place, 0)
         if not self._item.size:
             return np.zeros(items.size) if measure in ("count", "sum") else np.full(items.size, np.nan)
-        same = there & (self._item[place] == items[:, None])
-        scale = self._rows[cells] / np.maximum(end - begin, 1)
+        place, same, scale = self._found(cells, items)
         if measure == "count":
             return np.asarray(same.sum(axis=1) * scale, dtype=np.float64)
         value = self._values[column][place]
@@ -86,6 +81,23 @@ class SampleCells:
         nothing, least = (np.inf, np.minimum) if measure == "min" else (-np.inf, np.maximum)
         found = least.reduce(np.where(same, value, nothing), axis=1)
         return np.where(same.any(axis=1), found, np.nan)
+
+    def places(self, cells: Int64s, items: Items) -> Int64s:
+        """The cells and the items themselves."""
+        return np.stack([cells, items.view(np.int64)])
+
+    def count_at(self, places: Int64s) -> Float64s:
+        """The sample's."""
+        return self.estimate(places[0], places[1].view(np.uint64))
+
+    def _found(self, cells: Int64s, items: Items) -> tuple[Int64s, NDArray[np.bool_], Float64s]:
+        """The sampled rows of each item's cell, which are the item's, and how many rows each stands for."""
+        begin, end = np.searchsorted(self._cell, cells, "left"), np.searchsorted(self._cell, cells, "right")
+        place = begin[:, None] + np.arange(ROOM)
+        there = place < end[:, None]
+        place = np.where(there, place, 0)
+        same = there & (self._item[place] == items[:, None])
+        return place, same, self._rows[cells] / np.maximum(end - begin, 1)
 
     def confidence(self) -> Float64s:
         """`N * N / (4 m)`, the most the variance of a share of the sample can be, times `N * N`; 0 where all rows are in it."""

@@ -8,7 +8,7 @@ A budget is in probes: a row looked up in a time zone of the other stream, or a 
 answer needs. The plain operators under the same budget take rows as they come, first come first served: what comes while they are
 busy is lost to them. Processor time is told beside it, of this process.
 
-`python promising.py [cost structures join fresh selections]`
+`python promising.py [cost structures in_time join fresh selections]`
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream import Session, language
-from jupyter_stream.core.messages import TS
+from jupyter_stream.core.messages import TS, Punctuation
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.pipeline import Pipeline
+from jupyter_stream.engine.spending import Spending
 from jupyter_stream.plan.logical import streams
 from jupyter_stream.plan.needs import reads_row_numbers
-from jupyter_stream.plan.preference import parse_budget
+from jupyter_stream.plan.preference import Budget, parse_budget
 from jupyter_stream.summaries import SUMMARIES, zone
 from jupyter_stream.summaries.spec import SummarySpec
 from jupyter_stream.summaries.stream_summary import StreamSummary
@@ -54,6 +55,7 @@ class Log:
         on: the columns compared.
         window: microseconds.
         granularity: of the summaries, microseconds.
+        every: microseconds between punctuations; a twelfth of the window unless given.
     """
 
     frames: tuple[pl.DataFrame, pl.DataFrame]
@@ -61,11 +63,12 @@ class Log:
     on: tuple[str, ...]
     window: int
     granularity: int
+    every: int | None = None
 
     @property
     def step(self) -> int:
         """Microseconds between punctuations."""
-        return self.window // 12
+        return self.every or self.window // 12
 
 
 def retail(rows: int = ROWS, mean: float = 0.1, window: int = 60, seed: int = 5) -> Log:
@@ -150,6 +153,54 @@ class Run:
 
 def run(log: Log, text: str, budget: str | None, change: Callable[[SummarySpec], SummarySpec] | None = None) -> Run:
     """Drive a query with both streams in turn, a step of time each."""
+    with _pipeline(log, text, budget, change) as (pipeline, feeds):
+        seconds = 0.0  # of the query; reading its streams is others' work
+        for feed, part, _ in _steps_of(log, feeds):
+            for message in feed.ingest.take(part):
+                began = time.process_time()
+                pipeline.accept(feed, message)
+                seconds += time.process_time() - began
+        return _ran(pipeline, seconds)
+
+
+def run_in_time(log: Log, text: str, share: float, seconds: float) -> Run:
+    """The same while the streams take so many seconds to come, of which a share may be spent."""
+    with _pipeline(log, text, f"{100 * share}%", None) as (pipeline, feeds):
+        at = 0.0
+        before = pipeline.spending
+        assert before is not None
+        clock = lambda: int(at * seconds * 1e9)  # noqa: E731
+        spending = Spending(before.step, before.operator, Budget("share", share), 1.0, clock=clock)
+        pipeline.spending = spending
+        for feed, part, at in _steps_of(log, feeds):  # noqa: B007  # the clock reads it
+            for message in feed.ingest.take(part):
+                pipeline.accept(feed, message)
+        return _ran(pipeline, spending.spent / 1e9)
+
+
+def first_come_in_time(log: Log, text: str, share: float, seconds: float) -> tuple[Run, list[set[int]]]:
+    """The plain join in that time, and the rows of each stream it served: it takes what comes while it has time, and what comes
+    while it has none is lost."""
+    with _pipeline(log, text, None, None) as (pipeline, feeds):
+        spent, served = 0.0, {id(feed): set[int]() for feed in feeds}
+        has_time = False
+        for feed, part, at in _steps_of(log, feeds):
+            if feed is feeds[0]:  # both streams' rows of a step, or none: one stream's alone would meet nothing
+                has_time = spent < share * seconds * at
+            if has_time:
+                served[id(feed)] |= set(part["n"].to_list())
+            for message in feed.ingest.take(part):
+                if has_time or isinstance(message, Punctuation):
+                    began = time.process_time()
+                    pipeline.accept(feed, message)
+                    spent += time.process_time() - began
+        return _ran(pipeline, spent), list(served.values())
+
+
+@contextmanager
+def _pipeline(
+    log: Log, text: str, budget: str | None, change: Callable[[SummarySpec], SummarySpec] | None
+) -> Iterator[tuple[Pipeline, list[Feed]]]:
     with Session({"s1": log.frames[0], "s2": log.frames[1]}) as session:
         session.execute(statements(log))
         (statement,) = language.parse(text, {}, 1)
@@ -164,18 +215,24 @@ def run(log: Log, text: str, budget: str | None, change: Callable[[SummarySpec],
         feeds = {s.name: Feed(s, None, reads_row_numbers(query.plan), lambda: None) for s in streams(query.plan)}
         for feed in feeds.values():
             pipeline.attach(feed)
-        sides = {name: _cut(log.frames[int(name[1]) - 1], log.step) for name in feeds}
-        began = time.process_time()
-        for parts in zip(*sides.values(), strict=False):
-            for feed, part in zip(feeds.values(), parts, strict=True):
-                for message in feed.ingest.take(part.with_columns(pl.col("ts").alias(TS))):
-                    pipeline.accept(feed, message)
-        assert pipeline.error is None, pipeline.error
-        seconds = time.process_time() - began
-        spending = pipeline.spending
-        probes = (0, 0) if spending is None else (spending.operator.probes, spending.operator.left)
-        rows: pl.DataFrame = pipeline.results.history()
-        return Run(rows, seconds, probes)
+        yield pipeline, list(feeds.values())
+
+
+def _steps_of(log: Log, feeds: list[Feed]) -> Iterator[tuple[Feed, pl.DataFrame, float]]:
+    """The streams in turn, a step of time each, and what part of the time is over when it comes."""
+    sides = [_cut(log.frames[int(feed.stream.name[1]) - 1], log.step) for feed in feeds]
+    many = min(len(side) for side in sides)
+    for number, parts in enumerate(zip(*sides, strict=False)):
+        for feed, part in zip(feeds, parts, strict=True):
+            yield feed, part.with_columns(pl.col("ts").alias(TS)), (number + 1) / many
+
+
+def _ran(pipeline: Pipeline, seconds: float) -> Run:
+    assert pipeline.error is None, pipeline.error
+    spending = pipeline.spending
+    probes = (0, 0) if spending is None else (spending.operator.probes, spending.operator.left)
+    rows: pl.DataFrame = pipeline.results.history()
+    return Run(rows, seconds, probes)
 
 
 def _cut(frame: pl.DataFrame, step: int) -> list[pl.DataFrame]:
@@ -245,7 +302,7 @@ def cost() -> None:
     for kind in SUMMARIES:
         best = np.inf
         for _ in range(5):
-            made = StreamSummary(SummarySpec(("ItemNo",), 60 * SECOND, 4, 3, kind), keep_rows=False)
+            made = StreamSummary(SummarySpec(("ItemNo",), 60 * SECOND, 4, 3, kind))
             began = time.process_time()
             for frame in data:
                 made.insert(frame)
@@ -344,11 +401,34 @@ def join() -> None:
             )
 
 
+def in_time() -> None:
+    """Figure 11 in processor time, of the exact join's; both given the rows in so many batches a window."""
+    for name, log in (("retail", retail()), ("flights", flights())):
+        for per_window in (60, 12):
+            log = replace(log, every=log.window // per_window)
+            whole = Whole.of(log)
+            exact, rows = whole.exact, sum(f.height for f in log.frames)
+            print(
+                f"{name}, {per_window} batches of each stream a window: exact join {whole.seconds / rows * 1e6:.1f} us a row"
+            )
+            print("  budget   DESC took, output   FCFS took, output  times   at most, if it kept rows lost  times")
+            for share in (0.1, 0.2, 0.4):
+                desc = run_in_time(log, joined(log, "DESC"), share, whole.seconds)
+                fcfs, served = first_come_in_time(log, joined(log, None), share, whole.seconds)
+                later = pl.when(pl.col("at") < pl.col("bt"))
+                probed = later.then(pl.col("b").is_in(served[1])).otherwise(pl.col("a").is_in(served[0]))
+                part = [f.height / exact.height for f in (desc.rows, fcfs.rows, exact.filter(probed))]
+                print(
+                    f"  {100 * share:4.0f}%   {100 * desc.seconds / whole.seconds:6.1f}%  {100 * part[0]:6.1f}%   "
+                    f"{100 * fcfs.seconds / whole.seconds:6.1f}% {100 * part[1]:6.1f}%  {part[0] / part[1]:5.2f}   "
+                    f"{100 * part[2]:6.1f}%  {part[0] / part[2]:5.2f}"
+                )
+
+
 def fresh() -> None:
     """Figure 12: a window over the whole stream; how far apart the rows of a pair are, FADE FACTOR 0.8."""
-    log = replace(retail(rows=5_000), window=3600 * SECOND, granularity=60 * SECOND)
-    log = replace(log, window=3600 * SECOND)
-    whole = Whole.of(_steps(log))
+    log = replace(retail(rows=5_000), window=3600 * SECOND, granularity=60 * SECOND, every=STEP)
+    whole = Whole.of(log)
     print("figure 12: the whole stream, FADE FACTOR 0.8")
     apart = lambda f: float((f["at"] - f["bt"]).abs().mean() or 0) / SECOND  # noqa: E731
     for share in (0.05, 0.1, 0.2, 0.4):
@@ -361,21 +441,9 @@ def fresh() -> None:
         )
 
 
-class _Often(Log):
-    """A log with punctuations as often as its summaries need, whatever its window."""
-
-    @property
-    def step(self) -> int:
-        return STEP
-
-
-def _steps(log: Log) -> Log:
-    return _Often(log.frames, log.columns, log.on, log.window, log.granularity)
-
-
 def selections() -> None:
     """Figures 15 and 16: a hundred selections of 5 to 10%, and AVG and SUM over them."""
-    log = _steps(retail(rows=6_000))
+    log = replace(retail(rows=6_000), every=STEP)
     frame = log.frames[0]
     rng = np.random.default_rng(9)
     share = np.bincount(frame["ItemNo"], minlength=ITEMS) / frame.height
@@ -413,7 +481,7 @@ def selections() -> None:
         )
 
 
-PARTS: Final[tuple[Callable[[], None], ...]] = (cost, structures, join, fresh, selections)
+PARTS: Final[tuple[Callable[[], None], ...]] = (cost, structures, in_time, join, fresh, selections)
 
 if __name__ == "__main__":
     wanted: list[Any] = sys.argv[1:]

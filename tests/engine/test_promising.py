@@ -298,24 +298,29 @@ def test_weights_set_how_much_is_taken_up_at_a_time(session):
 
 
 def test_a_share_of_a_core_pays_for_what_it_was_measured_to_cost(session):
-    now = [0]
+    now, used = [0], [0]
     query = replace(bound(session, SELECTION, 1.0), budget=Budget("share", 0.2))
     running = Run(query)
     step, operator = running.spending.step, running.spending.operator
-    spending = Spending(step, operator, query.budget, 1.0, lambda: now[0])
-    spending.before(100)  # the clock starts
+    spending = Spending(step, operator, query.budget, 1.0, clock=lambda: now[0], processor=lambda: used[0])
+
+    def work(nanoseconds: int, probes: int = 0) -> None:
+        used[0] += nanoseconds
+        operator.promises.probes += probes
+
+    spending.work(lambda: work(0))  # the clock starts
     now[0] = 1_000_000  # a millisecond later: 0.2 ms may have been spent
-    spending.before(100)
-    assert operator.control.settings["probes_per_row"] == pytest.approx(
-        0.2
-    )  # at 10 µs a probe, as long as none is measured
-    operator.control.nanoseconds = 300_000
-    spending.before(100)
-    assert operator.control.settings["probes_per_row"] == 0.0  # too much was spent
+    assert operator.allowance() == pytest.approx(200)  # at 1 µs a probe, as long as none is measured
+    spending.work(lambda: work(100_000, probes=10))
+    assert operator.allowance() == pytest.approx(10)  # they took 10 µs each
+    spending.work(lambda: work(200_000))
+    assert operator.allowance() == 0.0  # too much was spent
+    assert spending.idle(live=True) == 0
     now[0] = 2_000_000
-    spending.before(100)
-    assert operator.control.settings["probes_per_row"] > 0
-    assert spending.idle(live=False) > 0
+    assert operator.allowance() > 0
+    assert spending.share == pytest.approx(0.15)
+    now[0] = 3_600_000_000_000  # an hour later: no more than a second's share was saved up
+    assert 0 < operator.allowance() <= 200_000_000 / 10_000 + 1
 
 
 def test_a_replay_with_probes_per_row_takes_nothing_up_before_its_end(session):
