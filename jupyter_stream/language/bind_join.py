@@ -32,7 +32,7 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
     """
     left, right = (bind(part) for part in item.parts)
     if table_of(left) is None or table_of(right) is None:  # tables and views only are answered once, as they are
-        left, right = _living(left), _living(right)
+        left, right = living(left), living(right)
     if table_of(left) is not None and table_of(right) is None and item.kind == "inner":
         left, right = right, left  # SELECT * shows the stream's columns first
         item = replace(item, parts=(item.parts[1], item.parts[0]))
@@ -83,7 +83,7 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
     return replace(scope, window=left.window) if isinstance(left.window, TimeWindow) else scope
 
 
-def _living(scope: Scope) -> Scope:
+def living(scope: Scope) -> Scope:
     """A view as the relation that its SELECT defines, which changes while the query runs; anything else as it is."""
     table = table_of(scope)
     if table is None or not isinstance(table.table, ViewRows):

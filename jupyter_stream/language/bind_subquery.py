@@ -11,7 +11,7 @@ from jupyter_stream.functions.expression import substitute
 from jupyter_stream.functions.types import BIGINT
 from jupyter_stream.language.bind_aggregate import InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
-from jupyter_stream.language.bind_join import joined, relational, relations_joined, table_of
+from jupyter_stream.language.bind_join import joined, living, relational, relations_joined, table_of
 from jupyter_stream.language.join_conditions import matched, matching, take
 from jupyter_stream.language.join_windows import bounds_of, check_input
 from jupyter_stream.language.nodes import FunctionCall, Node, Operation, Star, Subselect, walk
@@ -121,6 +121,8 @@ def apply(scope: Scope, found: Membership, source: SourceText, bind_body: BindBo
         value = ExpressionBinder(source, InputNames(scope, source, "WHERE")).bind(found.value)
     kinds: JoinKind = "anti" if found.negated else "semi"
     part = _place(found)
+    if table_of(scope) is None or table_of(right) is None:  # tables and views only are answered once, as they are
+        scope, right = living(scope), living(right)
     if table_of(scope) is None and table_of(right) is None and not relational(scope, right):
         for each in (scope, right):
             check_input(each, part, source)

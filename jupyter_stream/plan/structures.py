@@ -38,7 +38,7 @@ def kept(edge: Edge, maintenance: Maintenance) -> str | None:
         case Aggregate() if not slides(plan.window):
             return "answers by key"
         case Top() if is_relation(plan):
-            return "rows alive, looked through"
+            return "counts by value, the best in order"
     return None
 
 

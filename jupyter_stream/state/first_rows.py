@@ -19,7 +19,7 @@ from jupyter_stream.core.order import order_of
 
 _EVENTS = 1 << 15
 """Changes looked at together."""
-_PAIRS, _MANY = 1 << 14, 16
+_PAIRS, _MANY = 1 << 14, 8
 """Rows at instants that are looked at one by one: so many, and for each stretch so many. Where there are more, the first half of
 the instants and the second are looked at apart: fewer rows are there for some of one half only."""
 _KEPT = 256
