@@ -6,12 +6,13 @@ from typing import Final
 
 import numpy as np
 from bokeh.palettes import cividis
+from numpy.typing import NDArray
 
 from jupyter_stream.core.snapshot import Snapshot
 from jupyter_stream.views import words
 from jupyter_stream.views.bar import step
 from jupyter_stream.views.colours import Colours
-from jupyter_stream.views.picture import Axis, Layer, Picture, Scale
+from jupyter_stream.views.picture import Axis, Floats, Layer, Picture, Scale
 from jupyter_stream.views.points import (
     LIGHT,
     SOLID,
@@ -36,7 +37,7 @@ class Heatmap:
     name: Final = "heatmap"
 
     def picture(self, snapshot: Snapshot, roles: Roles, colours: Colours) -> Picture:
-        """Cells; where two rows meet in one cell the newer is on top."""
+        """Cells; where two rows meet in one cell it shows the newer."""
         assert roles.x is not None and roles.by is not None
         data = points(snapshot, Roles(roles.chart, roles.x, roles.y[:1], roles.by), colours)
         ordered = categories(snapshot.rows.get_column(roles.by))
@@ -44,6 +45,7 @@ class Heatmap:
         place = {label: i for i, label in enumerate(reversed(shown))}
         level = np.array([place.get(label, -1) for label in data.labels], dtype=np.float64)[data.series]
         kept = (level >= 0) & np.isfinite(data.y)
+        kept[kept] = _newest(data.x[kept], level[kept])
         x, y, level = data.x[kept], data.y[kept], level[kept]
         width = 1.0 if data.x_axis.kind == "category" else step(data.x)
         low, high = extent(y)
@@ -65,3 +67,11 @@ class Heatmap:
         return Picture(
             "plot", table_of(snapshot), axis, y_axis, (boxes,), (), data.provisional, watermark, note, scale=scale
         )
+
+
+def _newest(x: Floats, level: Floats) -> NDArray[np.bool_]:
+    """Which are the last of their cell."""
+    cells = np.unique(x, return_inverse=True)[1] * (MOST_SERIES + 1) + level.astype(np.int64)
+    last = np.zeros(len(x), np.bool_)
+    last[len(x) - 1 - np.unique(cells[::-1], return_index=True)[1]] = True
+    return last

@@ -19,11 +19,14 @@ class Store {
     this.docNumber = 0;
     this.seq = -1;
     this.views = new Set();
+    this.seen = false;
     this.onMessage = (message, buffers) => this.take(message, buffers);
     model.on("msg:custom", this.onMessage);
     this.hello();
     this.heard = Date.now();
     this.timer = setInterval(() => this.say({ say: "alive" }), ALIVE_EVERY);
+    this.look = () => this.looked();
+    document.addEventListener("visibilitychange", this.look);
     this.watch = setInterval(() => { if (this.silent) for (const view of this.views) redraw(view); }, 5_000);
   }
 
@@ -31,8 +34,16 @@ class Store {
     return !this.still && this.head !== null && !ENDED.has(this.head.state) && Date.now() - this.heard > SILENCE;
   }
 
+  // Views nobody sees are sent to seldom.
+  looked() {
+    const seen = !document.hidden && [...this.views].some((view) => view.onScreen);
+    if (seen === this.seen) return;
+    this.seen = seen;
+    this.say({ say: "alive" });
+  }
+
   say(message) {
-    try { this.model.send(message); } catch { /* the kernel has gone: the last state stays on screen */ }
+    try { this.model.send({ ...message, page: PAGE.name, seen: this.seen }); } catch { /* the kernel has gone: the last state stays on screen */ }
   }
 
   hello() {
@@ -82,6 +93,7 @@ class Store {
   dispose() {
     clearInterval(this.timer);
     clearInterval(this.watch);
+    document.removeEventListener("visibilitychange", this.look);
     this.model.off("msg:custom", this.onMessage);
     PAGE.stores.delete(this.key);
   }
@@ -106,10 +118,11 @@ function merge(old, change, buffers) {
     const offsets = numbers(buffers[change.offsets], Int32Array);
     return Array.from({ length: offsets.length - 1 }, (_, i) => values.subarray(offsets[i], offsets[i + 1]));
   }
-  const fresh = "text" in change ? change.text : numbers(buffers[change.at], Float64Array);
+  const text = "words" in change ? Array.from(numbers(buffers[change.at], Uint16Array), (i) => change.words[i]) : change.text;
+  const fresh = text ?? numbers(buffers[change.at], Float64Array);
   if (!("drop" in change)) return fresh;
-  const kept = "text" in change ? old.slice(change.drop) : old.subarray(change.drop);
-  if ("text" in change) return kept.concat(fresh);
+  const kept = text ? old.slice(change.drop) : old.subarray(change.drop);
+  if (text) return kept.concat(fresh);
   const joined = new Float64Array(kept.length + fresh.length);
   joined.set(kept);
   joined.set(fresh, kept.length);
@@ -146,7 +159,7 @@ class View {
     this.plots = [];
     this.hidden = new Set();
     this.hiddenCount = 0;
-    this.onScreen = true;
+    this.onScreen = false; // the observer says so before the first frame
     this.drawnDoc = 0;
     this.root = make("div", "jupyter-stream-live", el);
     this.root.dataset.key = store.key;
@@ -171,6 +184,7 @@ class View {
     this.seen = new IntersectionObserver((entries) => {
       this.onScreen = entries[entries.length - 1].isIntersecting;
       if (this.onScreen) redraw(this);
+      store.looked();
     }, { rootMargin: "200px" });
     this.seen.observe(this.root);
     const recolour = () => { this.colours = null; redraw(this); };
@@ -411,6 +425,7 @@ class View {
     this.seen.disconnect();
     this.themed.disconnect();
     this.store.views.delete(this);
+    this.store.looked();
     this.link.views.delete(this);
     PAGE.dirty.delete(this);
     for (const plot of this.plots) plot.remove();

@@ -18,6 +18,7 @@ from jupyter_stream.views.number import Past
 from jupyter_stream.views.options import ViewOptions
 from jupyter_stream.views.page import Page, Still
 from jupyter_stream.views.picture import Picture, Table
+from jupyter_stream.views.readers import Readers
 from jupyter_stream.views.roles import resolve
 from jupyter_stream.views.selection import find, select, selected
 from jupyter_stream.views.widget import Line, LiveWidget, Work
@@ -46,14 +47,14 @@ class LiveView:
 
     Attributes:
         options: as now shown; set by `change`, on the view thread.
-        heard: when a page last spoke, `time.monotonic()`; 0.0 before it ever did.
+        readers: the pages it is on.
         line: its line to the page; only the view thread sends through it.
     """
 
     def __init__(self, viewable: Viewable, options: ViewOptions | None = None, page: Page | None = None) -> None:
         self.options = options or ViewOptions()
         self.name = viewable.name
-        self.heard = 0.0
+        self.readers = Readers()
         self.ended = False
         self._viewable: Viewable | None = viewable
         self._of = weakref.ref(viewable)
@@ -103,7 +104,7 @@ class LiveView:
         Returns:
             What the view thread is to do; None for nothing.
         """
-        self.heard = time.monotonic()
+        self.readers.hear(said, time.monotonic())
         say = said.get("say")
         if say == "hello":
             with_library = bool(said.get("library"))
@@ -172,14 +173,15 @@ class LiveView:
             self._last = snapshot
             self._viewable = None
 
-    def save(self, now: float, every: float) -> None:
-        """Bring the picture in the notebook file up to date, if it is time and there is something new."""
+    def save(self, now: float, every: float) -> int:
+        """Bring the picture in the notebook file up to date, if it is time and there is something new; returns the bytes sent."""
         if self._last is None or self._saved_version == (self._last.version, self.options):
-            return
-        if self.ended or now - self._saved_at >= every:
-            self._saved_at, self._saved_version = now, (self._last.version, self.options)
-            self._page.put(self.line, self._saved(self._last))
-            self._page.update()
+            return 0
+        if not self.ended and now - self._saved_at < every:
+            return 0
+        self._saved_at, self._saved_version = now, (self._last.version, self.options)
+        self._page.put(self.line, self._saved(self._last))
+        return self._page.update()
 
     def close(self) -> None:
         """Take the live view off the page; the saved picture stays."""
@@ -211,7 +213,7 @@ class LiveView:
         return Still(saved.html(snapshot, self.drawn(snapshot)[0]), saved.text(snapshot))
 
     def _push(self, now: float) -> int:
-        if self.heard or self._pushed >= len(PUSHES) or now - self._born < PUSHES[self._pushed]:
+        if self.readers.heard or self._pushed >= len(PUSHES) or now - self._born < PUSHES[self._pushed]:
             return 0
         self._pushed += 1
         return self.hello(with_library=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from typing import Any
 
 from jupyter_stream.views import output, saved
 from jupyter_stream.views.widget import Line, LiveWidget
@@ -50,11 +49,13 @@ class Page:
         output.show(self.widget.bundle)
         output.show(self._bundle(), self._display_id)
 
-    def update(self) -> None:
-        """Bring the picture in the file up to date."""
-        output.update(self._bundle(), self._display_id)
+    def update(self) -> int:
+        """Bring the picture in the file up to date; returns the bytes sent."""
+        bundle = self._bundle()
+        output.update(bundle, self._display_id)
+        return sum(map(len, bundle.values()))
 
-    def _bundle(self) -> dict[str, Any]:
+    def _bundle(self) -> dict[str, str]:
         stills = list(self._stills.values())
         text = "\n".join(still.text for still in stills)
         return {"text/html": saved.outer([still.html for still in stills]), "text/plain": text}

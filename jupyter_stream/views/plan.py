@@ -23,6 +23,7 @@ from jupyter_stream.errors import StreamError
 from jupyter_stream.views import output, strip
 from jupyter_stream.views.options import ViewOptions
 from jupyter_stream.views.plan_drawing import Pace, svg
+from jupyter_stream.views.readers import Readers
 from jupyter_stream.views.saved import LIVE, MARK, STYLE
 from jupyter_stream.views.widget import Line, PageWidget, Work
 from jupyter_stream.views.words import cells
@@ -52,7 +53,7 @@ class PlanView:
     def __init__(self, viewable: Plannable) -> None:
         self.options = ViewOptions("none", last=1)
         self.name = viewable.name
-        self.heard = 0.0
+        self.readers = Readers()
         self.ended = False
         self._query = weakref.ref(viewable)  # its results can be freed while a plan of it is on some page
         self.widget = PlanWidget(key=uuid.uuid4().hex)
@@ -81,7 +82,7 @@ class PlanView:
 
     def hear(self, message: dict[str, Any], /) -> Work | None:
         """Take a message from a page, on any thread; what the view thread is to do then."""
-        self.heard = time.monotonic()
+        self.readers.hear(message, time.monotonic())
         said, query = message.get("say"), self._query()
         if said == "look":
             self._chosen, self._looked, self._said = str(message.get("node")), {}, ""
@@ -135,11 +136,13 @@ class PlanView:
     def change(self, options: ViewOptions) -> None:
         """A plan is shown in one way only."""
 
-    def save(self, now: float, every: float) -> None:
-        """Bring the picture in the notebook file up to date."""
-        if self.ended or now - self._saved_at >= every:
-            self._saved_at = now
-            output.update(self._saved(), self._display_id)
+    def save(self, now: float, every: float) -> int:
+        """Bring the picture in the notebook file up to date; returns the bytes sent."""
+        if not self.ended and now - self._saved_at < every:
+            return 0
+        self._saved_at, bundle = now, self._saved()
+        output.update(bundle, self._display_id)
+        return sum(map(len, bundle.values()))
 
     def close(self) -> None:
         """Take the live view off the page; the saved picture stays."""
@@ -171,7 +174,7 @@ class PlanView:
             ],
         }
 
-    def _saved(self) -> dict[str, Any]:
+    def _saved(self) -> dict[str, str]:
         words = f"{self.name}: {self._summary}"
         if self._diagram is None:
             return {"text/plain": words, "text/html": f"<p>{escape(words)}</p>"}

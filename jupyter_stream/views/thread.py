@@ -1,8 +1,8 @@
 """The view thread: owns every widget, takes snapshots, sends frames. One for all views of the process.
 
-At most `FRAMES` a second, only of queries whose version has changed, one snapshot for all views that want the same rows,
-and never more than a quarter of the processor or `BYTES` a second however many views there are: the server drops messages
-beyond 1 MB/s, and the engine needs the interpreter more than charts do.
+At most `FRAMES` a second, only of queries whose version has changed, one snapshot for all views that want the same rows, views
+off the screen seldom, and never more than an eighth of a processor, or more messages or bytes than `budget` has, however many
+views there are: the engine needs the interpreter more than charts do.
 """
 
 from __future__ import annotations
@@ -16,19 +16,16 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from jupyter_stream.core.snapshot import Snapshot, Viewable
+from jupyter_stream.views.budget import Budget
 from jupyter_stream.views.options import ViewOptions
+from jupyter_stream.views.readers import Readers
 from jupyter_stream.views.widget import Line, Work
 
 log = logging.getLogger(__name__)
 
 FRAMES: Final = 8.0
-BYTES: Final = 500_000.0
-SHARE: Final = 0.25
+SHARE: Final = 0.12
 SAVE_EVERY: Final = 5.0
-SILENCE: Final = 130.0
-"""Seconds without a word from any page (they speak every 20, hidden ones every 60) after which it is presumed closed."""
-UNSEEN_EVERY: Final = 10.0
-"""Seconds between frames for a page presumed closed: the server keeps every message for a page that may come back."""
 KEPT: Final = 100
 """Ended views that still answer; the oldest beyond are closed, and the saved pictures take their place."""
 
@@ -38,7 +35,7 @@ class Served(Protocol):
 
     name: str
     options: ViewOptions
-    heard: float
+    readers: Readers
     ended: bool
 
     @property
@@ -64,8 +61,8 @@ class Served(Protocol):
     def change(self, options: ViewOptions) -> None:
         """Show it another way from now on."""
 
-    def save(self, now: float, every: float) -> None:
-        """Bring the picture in the notebook file up to date, if it is time."""
+    def save(self, now: float, every: float) -> int:
+        """Bring the picture in the notebook file up to date, if it is time; returns the bytes sent."""
 
     def close(self) -> None:
         """Take it off the page."""
@@ -77,8 +74,7 @@ class ViewThread:
     def __init__(self) -> None:
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._views: list[Served] = []
-        self._unseen_at: dict[int, float] = {}
-        self._budget = BYTES
+        self._budget = Budget()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="jupyter-stream-views", daemon=True)
         self._thread.start()
@@ -106,15 +102,12 @@ class ViewThread:
     def _heard(self, view: Served, message: dict[str, Any]) -> None:
         work = view.hear(message)
         if work is not None:
-            self._commands.put(lambda: self._spend(work()))
+            self._commands.put(lambda: self._budget.spend(work()))
 
     def _change(self, viewable: Viewable, options: ViewOptions) -> None:
         for view in self._views:
             if view.viewable is viewable:
                 view.change(options)
-
-    def _spend(self, count: int) -> None:
-        self._budget -= count
 
     def _run(self) -> None:
         pause = 1 / FRAMES
@@ -122,13 +115,13 @@ class ViewThread:
         while not self._stop.is_set():
             self._obey(begun + pause)
             now = time.monotonic()
-            self._budget = min(BYTES, self._budget + (now - begun) * BYTES)
-            begun = now
+            self._budget.refill(now - begun)
+            begun, before = now, time.thread_time()
             if not self._stop.is_set():
                 self._frame(now)
-            spent = time.monotonic() - begun
+            spent = time.thread_time() - before  # of the processor: waiting for the interpreter costs nobody anything
             pause = max(1 / FRAMES, spent / SHARE)
-        self._frame(time.monotonic())
+        self._frame(time.monotonic(), last=True)
         for view in self._views:
             with contextlib.suppress(Exception):  # the kernel may already be closing its comms
                 view.close()
@@ -152,19 +145,19 @@ class ViewThread:
             if idle and not all(view.ended for view in self._views):
                 return
 
-    def _frame(self, now: float) -> None:
+    def _frame(self, now: float, *, last: bool = False) -> None:
         taken: dict[tuple[int, int], Snapshot] = {}
-        every = max(SAVE_EVERY, len(self._views) / 2)
-        # those that waited for the byte budget go first in the next frame
+        every = max(SAVE_EVERY, len(self._views))
+        # those that waited for the budget go first in the next frame
         for i, view in enumerate(list(self._views)):
-            if self._budget <= 0:
+            if not (last or self._budget.left):
                 self._views = self._views[i:] + self._views[:i]
                 break
-            if view.ended or not self._worth(view, now):
+            if view.ended or not (last or view.readers.due(now)):
                 continue
             try:
-                self._spend(self._serve(view, taken, now))
-                view.save(now, every)
+                self._budget.spend(self._serve(view, taken, now))
+                self._budget.spend(view.save(now, every))
             except Exception:
                 log.exception("a frame of %s failed", view.name)
         ended = [view for view in self._views if view.ended]
@@ -183,14 +176,6 @@ class ViewThread:
             snapshot = taken[key]
             view.take(snapshot)
         return view.refresh(snapshot, now)
-
-    def _worth(self, view: Served, now: float) -> bool:
-        if not view.heard or now - view.heard < SILENCE:
-            return True
-        if now - self._unseen_at.get(id(view), 0.0) < UNSEEN_EVERY:
-            return False
-        self._unseen_at[id(view)] = now
-        return True
 
 
 _lock = threading.Lock()

@@ -278,3 +278,12 @@ def test_a_heatmaps_colours_stand_for_amounts_and_a_scale_says_which(demo):
     drawn = draw(demo().advance(5), chart="heatmap")
     assert drawn.scale.label == "speed (km/h)"
     assert len(drawn.scale.colours) == len(set(drawn.scale.colours)) > 5
+
+
+def test_a_heatmap_of_two_keys_has_one_cell_each_with_the_newest_value(demo):
+    frame = pl.DataFrame({"hour": [1, 2, 1, 2], "place": ["a", "a", "b", "a"], "speed": [1.0, 2.0, 3.0, 9.0]})
+    snapshot = with_rows(
+        demo().advance(2), frame, time_column=None, key_columns=("hour", "place"), value_columns=("speed",)
+    )
+    boxes = picture(snapshot, ViewOptions("heatmap", x="hour", by="place", y="speed"), Colours()).layers[0].columns
+    assert boxes["row"].tolist() == [0, 2, 3]
