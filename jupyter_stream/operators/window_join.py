@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -43,7 +44,7 @@ from jupyter_stream.plan.references import Referring
 from jupyter_stream.state.join_keys import Bools, JoinKeys
 from jupyter_stream.state.joint_keys import JointKeys
 from jupyter_stream.state.key_words import KeyWords
-from jupyter_stream.state.meeting import meet
+from jupyter_stream.state.meeting import Meanwhile, meet
 from jupyter_stream.state.runs import Run, Runs
 from jupyter_stream.windows import TimeWindow
 
@@ -158,7 +159,6 @@ class WindowJoin:
         if new is None:
             return
         yield from self._meet(new, self._sides[1 - port].runs)
-        self._keep(new)
         yield from self._past(new)
         self._report()
 
@@ -231,7 +231,7 @@ class WindowJoin:
         return columns_of(frame, [*self._names[port], TS, *dict.fromkeys(system)])
 
     def _meet(self, new: NewRows, runs: Sequence[Run]) -> Iterator[Message]:
-        """Pairs of new rows and runs of the other side."""
+        """Pairs of new rows and runs of the other side; keeps the new rows."""
         low, high = self._config.low, self._config.high
         if new.port == 1:  # seen from the right, differences are the other way round
             low, high = (None if high is None else -high), (None if low is None else -low)
@@ -240,8 +240,13 @@ class WindowJoin:
         def made(run: Run, mine: Int64s, theirs: Int64s, settled: frozenset[int]) -> _Met:
             return self._met(new, run, mine, theirs, settled)
 
-        for run, met in meet(new.run, runs, low, high, timed, made):
+        # which rows are kept may follow from which have met
+        waits = new.run.matched is not None
+        meanwhile = Meanwhile(None if waits else partial(self._keep, new))
+        for run, met in meet(new.run, runs, low, high, timed, made, meanwhile):
             yield from self._pairs(new, run, met)
+        if waits:
+            self._keep(new)
 
     def _met(self, new: NewRows, run: Run, mine: Int64s, theirs: Int64s, settled: frozenset[int]) -> _Met:
         """Those of the candidates that meet, so far as keys and times say; joined where that is all there is to say."""

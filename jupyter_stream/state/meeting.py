@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
-from typing import Final, TypeAlias, TypeVar
+from itertools import accumulate, chain
+from typing import Any, Final, TypeAlias, TypeVar
 
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.state.beside import side_by_side
@@ -25,7 +25,7 @@ _PIECE: Final = 32_768
 """Rows looked up at a time where two threads do it."""
 _WORTH: Final = 8_192
 """New rows from which on sorting them with those kept is thought of,"""
-_KEPT: Final = 8
+_KEPT: Final = 12
 """if no more than so many are kept for each."""
 _UNSETTLED: Final[frozenset[int]] = frozenset()
 
@@ -56,8 +56,31 @@ class _Look:
             yield make(self.run, new, old, index.settled)
 
 
+class Meanwhile:
+    """Work that is done once, as one of the tasks of two threads."""
+
+    def __init__(self, work: Callable[[], None] | None) -> None:
+        self._work = work
+
+    def tasks(self) -> list[Callable[[], list[Any]]]:
+        """The work, the first time this is asked for."""
+        work, self._work = self._work, None
+        return [] if work is None else [partial(_nothing_made, work)]
+
+
+def _nothing_made(work: Callable[[], None]) -> list[Any]:
+    work()
+    return []
+
+
 def meet(
-    new: Run, runs: Sequence[Run], low: int | None, high: int | None, timed: bool, make: Make[Made]
+    new: Run,
+    runs: Sequence[Run],
+    low: int | None,
+    high: int | None,
+    timed: bool,
+    make: Make[Made],
+    meanwhile: Meanwhile,
 ) -> Iterator[tuple[Run, Made]]:
     """What is made of candidates, some at a time, and of which run they are.
 
@@ -72,17 +95,31 @@ def meet(
         timed: whether there may be rows of one key that are farther apart.
         make: takes a run, numbers of new rows and of the run's, and which of their key columns are known to be equal. It must
             change nothing that others see, since it may be called by two threads.
+        meanwhile: what can be done beside that. It is done when all is given.
     """
+    yield from _met(new, runs, low, high, timed, make, meanwhile)
+    side_by_side(meanwhile.tasks())
+
+
+def _met(
+    new: Run,
+    runs: Sequence[Run],
+    low: int | None,
+    high: int | None,
+    timed: bool,
+    make: Make[Made],
+    meanwhile: Meanwhile,
+) -> Iterator[tuple[Run, Made]]:
     sorted_together = _together(new, runs, low, high)
     if sorted_together is not None:
-        found = sorted_together.made(new, timed, make)
+        found = sorted_together.made(new, timed, make, meanwhile)
         if found is not None:
             yield from found
             return
     looks = [look for run in runs if (look := _look(new, run, low, high, timed)) is not None]
     here = {id(look.here): look.here for look in looks if not look.here.has_index}
     side_by_side([run.make_index for run in here.values()])
-    tasks, of = [], []
+    tasks: list[Callable[[], list[tuple[Run, Made]]]] = []
     for look in looks:
         if not look.here.index.by_numbers:
             _ = look.asked.keys.hashes  # once, before two threads ask
@@ -91,18 +128,16 @@ def meet(
         for begin in range(look.begin, look.end, _PIECE):
             end = min(look.end, begin + _PIECE)
             tasks.append(partial(_all_made, look, make, begin, end))
-            of.append(look.run)
-    for run, some in zip(of, side_by_side(tasks), strict=True):
-        for each in some:
-            yield run, each
+    for some in side_by_side([*meanwhile.tasks(), *tasks] if tasks else []):
+        yield from some
     for look in looks:
         if look.here.index.crowded:  # there may be many pairs: some at a time
             for each in look.made(make, look.begin, look.end):
                 yield look.run, each
 
 
-def _all_made(look: _Look, make: Make[Made], begin: int, end: int) -> list[Made]:
-    return list(look.made(make, begin, end))
+def _all_made(look: _Look, make: Make[Made], begin: int, end: int) -> list[tuple[Run, Made]]:
+    return [(look.run, each) for each in look.made(make, begin, end)]
 
 
 def _look(new: Run, run: Run, low: int | None, high: int | None, timed: bool) -> _Look | None:
@@ -132,31 +167,24 @@ class _Together:
 
     stretches: tuple[_Stretch, ...]
 
-    def made(self, new: Run, timed: bool, make: Make[Made]) -> Iterator[tuple[Run, Made]] | None:
+    def made(self, new: Run, timed: bool, make: Make[Made], meanwhile: Meanwhile) -> Iterator[tuple[Run, Made]] | None:
         """What is made of candidates, and of which run they are; None where an index is better: many rows have one hash."""
         kept = [s.run.keys.hashes[s.begin : s.begin + s.end - s.first] for s in self.stretches]
         near = Neighbours(kept, new.keys.hashes)
         if near.distinct:
             cuts = range(0, near.places.size, _PIECE)
             tasks = [partial(self._of_couples, near, at, make) for at in cuts]
-            return (each for some in side_by_side(tasks) for each in some)
+            return chain.from_iterable(side_by_side([*meanwhile.tasks(), *tasks]))
         mine, begin, end, rows = near.groups()
         many = int((end - begin).sum())
         if many > CROWDED * new.rows + MANY:
             if timed:
                 return None
             return self._of_pairs(mine, begin, end, rows, make)
-        return (
-            each
-            for some in side_by_side(
-                [
-                    partial(self._all_of_pairs, mine[at:to], begin[at:to], end[at:to], rows, make)
-                    for at in range(0, mine.size, _PIECE)
-                    for to in [at + _PIECE]
-                ]
-            )
-            for each in some
-        )
+        cuts = range(0, mine.size, _PIECE)
+        parts = [(mine[at : at + _PIECE], begin[at : at + _PIECE], end[at : at + _PIECE]) for at in cuts]
+        tasks = [partial(self._all_of_pairs, *part, rows, make) for part in parts]
+        return chain.from_iterable(side_by_side([*meanwhile.tasks(), *tasks]))
 
     def _of_couples(self, near: Neighbours, at: int, make: Make[Made]) -> list[tuple[Run, Made]]:
         return list(self._by_run(*near.couples(at, at + _PIECE), make))
@@ -205,4 +233,4 @@ def _together(new: Run, runs: Sequence[Run], low: int | None, high: int | None) 
     )
 
 
-__all__ = ["meet"]
+__all__ = ["Meanwhile", "meet"]

@@ -161,7 +161,7 @@ class Direct:
             places *= many + 1
         at = self._places(keys, 0, keys.rows)
         numbers = np.arange(keys.rows)
-        self._row = np.full(places, -1)
+        self._row = np.full(places, -1, np.int32)
         self._row[at] = numbers
         self._groups: Groups | None = None
         if (self._row.take(at) != numbers).any():
@@ -203,7 +203,7 @@ class Direct:
             at = self._places(asked.keys, start, min(end, start + _BLOCK))
             rows = self._row.take(at)
             hit = np.flatnonzero(rows >= 0)
-            found.append(rows.take(hit) if self._groups is None else at.take(hit))
+            found.append(rows.take(hit).astype(np.int64) if self._groups is None else at.take(hit))
             hit += start
             new.append(hit)
         mine, theirs = np.concatenate(new), np.concatenate(found)

@@ -21,6 +21,8 @@ MOST_ROWS: Final = 1 << ROW_BITS
 ROW_MASK: Final = np.uint64(MOST_ROWS - 1)
 _BLOCK: Final = 16_384
 """Rows looked at at a time, so that what is computed of them stays in the processor's cache."""
+_PIECE: Final = 65_536
+"""Rows numbered at a time, by one of two threads."""
 
 
 class Neighbours:
@@ -34,16 +36,23 @@ class Neighbours:
     def __init__(self, kept: Sequence[Hashes], new: Hashes) -> None:
         self._kept = sum(hashes.size for hashes in kept)
         self._order = np.empty(self._kept + new.size, np.uint64)
+        pieces = []
         begin = 0
         for hashes in (*kept, new):
-            np.bitwise_and(hashes, ~ROW_MASK, out=self._order[begin : begin + hashes.size])
+            for first in range(0, hashes.size, _PIECE):
+                pieces.append(partial(self._enter, begin + first, hashes[first : first + _PIECE]))
             begin += hashes.size
-        self._order |= np.arange(self._order.size, dtype=np.uint64)
+        side_by_side(pieces)
         _sort(self._order)
         blocks = range(0, self._order.size - 1, _BLOCK)
         met = side_by_side([partial(self._met, begin) for begin in blocks])
         self.places: Int64s = np.concatenate(met) if met else np.empty(0, np.int64)
         """Where a row and the next have the same hash."""
+
+    def _enter(self, begin: int, hashes: Hashes) -> None:
+        some = self._order[begin : begin + hashes.size]
+        np.bitwise_and(hashes, ~ROW_MASK, out=some)
+        some |= np.arange(begin, begin + hashes.size, dtype=np.uint64)
 
     def _met(self, begin: int) -> Int64s:
         some = self._order[begin : begin + _BLOCK + 1]

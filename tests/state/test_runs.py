@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jupyter_stream.state import meeting, run_index, sorted_hashes
 from jupyter_stream.state import runs as module
 from jupyter_stream.state.join_keys import JoinKeys
-from jupyter_stream.state.meeting import meet
+from jupyter_stream.state.meeting import Meanwhile, meet
 from jupyter_stream.state.runs import Run, Runs
 from tests.oracle.search import searching
 
@@ -35,7 +35,10 @@ def found(side: Runs, keys: list[object], times: list[int], low: int, high: int)
     at = np.array(times, np.int64)
     rows = run_of(list(range(len(keys))), keys, times)
     pairs = []
-    for run, (mine, theirs, settled) in meet(rows, side.runs, low, high, True, lambda _, *found: found):
+    done: list[bool] = []
+    for run, (mine, theirs, settled) in meet(
+        rows, side.runs, low, high, True, lambda _, *found: found, Meanwhile(lambda: done.append(True))
+    ):
         same = rows.keys.same(mine, run.keys, theirs)
         assert same is not None
         assert same.all() or not settled
@@ -43,6 +46,7 @@ def found(side: Runs, keys: list[object], times: list[int], low: int, high: int)
         same &= (difference >= low) & (difference <= high)
         numbers = run.frame.get_column("n").to_numpy()[theirs]
         pairs += list(zip(mine[same].tolist(), numbers[same].tolist(), strict=True))
+    assert done == [True]
     return sorted(pairs)
 
 
