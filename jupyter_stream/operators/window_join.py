@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
 import numpy as np
 import polars as pl
@@ -31,7 +30,7 @@ from jupyter_stream.core.messages import (
     Tick,
     ints,
 )
-from jupyter_stream.core.rows import columns_of
+from jupyter_stream.core.rows import columns_of, rows_where
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Column, Expr
@@ -43,13 +42,10 @@ from jupyter_stream.plan.logical import JoinKind
 from jupyter_stream.plan.references import Referring
 from jupyter_stream.state.join_keys import Bools, JoinKeys
 from jupyter_stream.state.joint_keys import JointKeys
-from jupyter_stream.state.key_words import KeyWords
 from jupyter_stream.state.meeting import Meanwhile, meet
+from jupyter_stream.state.packing import Packing
 from jupyter_stream.state.runs import Run, Runs
 from jupyter_stream.windows import TimeWindow
-
-_MANY_KEYS: Final = 3
-"""From so many integer keys on they are put in fewer words."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +105,10 @@ class _Met:
     mine: Int64s
     theirs: Int64s
     joined: pl.DataFrame | None
+    failed: Failed | None = None
+    """Pairs on which the further condition fails."""
+    candidates: tuple[Int64s, Int64s] | None = None
+    """Those that meet but for that condition, where it makes a difference."""
 
 
 class WindowJoin:
@@ -121,9 +121,7 @@ class WindowJoin:
         self._evaluators = [Evaluator([pair[side] for pair in config.keys]) for side in (0, 1)]
         self._residual = None if config.residual is None else Evaluator([config.residual])
         self._sides = (Runs(), Runs())
-        self._packs = True
-        self._words: KeyWords | None = None
-        self._ranges: list[tuple[int, int]] = []
+        self._packing = Packing(self._sides)
         self._reached = [MIN_TIME, MIN_TIME]
         self._joint = None if config.joint is None else JointKeys(config.keys[config.joint][0].dtype)
         if self._joint is not None:
@@ -197,30 +195,10 @@ class WindowJoin:
         if self._config.extents is not None:
             columns = [*columns, pl.Series((times - self._config.extents.phase) // self._config.extents.slide)]
         matched = np.zeros(frame.height, np.bool_)
-        keys = self._in_words(JoinKeys.of(columns, frame.height))
+        keys = self._packing.packed(JoinKeys.of(columns, frame.height))
         span = batch.span if frame.height == batch.rows else None
         nobody_asks = self._config.kind == "inner" and self.judged is None
         return NewRows(port, Run(frame, keys, times, None if nobody_asks else matched, span), matched)
-
-    def _in_words(self, keys: JoinKeys) -> JoinKeys:
-        """Three or more integers in few words, and so the keys of all rows kept."""
-        numbers = keys.numbers
-        if numbers is None or len(numbers) < _MANY_KEYS or not self._packs:
-            return keys
-        packed = None if self._words is None else keys.packed(self._words)
-        if packed is not None:
-            return packed
-        # values without room, or the first of all
-        ranges = [(int(c.min()), int(c.max())) for c in numbers]
-        if self._ranges:
-            ranges = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(self._ranges, ranges, strict=True)]
-        self._ranges, self._words = ranges, KeyWords.of(ranges)
-        self._packs = self._words is not None
-        for side in self._sides:
-            side.pack(self._words)
-        packed = keys.packed(self._words)
-        assert packed is not None
-        return packed
 
     def _kept_columns(self, port: int, frame: pl.DataFrame) -> pl.DataFrame:
         """The columns a joined row needs, `$ts`, an end of its own that the row has, its number where it is judged."""
@@ -282,27 +260,29 @@ class WindowJoin:
         joined = None
         if mine.size and (self._residual is not None or self._config.kind not in ("semi", "anti")):
             joined = self._joined(new, run, mine, theirs, later, until)
-        return _Met(mine, theirs, joined)
+        if joined is None or self._residual is None:
+            return _Met(mine, theirs, joined)
+        numbered = joined.hstack([pl.Series("$new", mine), pl.Series("$old", theirs)])
+        left, (true,), failed = self._residual.evaluate(numbered)
+        left = rows_where(left, true.fill_null(False).to_numpy())
+        if failed is not None:
+            failed = Failed(failed.frame.drop("$new", "$old"), failed.reasons)
+        met = ints(left.get_column("$new")), ints(left.get_column("$old"))
+        return _Met(*met, columns_of(left, joined.columns), failed, (mine, theirs))
 
     def _pairs(self, new: NewRows, run: Run, met: _Met) -> Iterator[Message]:
         mine, theirs, joined = met.mine, met.theirs, met.joined
+        if self.judged is not None and run.matched is not None:  # a further condition is none of the constraint's
+            one, other = met.candidates or (mine, theirs)
+            new.matched[one] = True
+            run.matched[other] = True
+        if met.failed is not None:
+            yield met.failed
         if not mine.size:
             return
-        if self.judged is not None and run.matched is not None:  # a further condition is none of the constraint's
-            new.matched[mine] = True
-            run.matched[theirs] = True
-        if self._residual is not None:
-            assert joined is not None
-            joined = joined.with_columns(pl.Series("$new", mine), pl.Series("$old", theirs))
-            joined, (true,), failed = self._residual.evaluate(joined)
-            if failed is not None:
-                yield Failed(failed.frame.drop("$new", "$old"), failed.reasons)
-            joined = joined.filter(true.fill_null(False))
-            mine, theirs = ints(joined.get_column("$new")), ints(joined.get_column("$old"))
-            joined = joined.drop("$new", "$old")
         if self._config.kind in ("semi", "anti"):
             yield from self._first_matches(new, run, mine, theirs)
-        elif mine.size:
+        else:
             assert joined is not None
             yield Batch(joined)
         if run.matched is not None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_stream.core.messages import Int64s
+from jupyter_stream.state.join_keys import JoinKeys
 from jupyter_stream.state.key_words import KeyWords
+from jupyter_stream.state.packing import Packing
+from jupyter_stream.state.runs import Run, Runs
 from tests.oracle.search import searching
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -56,3 +60,24 @@ def test_columns_that_fill_their_words_stay_columns() -> None:
     assert KeyWords.of([wide, wide, wide]) is None
     packed = KeyWords.of([wide, (0, 1), (5, 9)])
     assert packed is not None and packed.words == ((0,), (2, 1))
+
+
+def test_rows_kept_are_put_in_words_anew_when_values_come_without_room() -> None:
+    side = Runs()
+    packing = Packing((side,))
+
+    def keys(*columns: list[int]) -> JoinKeys:
+        return packing.packed(JoinKeys.of([pl.Series(c, dtype=pl.Int64) for c in columns], len(columns[0])))
+
+    few = keys([1, 2], [3, 4], [5, 6])
+    assert len(few.columns) == 1
+    side.add(Run(pl.DataFrame({"n": [0, 1]}), few, np.zeros(2, np.int64), None))
+    more = keys([2, 1 << 40], [4, 4], [6, -5])
+    (kept,) = side.runs
+    assert len(kept.keys.columns) == len(more.columns) == 1 and np.array_equal(kept.keys.key(1), [3, 4])
+    assert np.array_equal(more.same(np.array([0, 1]), kept.keys, np.array([1, 1])), [True, False])
+    wide = keys([-(2**63), 2**63 - 1], [-(2**63), 2**63 - 1], [-(2**63), 2**63 - 1])
+    assert len(wide.columns) == 3
+    (kept,) = side.runs
+    assert [list(c) for c in kept.keys.columns] == [[1, 2], [3, 4], [5, 6]]
+    assert len(keys([1], [2], [3]).columns) == 3
