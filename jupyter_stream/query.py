@@ -302,7 +302,9 @@ class Query:
         pipeline = self._pipeline
         if isinstance(pipeline, SparkRun):
             return pipeline.health.notes
-        return {} if pipeline.spending is None else {"coverage": str(pipeline.coverage)}
+        if pipeline.spending is None:
+            return {}
+        return {"coverage": str(pipeline.coverage), "spent": f"{100 * pipeline.spending.share:.0f}% of one core"}
 
     def _hint(self) -> str | None:
         pipeline = self._pipeline

@@ -30,8 +30,12 @@ NORMAL: Final = 1.96
 """Standard deviations that hold 95% of cases."""
 MEMORY: Final = 512 << 20
 """Bytes that what waits may take, unless set: beyond, the oldest is given up."""
-MODEL: Final = 0.1
-"""By how much what is left may differ, in the mean, from what was looked at: estimates of one sketch err alike."""
+EVERY: Final = 16
+"""Of one entry in so many it is found out beforehand what it will bring, and"""
+FEW: Final = 8
+"""fewer than so many say nothing of the rest."""
+UNKNOWN: Final = -1
+"""What an entry will bring, where it was not found out."""
 REST_PROBES: Final = 16_384
 """Probes made at a time of what is left, unless set."""
 UNIFORM: Final = "a uniform sample: the query has a budget and no preference"
@@ -201,6 +205,50 @@ def scored(preference: Preference | None, promise: Float64s, counts: Float64s, g
     return scores * weight
 
 
+def sampled(many: int, round_: int) -> Int64s:
+    """Places of a few of many entries, each with the chance of one in `EVERY`, by chance but the same each time."""
+    drawn = mixed(np.arange(many, dtype=np.uint64) ^ mixed(np.full(many, round_, np.uint64)))
+    return np.flatnonzero(drawn < np.uint64(2**64 // EVERY))
+
+
+@dataclass
+class _Few:
+    """Sums over entries left of which it is known what they will bring: `e` is what was expected, `t` what is true."""
+
+    n: float = 0.0
+    e: float = 0.0
+    t: float = 0.0
+    ee: float = 0.0
+    et: float = 0.0
+    tt: float = 0.0
+
+    def add(self, expected: Float64s, true: Float64s, sign: int) -> None:
+        known = true != UNKNOWN
+        e, t = expected[known], true[known].astype(np.float64)
+        self.n += sign * e.size
+        self.e += sign * float(e.sum())
+        self.t += sign * float(t.sum())
+        self.ee += sign * float(e @ e)
+        self.et += sign * float(e @ t)
+        self.tt += sign * float(t @ t)
+
+    def of(self, many: int, expected: float) -> tuple[float, float]:
+        """What `many` entries bring of which so much was expected, by regression on those known, and the variance of that.
+
+        The estimator of survey sampling (Cochran, "Sampling techniques", §7): whatever the summary errs by, alike or not, is seen
+        in the entries known, so that there is no bias but of a higher order.
+        """
+        if self.n < FEW:
+            return expected, float(max(expected, many)) ** 2
+        slope = self.et / self.ee if self.ee > 0 else 0.0
+        rest = max(0.0, slope * expected + many * (self.t - slope * self.e) / self.n)
+        mean = (self.t - slope * self.e) / self.n
+        squares = max(0.0, self.tt - 2 * slope * self.et + slope * slope * self.ee) / self.n - mean * mean
+        share_unknown = max(0.0, 1 - self.n / max(many, self.n))
+        # of as few as these the error is Student's, whose variance is greater
+        return rest, max(0.0, squares) * many * many / (self.n - 3) * share_unknown
+
+
 class Promises:
     """The entries of one query that wait, and what those looked at have brought.
 
@@ -212,13 +260,13 @@ class Promises:
         self.preference = preference
         self._waiting = Priorities()
         self._expected_left = 0.0
-        self._expected_done = 0.0
-        self._squares = 0.0  # of what rounds found beside what was expected
+        self._entries_left = 0
+        self._few = _Few()
         self.left = 0
         self.probes = 0
         self.found = 0
+        self._found_of = 0
         self.let_go = 0
-        self._rounds = 0
 
     @property
     def bytes(self) -> int:
@@ -228,10 +276,22 @@ class Promises:
     def push(
         self, scores: Float64s, expected: Float64s, columns: dict[str, Int64s], probes: Float64s | None = None
     ) -> None:
-        """Entries, with how many answers each is expected to bring, and how many probes it takes: one unless given."""
+        """Entries to be looked at.
+
+        Args:
+            scores: the highest come first.
+            expected: how many answers each may bring.
+            columns: what they say. `$found` is how many answers an entry will bring, of `sampled` ones; `UNKNOWN` of the others.
+            probes: how many each takes: one unless given.
+        """
         self._waiting.push(scores, {**columns, "$expected": expected}, probes)
         self.left += scores.size if probes is None else int(probes.sum())
-        self._expected_left += float(expected.sum())
+        self._count(expected, columns["$found"], 1)
+
+    def _count(self, expected: Float64s, found: Int64s, sign: int) -> None:
+        self._entries_left += sign * expected.size
+        self._expected_left += sign * float(expected.sum())
+        self._few.add(expected, found, sign)
 
     def take(self, probes: float) -> Taken | None:
         """The most promising entries, as many as the probes."""
@@ -239,10 +299,10 @@ class Promises:
             return None
         taken = self._waiting.take(min(probes, float(self.left)))
         if taken is not None:
-            probes_made = int(taken.cost.sum())
-            self.left -= probes_made
-            self.probes += probes_made
-            self._expected_left -= float(taken.columns["$expected"].sum())
+            made = int(taken.cost.sum())
+            self.left -= made
+            self.probes += made
+            self._count(taken.columns["$expected"], taken.columns["$found"], -1)
         return taken
 
     def let_go_of_oldest(self, name: str) -> tuple[Int64s, Int64s]:
@@ -266,30 +326,21 @@ class Promises:
         self.let_go += int(many.sum())
         return distinct, many
 
-    def brought(self, taken: Taken, found: int) -> None:
-        """Say how many answers entries taken have brought."""
-        expected = float(taken.columns["$expected"].sum())
+    def brought(self, found: int, of: int) -> None:
+        """Say how many answers entries taken have brought, and out of how many that `$found` would count, in all so far."""
         self.found += found
-        self._expected_done += expected
-        self._rounds += 1
-        self._squares += (found - self._ratio * expected) ** 2
-
-    @property
-    def _ratio(self) -> float:
-        return self.found / self._expected_done if self._expected_done > 0 else 1.0
+        self._found_of = of
 
     def coverage(self) -> Coverage:
-        """The share of the exact answer given: what was found, beside what is expected of the rest as estimates have held."""
+        """The share of the exact answer given: what was found, beside what the few entries known say of the rest."""
         if not self.left and not self.let_go:
             return WHOLE
         note = UNIFORM if self.preference is None else f"preferred: {self.preference}"
-        rest = max(0.0, self._expected_left) * self._ratio
+        rest, variance = self._few.of(self._entries_left, max(0.0, self._expected_left))
+        kept = (self.found + 1) / (self._found_of + 1)  # by the rest of the condition
+        rest, off = rest * kept, NORMAL * float(np.sqrt(variance)) * kept + 1
         if not self.found:
             return Coverage(0.0 if rest > 0 else 1.0, 0.0, 1.0, note)
-        spread = 0.0
-        if self._expected_done > 0:
-            spread = np.sqrt(self._squares) / self._expected_done * max(0.0, self._expected_left)
-        off = NORMAL * float(np.hypot(spread, np.sqrt(rest + 1))) + MODEL * rest
         found = float(self.found)
         return Coverage(
             found / (found + rest), found / (found + rest + off), found / (found + max(0.0, rest - off)), note

@@ -18,7 +18,7 @@ from jupyter_stream.core.coverage import Coverage
 from jupyter_stream.core.messages import Batch, Int64s, Message, Punctuation, Rest
 from jupyter_stream.core.rows import rows_at, together
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.operators.promises import MEMORY, REST_PROBES, Promise, Promises, scored
+from jupyter_stream.operators.promises import MEMORY, REST_PROBES, UNKNOWN, Promise, Promises, sampled, scored
 from jupyter_stream.operators.slots import Keeper
 from jupyter_stream.operators.window_join import NewRows, WindowJoin, WindowJoinConfig, head_of
 from jupyter_stream.plan.preference import Preference
@@ -117,6 +117,7 @@ class PromisingJoin(WindowJoin):
         self._rounds: tuple[dict[int, _Round], dict[int, _Round]] = ({}, {})
         self._named = 0
         self._purse = 0.0
+        self._met_so_far = 0  # pairs, before the rest of the condition is asked
         self.allowance: Callable[[], float] | None = None
         self.promises = Promises(config.preference)
 
@@ -251,11 +252,29 @@ class PromisingJoin(WindowJoin):
             numbers = (columns["first"] - first).astype(np.uint64)
             groups = mixed(numbers + (zones.first[zone].astype(np.uint64) << np.uint64(32)) + np.uint64(port << 63))
         probes = near[zone, unit]
+        sample = sampled(size, self._named)
+        columns["$found"] = np.full(size, UNKNOWN)
+        columns["$found"][sample] = self._would_find(port, {name: c[sample] for name, c in columns.items()})
         fade: Float64s = np.ones(size) if preference is None else np.power(preference.fade, zones.level[zone] - 1.0)
         found = counts[zone, value]
         yield _Entries(columns, probes, promise[zone, value], found, groups, found * share[zone, unit], fade)
         self._rounds[port][self._named * 2 + port] = _Round(int(probes.sum()), first, int(zones.first[0]))
         self._named += 1
+
+    def _would_find(self, port: int, lookups: dict[str, Int64s]) -> Int64s:
+        """How many pairs lookups of a slot's rows will bring, as far as keys and times say: for a few, that speak for the rest."""
+        own = self._rows[port].segments[-1]
+        first, many, low, high = (lookups[name] for name in ("first", "many", "low", "high"))
+        found = np.zeros(first.size, np.int64)
+        for held in self._rows[1 - port].segments:
+            for which, mine, theirs in looked_up(own, first, many, held, low, high):
+                apart = held.run.times.take(theirs) - own.run.times.take(mine)
+                apart = apart if port == 0 else -apart
+                near = np.ones(which.size, np.bool_) if self._least is None else apart >= self._least
+                if self._most is not None:
+                    near &= apart <= self._most
+                found += np.bincount(which[near], minlength=found.size)
+        return found
 
     def _worth(
         self, port: int, values: pl.DataFrame, zones: _Zones, theirs: Promise | None, own: Promise | None
@@ -342,7 +361,7 @@ class PromisingJoin(WindowJoin):
                     yield from self._look_up(port, own, here, frames)
         for number, many in _summed(rounds, taken.cost):
             self._done(number, many)
-        self.promises.brought(taken, sum(f.height for f in frames))
+        self.promises.brought(sum(f.height for f in frames), self._met_so_far)
         if frames:
             yield Batch(together(frames))
 
@@ -351,8 +370,9 @@ class PromisingJoin(WindowJoin):
         first, many, low, high = (taken.columns[name] for name in ("first", "many", "low", "high"))
         new = NewRows(port, own.run, np.empty(0, np.bool_))
         for held in self._rows[1 - port].segments:
-            for mine, theirs in looked_up(own, first, many, held, low, high):
+            for _, mine, theirs in looked_up(own, first, many, held, low, high):
                 met = self._met(new, held.run, mine, theirs, frozenset())
+                self._met_so_far += met.mine.size
                 for message in self._pairs(new, held.run, met):
                     if isinstance(message, Batch):
                         frames.append(message.frame)

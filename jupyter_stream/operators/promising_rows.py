@@ -20,7 +20,7 @@ from jupyter_stream.core.rows import rows_at, together
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
-from jupyter_stream.operators.promises import MEMORY, REST_PROBES, Promise, Promises, scored
+from jupyter_stream.operators.promises import MEMORY, REST_PROBES, UNKNOWN, Promise, Promises, sampled, scored
 from jupyter_stream.operators.slots import Keeper
 from jupyter_stream.plan.preference import Preference
 from jupyter_stream.state.join_keys import Bools
@@ -28,6 +28,7 @@ from jupyter_stream.summaries.hashing import mixed
 from jupyter_stream.summaries.priorities import Taken
 from jupyter_stream.summaries.protocol import Float64s, Items
 
+_PLACE: Final = "$place"
 KNOWN: Final = 65_536
 """Values remembered as asked about; a value that is asked about again after so many others is paid for again."""
 
@@ -203,9 +204,22 @@ class PromisingRows:
         self._slots_seen[low] = (rows.size, 0)
         self._chunks[self._named] = _Chunk(frame, low, rows.size, int(frame.estimated_size()))
         self._bytes += self._chunks[self._named].bytes
-        columns = {"chunk": np.full(rows.size, self._named), "row": rows}
+        columns = {"chunk": np.full(rows.size, self._named), "row": rows, "$found": self._would_qualify(frame, rows)}
         self.promises.push(scores, np.ones(rows.size), columns)
         self._named += 1
+
+    def _would_qualify(self, frame: pl.DataFrame, rows: Int64s) -> Int64s:
+        """Whether rows will qualify, of a few that speak for the rest. Without a predicate all will."""
+        if self._predicate is None:
+            return np.ones(rows.size, np.int64)
+        found = np.full(rows.size, UNKNOWN)
+        sample = sampled(rows.size, self._named)
+        if sample.size:
+            looked_at = rows_at(frame, rows[sample]).with_row_index(_PLACE)
+            kept, (true,), _ = self._predicate.evaluate(looked_at)
+            found[sample] = 0
+            found[sample[ints(kept.get_column(_PLACE).filter(true))]] = 1
+        return found
 
     def _may_qualify(self, distinct: pl.DataFrame, items: Items) -> Bools:
         """For each value whether a row with it can qualify. A value asked about for the first time costs a probe."""
@@ -231,7 +245,8 @@ class PromisingRows:
             self._slots_seen[chunk.low] = (many, seen + part.size)
             self._done(int(chunks[part[0]]), part.size)
         messages = list(self._selected(together(frames)))
-        self.promises.brought(taken, sum(m.rows for m in messages if isinstance(m, Batch)))
+        found = sum(m.rows for m in messages if isinstance(m, Batch))
+        self.promises.brought(found, self.promises.found + found)
         yield from messages
 
     def _done(self, number: int, rows: int) -> None:

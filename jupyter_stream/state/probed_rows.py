@@ -163,8 +163,8 @@ class ProbedRows:
 
 def looked_up(
     asking: Segment, first: Int64s, many: Int64s, held: Segment, low: Int64s, high: Int64s
-) -> Iterator[tuple[Int64s, Int64s]]:
-    """Pairs of rows with equal hashes, some at a time: places in the one segment and in the other.
+) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
+    """Pairs of rows with equal hashes, some at a time: which lookup finds them, places in the one segment and in the other.
 
     Those whose hashes are equal in their upper bits alone are among them.
 
@@ -187,7 +187,8 @@ def looked_up(
         rows = _expanded(first[one:two], many[one:two])
         found = np.repeat(each[one:two], many[one:two])
         theirs = _expanded(np.repeat(begin[one:two], many[one:two]), found)
-        yield np.repeat(rows, found), (held.index.take(theirs) & _NUMBER).view(np.int64)
+        which = np.repeat(hits[one:two], many[one:two] * each[one:two])
+        yield which, np.repeat(rows, found), (held.index.take(theirs) & _NUMBER).view(np.int64)
 
 
 def _expanded(first: Int64s, many: Int64s) -> Int64s:

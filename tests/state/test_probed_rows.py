@@ -49,7 +49,8 @@ def test_a_lookup_finds_the_rows_of_its_key_between_two_numbers(one, two, gone, 
     found = []
     for part in held.segments:
         numbers = (np.array([n]) for n in (first, many))
-        for mine, theirs in looked_up(segment, *numbers, part, np.array([low]), np.array([high])):
+        for which, mine, theirs in looked_up(segment, *numbers, part, np.array([low]), np.array([high])):
+            assert not which.any() and which.size == mine.size
             found += zip((mine + segment.first).tolist(), (theirs + part.first).tolist(), strict=True)
     true = [(m, t) for m in range(first, first + many) for t in range(low, high) if there[t][0] == key]
     assert sorted(found) == true
