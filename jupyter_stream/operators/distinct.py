@@ -119,7 +119,7 @@ class Distinct:
         return rows_where(waiting, now)
 
     def _sorted(self, due: pl.DataFrame | None) -> tuple[Int64s, Int64s, Int64s]:
-        """Slots, times and ends of rows, by slot and time."""
+        """Slots, times and ends of rows, by slot and time; without those that only make a value live on."""
         if due is None or not due.height:
             nothing = np.empty(0, np.int64)
             return nothing, nothing, nothing
@@ -130,6 +130,10 @@ class Distinct:
         times = ints(due.get_column(TS))
         longest = self._config.longest
         ends = ints(due.get_column(UNTIL)) if self._config.ends else times + np.minimum(longest, MAX_TIME - times)
+        lasts = self._youngest[slots] >= int(times.max())
+        if lasts.any():  # values known to live until all rows have come: no gap, and no order to look for one in
+            np.maximum.at(self._youngest, slots[lasts], ends[lasts])
+            slots, times, ends = slots[~lasts], times[~lasts], ends[~lasts]
         order = order_of(slots, times)
         return slots[order], times[order], ends[order]
 
