@@ -222,7 +222,7 @@ class _Few:
     et: float = 0.0
     tt: float = 0.0
 
-    def add(self, expected: Float64s, true: Float64s, sign: int) -> None:
+    def add(self, expected: Float64s, true: Int64s, sign: int) -> None:
         known = true != UNKNOWN
         e, t = expected[known], true[known].astype(np.float64)
         self.n += sign * e.size

@@ -117,7 +117,7 @@ class PromisingJoin(WindowJoin):
         self._rounds: tuple[dict[int, _Round], dict[int, _Round]] = ({}, {})
         self._named = 0
         self._purse = 0.0
-        self._met_so_far = 0  # pairs, before the rest of the condition is asked
+        self._met_so_far = 0  # pairs, before the further condition is asked
         self.allowance: Callable[[], float] | None = None
         self.promises = Promises(config.preference)
 
@@ -262,7 +262,7 @@ class PromisingJoin(WindowJoin):
         self._named += 1
 
     def _would_find(self, port: int, lookups: dict[str, Int64s]) -> Int64s:
-        """How many pairs lookups of a slot's rows will bring, as far as keys and times say: for a few, that speak for the rest."""
+        """How many pairs lookups of a slot's rows will bring, as far as keys and times say."""
         own = self._rows[port].segments[-1]
         first, many, low, high = (lookups[name] for name in ("first", "many", "low", "high"))
         found = np.zeros(first.size, np.int64)
@@ -372,7 +372,7 @@ class PromisingJoin(WindowJoin):
         for held in self._rows[1 - port].segments:
             for _, mine, theirs in looked_up(own, first, many, held, low, high):
                 met = self._met(new, held.run, mine, theirs, frozenset())
-                self._met_so_far += met.mine.size
+                self._met_so_far += (met.candidates or (met.mine,))[0].size
                 for message in self._pairs(new, held.run, met):
                     if isinstance(message, Batch):
                         frames.append(message.frame)

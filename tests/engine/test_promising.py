@@ -216,6 +216,21 @@ def test_the_share_stated_is_the_share_given(session, name):
     assert running.spending.operator.coverage == WHOLE
 
 
+def test_a_further_condition_is_part_of_the_share_stated(session):
+    text = QUERIES["join DESC"].replace("S1.ItemNo = S2.ItemNo", "S1.ItemNo = S2.ItemNo AND S1.Price + S2.Price < 0.6")
+    arrivals = [rows(21, 800, 400), rows(22, 800, 400)]
+    _, exact = run(bound(session, text, None), arrivals, [])
+    running = Run(bound(session, text, 0.3))
+    for stream, frame in enumerate(arrivals):
+        running.tell(stream, Batch(frame.with_columns(pl.col("ts").alias(TS))))
+        running.tell(stream, Punctuation(LATER))
+    share = len(running.given) / exact.total()
+    assert 0.1 < share < 0.9
+    assert abs(running.spending.operator.coverage.share - share) < 0.05
+    running.end()
+    assert Counter(running.given) == exact
+
+
 def test_the_interval_holds_the_share_given_as_often_as_it_says(session):
     """95% of cases; of 36 drawn ones fewer than 31 are inside with a chance of 1%."""
     inside, wide = 0, []
