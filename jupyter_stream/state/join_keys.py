@@ -21,7 +21,7 @@ from jupyter_stream.state.key_words import KeyWords
 Bools: TypeAlias = NDArray[np.bool_]
 Hashes: TypeAlias = NDArray[np.uint64]
 
-_BLOCK: Final = 32_768
+_BLOCK: Final = 65_536
 """Rows mixed at a time, by one of two threads, so that they stay in the processor's cache."""
 _HALF: Final = np.uint64(32)
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)

@@ -19,9 +19,9 @@ from jupyter_stream.state.beside import side_by_side
 _WORD: Final = 64
 _SPARE: Final = 2
 """Bits for values below and above those that have come: four times as many have room."""
-_BLOCK: Final = 8_192
+_BLOCK: Final = 32_768
 """Rows put in words at a time, so that they stay in the processor's cache,"""
-_PIECE: Final = 4 * _BLOCK
+_PIECE: Final = 2 * _BLOCK
 """and by one of two threads."""
 
 

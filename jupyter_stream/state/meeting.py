@@ -23,6 +23,8 @@ Make: TypeAlias = Callable[[Run, Int64s, Int64s, frozenset[int]], Made]
 
 _PIECE: Final = 32_768
 """Rows looked up at a time where two threads do it."""
+_COUPLES: Final = 131_072
+"""Places where rows of equal hashes meet that one of two threads looks at at a time."""
 _WORTH: Final = 8_192
 """New rows from which on sorting them with those kept is thought of,"""
 _KEPT: Final = 12
@@ -172,7 +174,7 @@ class _Together:
         kept = [s.run.keys.hashes[s.begin : s.begin + s.end - s.first] for s in self.stretches]
         near = Neighbours(kept, new.keys.hashes)
         if near.distinct:
-            cuts = range(0, near.places.size, _PIECE)
+            cuts = range(0, near.places.size, _COUPLES)
             tasks = [partial(self._of_couples, near, at, make) for at in cuts]
             return chain.from_iterable(side_by_side([*meanwhile.tasks(), *tasks]))
         mine, begin, end, rows = near.groups()
@@ -187,7 +189,7 @@ class _Together:
         return chain.from_iterable(side_by_side([*meanwhile.tasks(), *tasks]))
 
     def _of_couples(self, near: Neighbours, at: int, make: Make[Made]) -> list[tuple[Run, Made]]:
-        return list(self._by_run(*near.couples(at, at + _PIECE), make))
+        return list(self._by_run(*near.couples(at, at + _COUPLES), make))
 
     def _all_of_pairs(
         self, mine: Int64s, begin: Int64s, end: Int64s, rows: Int64s, make: Make[Made]
@@ -213,7 +215,7 @@ class _Together:
 
 def _together(new: Run, runs: Sequence[Run], low: int | None, high: int | None) -> _Together | None:
     """The new rows with what is near of the runs, if they are worth sorting."""
-    if new.rows < _WORTH or not new.keys.columns or new.dense:
+    if new.rows < _WORTH or not new.keys.columns or new.cells:
         return None
     near = [
         (run, run.near(None if low is None else new.low + low, None if high is None else new.high + high))
@@ -222,7 +224,7 @@ def _together(new: Run, runs: Sequence[Run], low: int | None, high: int | None) 
     near = [(run, span) for run, span in near if span[0] < span[1]]
     ends = list(accumulate(end - begin for _, (begin, end) in near))
     kept = ends[-1] if ends else 0
-    if not kept or kept > _KEPT * new.rows or kept + new.rows > MOST_ROWS or any(run.dense for run, _ in near):
+    if not kept or kept > _KEPT * new.rows or kept + new.rows > MOST_ROWS or any(run.cells for run, _ in near):
         return None
     firsts = [0, *ends]
     return _Together(

@@ -76,9 +76,8 @@ class Index(Protocol):
         """
 
 
-def indexed(keys: JoinKeys, times: Int64s) -> Index:
-    """The index that suits the rows."""
-    cells = cells_of(keys)
+def indexed(keys: JoinKeys, times: Int64s, cells: dict[int, tuple[int, int]]) -> Index:
+    """The index that suits the rows, whose `cells_of` are those."""
     if cells:
         direct = Direct(keys, times, cells)
         if len(cells) == len(keys.columns) or not direct.crowded:
@@ -218,7 +217,7 @@ class Direct:
 def cells_of(keys: JoinKeys) -> dict[int, tuple[int, int]]:
     """Of key columns of integers the least value and how many from there on, of those with most as many as there is room for.
 
-    None where these say too little.
+    Nothing where these say too little.
     """
     ranges = []
     for number, column in enumerate(keys.columns):

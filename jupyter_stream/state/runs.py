@@ -113,9 +113,9 @@ class Run:
         return (_CROWDED if self._index.crowded else 1) * asking.rows
 
     @cached_property
-    def dense(self) -> bool:
-        """Whether integers among the keys say themselves where to look."""
-        return bool(cells_of(self.keys))
+    def cells(self) -> dict[int, tuple[int, int]]:
+        """Of integers among the keys that say themselves where to look, the least value and how many from there on."""
+        return cells_of(self.keys)
 
     @property
     def has_index(self) -> bool:
@@ -126,13 +126,13 @@ class Run:
     def index(self) -> Index:
         """The rows by key."""
         if self._index is None:
-            self._index = indexed(self.keys, self.times)
+            self._index = indexed(self.keys, self.times, self.cells)
         return self._index
 
     def rekey(self, keys: JoinKeys) -> None:
         """Have the same keys in another form."""
         self.keys, self._index = keys, None
-        self.__dict__.pop("dense", None)
+        self.__dict__.pop("cells", None)
 
     def make_index(self) -> None:
         """Have the rows by key at hand."""

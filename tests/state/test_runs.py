@@ -71,7 +71,9 @@ def test_what_is_stored_in_pieces_is_found_and_let_go(data: st.DataObject) -> No
     small = data.draw(st.sampled_from((1, 8, 4_096)))
     made = patch.multiple(module, _SMALL=small, _LARGE=4 * small, _BLOCK=small, _MAKING=data.draw(st.integers(0, 8)))
     looked = patch.multiple(run_index, CROWDED=0, MANY=0, _PAIRS=data.draw(st.integers(1, 50)), _SPREAD=0)
-    bulk = patch.multiple(meeting, _PIECE=small, _WORTH=data.draw(st.sampled_from((1, 1_000))), _KEPT=60)
+    bulk = patch.multiple(
+        meeting, _PIECE=small, _COUPLES=small, _WORTH=data.draw(st.sampled_from((1, 1_000))), _KEPT=60
+    )
     few = patch.multiple(run_index, _FEW=data.draw(st.sampled_from((0, 64))), _FEW_HASHES=1)
     crowd = patch.object(meeting, "CROWDED", data.draw(st.sampled_from((-1_000_000, 1))))
     with made, looked, bulk, few, crowd, patch.object(sorted_hashes, "_BLOCK", small):
