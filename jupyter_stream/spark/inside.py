@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from types import GeneratorType
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import (
@@ -23,6 +25,7 @@ from jupyter_stream.core.messages import (
     TS,
     Batch,
     Failed,
+    Int64s,
     Message,
     Missed,
     Punctuation,
@@ -32,6 +35,7 @@ from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.functions.expression import Expr, substitute
 from jupyter_stream.operators.graph import Entry, Target, build
+from jupyter_stream.operators.named import Named
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Over, Plan, Project, Query, Scan, streams
 from jupyter_stream.plan.patterns import Edge
@@ -50,11 +54,30 @@ _STREAM: Final = "stream"
 _REASON: Final = "$reason"
 """In a block: why an answer could not be computed."""
 _MISSED: Final = "$missed"
+_NAME: Final = "$name"
+"""In a block: the derived stream whose late rows it holds."""
 _OF: Final = "$of"
 """In a block: the number of the stream it speaks of."""
 _ENDED: Final = 2**61 // 1000
 """Watermarks at or after this come from the row that says the input has ended; milliseconds."""
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+@dataclass(frozen=True, slots=True)
+class LateNamed:
+    """Late rows that missed answers, as they went through a derived stream.
+
+    Attributes:
+        name: the derived stream.
+        frame: its rows, with the ids by which those of the stream below are known.
+    """
+
+    name: str
+    frame: pl.DataFrame
+
+
+Said: TypeAlias = Message | LateNamed
+"""What operators say, on its way out of Spark."""
 
 
 class Network:
@@ -67,14 +90,30 @@ class Network:
     def __init__(self, query: Query) -> None:
         graph = build(query)
         self._targets = [[e.target for e in graph.entries if e.stream is s] for s in streams(query.plan)]
+        self._named = [s.operator for s in graph.steps if isinstance(s.operator, Named)]
 
-    def rows(self, stream: int, frame: pl.DataFrame) -> Iterator[tuple[int, Message]]:
-        """What they say of rows of a stream, and of which stream that is."""
+    def rows(self, stream: int, frame: pl.DataFrame) -> Iterator[tuple[int, Said]]:
+        """What they say of rows of a stream, and of which stream that is; a late row is told of once, whatever it comes to."""
+        listed: Int64s = np.empty(0, np.int64)
         for target in self._targets[stream]:
             for said in self._deliver(target, Batch(frame)):
+                if isinstance(said, Missed):
+                    new = np.isin(said.late_ids, listed, invert=True)
+                    said = Missed(said.late_ids[new], None if said.missed is None else said.missed[new])
+                    listed = np.append(listed, said.late_ids)
+                    for named in self._late_named(said.late_ids):
+                        yield stream, named
                 yield stream, said
+        for operator in self._named:
+            operator.late = None  # what it holds is put away with it
 
-    def punctuation(self, value: int) -> Iterator[tuple[int, Message]]:
+    def _late_named(self, ids: Int64s) -> Iterator[LateNamed]:
+        known = pl.Series(ids).implode()
+        for operator in self._named:
+            if operator.late is not None:
+                yield LateNamed(operator.stream, operator.late.filter(pl.col(LATE_ID).is_in(known)))
+
+    def punctuation(self, value: int) -> Iterator[tuple[int, Said]]:
         """What they say once no row before `value` will come, of any stream."""
         for stream, targets in enumerate(self._targets):
             for target in targets:
@@ -149,7 +188,7 @@ def run_inside(query: Query, below: Sequence[Frame], needed: Sequence[frozenset[
     return grouped.transformWithStateInPandas(_processor(network, schemas), f"`{ROWS}` BINARY", "append", "eventTime")
 
 
-def told(blocks: Iterable[bytes]) -> Iterator[tuple[int, Batch | Failed | Missed]]:
+def told(blocks: Iterable[bytes]) -> Iterator[tuple[int, Batch | Failed | Missed | LateNamed]]:
     """What operators said, of their blocks, and of which stream."""
     for block in blocks:
         frame = pl.read_ipc_stream(block)
@@ -157,6 +196,8 @@ def told(blocks: Iterable[bytes]) -> Iterator[tuple[int, Batch | Failed | Missed
         frame = frame.drop(_OF)
         if _REASON in frame.columns:
             yield of, Failed(frame.drop(_REASON), frame.get_column(_REASON))
+        elif _NAME in frame.columns:
+            yield of, LateNamed(str(frame.get_column(_NAME)[0]), frame.drop(_NAME))
         elif _MISSED in frame.columns:
             missed = frame.get_column(_MISSED)
             yield of, Missed(ints(frame.get_column(LATE_ID)), None if missed.null_count() else ints(missed))
@@ -227,7 +268,7 @@ def _rows(blocks: Iterable[bytes], schema: Schema) -> pl.DataFrame:
     return frame.sort(ROW)  # Spark gives them in any order
 
 
-def _said(made: Iterable[tuple[int, Message]]) -> Iterator[bytes]:
+def _said(made: Iterable[tuple[int, Said]]) -> Iterator[bytes]:
     for of, message in made:
         match message:
             case Batch(frame=frame):
@@ -237,6 +278,8 @@ def _said(made: Iterable[tuple[int, Message]]) -> Iterator[bytes]:
             case Missed(late_ids=ids, missed=missed):
                 missing = pl.Series(_MISSED, [None] * ids.size if missed is None else missed, pl.Int64)
                 frame = pl.DataFrame({LATE_ID: ids, _MISSED: missing})
+            case LateNamed(name=name, frame=frame):
+                frame = frame.with_columns(pl.lit(name).alias(_NAME))
             case _:
                 continue  # punctuations are Spark's
         if frame.height:

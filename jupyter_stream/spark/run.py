@@ -10,7 +10,8 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -31,7 +32,7 @@ from jupyter_stream.spark.finish import Finish
 from jupyter_stream.spark.folders import Folder, kept, temporary
 from jupyter_stream.spark.health import Health
 from jupyter_stream.spark.inlet import Files, Inlet
-from jupyter_stream.spark.inside import ROWS
+from jupyter_stream.spark.inside import ROWS, LateNamed
 from jupyter_stream.spark.inside import told as told_in
 from jupyter_stream.spark.job import Job
 from jupyter_stream.spark.judge import Way, paths
@@ -76,6 +77,21 @@ class Changes(Protocol):
 
     def close(self) -> None:
         """There will be no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """What operators inside Spark said of late rows of a stream.
+
+    Attributes:
+        inlet: where those came in.
+        missed: which they are.
+        named: the same rows as they went through derived streams, by name.
+    """
+
+    inlet: Inlet
+    missed: Missed
+    named: list[tuple[str, pl.DataFrame]]
 
 
 class SparkRun:
@@ -142,8 +158,7 @@ class SparkRun:
         self._inside = preflight.runs_inside(query)
         self.relation: Any = results if query.relation else None
         self._newest = MIN_TIME  # for a relation: the last time of its input
-        self._untold: list[tuple[Inlet, Missed]] = []
-        self._told: set[tuple[int, int]] = set()
+        self._untold: list[_Late] = []  # of the engine's thread
         needed = self._needed = needed_columns(self._plan)
         if self._inside:
             scans = {n.stream: n for n in reversed(list(walk(query.plan))) if isinstance(n, Scan)}
@@ -305,20 +320,22 @@ class SparkRun:
             inlet.late.append(frame.filter(pl.col(LATE_ID).is_not_null()))
             self._tell()
 
-    def _tell(self) -> None:
+    def _tell(self, more: Iterable[_Late] = ()) -> None:
         """On the engine's thread: late rows that missed answers, as operators inside Spark said."""
-        untold, self._untold = self._untold, []
-        for inlet, missed in untold:
+        untold, self._untold = [*self._untold, *more], []
+        for late in untold:
+            inlet, missed = late.inlet, late.missed
             rows = pl.concat(inlet.late, how="diagonal") if inlet.late else None
             known = np.isin(missed.late_ids, [] if rows is None else ints(rows.get_column(LATE_ID)))
             feed = next((f for f, inlets in self.feeds.items() if inlet in inlets), None)
             if feed is not None and rows is not None and known.any():
                 found = Missed(missed.late_ids[known], None if missed.missed is None else missed.missed[known])
                 self.late += found.late_ids.size
+                self._named = late.named
                 self._on_missed(feed, self, found, rows)
             if not known.all():  # started again from a checkpoint, answers come before the rows
                 rest = None if missed.missed is None else missed.missed[~known]
-                self._untold.append((inlet, Missed(missed.late_ids[~known], rest)))
+                self._untold.append(_Late(inlet, Missed(missed.late_ids[~known], rest), late.named))
 
     def _note_missed(self, feed: Any, missed: Missed) -> None:
         """A late row is listed once, however many inputs of this query it came to."""
@@ -402,25 +419,26 @@ class SparkRun:
             self._record.add(number, table)
         self._give(table)
 
-    def _said(self, table: Any) -> Iterator[pl.DataFrame | Failed]:
-        """What a micro-batch gave: answers, and what could not be computed."""
+    def _said(self, table: Any, late: list[_Late]) -> Iterator[pl.DataFrame | Failed]:
+        """What a micro-batch gave: answers, and what could not be computed; what was too late goes to `late`."""
         if self._finish is not None:
             yield from self._finish.answers(table)
             return
+        named: dict[int, list[tuple[str, pl.DataFrame]]] = {}
         for of, message in told_in(table.column(ROWS).to_pylist()):
             match message:
                 case Batch(frame=frame):
                     yield frame
                 case Failed():
                     yield message
-                case Missed(late_ids=ids, missed=missed):
-                    # a late row is listed once, however many inputs it came to
-                    new = np.array([(of, i) not in self._told for i in ids.tolist()], bool)
-                    self._told.update((of, i) for i in ids.tolist())
-                    self._untold.append((self._inlets[of], Missed(ids[new], None if missed is None else missed[new])))
+                case LateNamed(name=name, frame=frame):
+                    named.setdefault(of, []).append((name, frame))
+                case Missed():
+                    late.append(_Late(self._inlets[of], message, named.setdefault(of, [])))
 
     def _give(self, table: Any) -> None:
-        for made in self._said(table):
+        late: list[_Late] = []
+        for made in self._said(table, late):
             if isinstance(made, Failed):
                 self._failed(self._inlets[0].stream.name, made)
                 continue
@@ -430,8 +448,8 @@ class SparkRun:
                 self.state = "running"
             for listener in self.listeners:
                 listener(added)
-        if self._untold:
-            self._submit(self._tell)
+        if late:
+            self._submit(lambda: self._tell(late))
 
     def _measure(self, query: Any) -> None:
         if self.health.read(query):

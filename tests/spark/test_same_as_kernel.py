@@ -222,6 +222,32 @@ def test_late_rows_are_a_stream_on_spark_as_well(sessions: Callable[..., Session
     assert_same(*handles)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT k, count(*) AS c FROM few [RANGE 10 SECONDS TUMBLING] GROUP BY k",
+        "SELECT k, sum(m) OVER (PARTITION BY k ROWS 2 PRECEDING) AS t FROM few",
+        "SELECT count(*) AS c FROM few [RANGE 5 SECONDS SLIDE 3 ROWS]",
+    ],
+    ids=["native", "our operators, by partition", "our operators, on one partition"],
+)
+def test_late_rows_of_a_derived_stream_are_kept_under_its_name(text: str, sessions: Callable[..., Session]) -> None:
+    declared = f"{DECLARED} CREATE STREAM few AS SELECT k, n * 2 AS m, ts FROM s WHERE n > 1"
+    late = []
+    for engine in ("kernel", "spark"):
+        session = sessions(rows=ROWS)
+        session.run(declared)
+        handle: Any = session.run(text, engine=engine)[-1]
+        assert handle.wait(240)
+        late.append({name: session.side("late", name).frame() for name in ("s", "few")})
+    for name, expected in late[0].items():
+        assert expected.height > 2
+        columns = _plain(expected)
+        assert_same_bag(
+            plain_rows(late[1][name].select(columns)), plain_rows(expected.select(columns)), expected.columns
+        )
+
+
 def test_times_declared_as_integers_stay_integers(sessions: Callable[..., Session]) -> None:
     frame = pl.DataFrame({"k": [1, 2, 1, 2], "t": [-5_000_000, 0, 3, 12_000_000]})
     declared = "CREATE STREAM e (k INT, t BIGINT) ORDER BY t SOURCE 'frame://rows';"
