@@ -78,13 +78,18 @@ class Query:
         """The same as an Arrow table."""
         return self.to_polars().to_arrow()
 
-    def to_spark(self) -> Any:
+    def to_spark(self, *, max_files: int | None = None) -> Any:
         """The query as a streaming `pyspark.sql.DataFrame` over its files, for programs on Spark; this one goes on.
 
+        Args:
+            max_files: how many files a micro-batch takes at most (Spark's `maxFilesPerTrigger`); None for all there are.
+
         Raises:
-            UnsupportedError: it can't be written in Spark's own operators, or its rows aren't in Parquet files.
+            QueryError: `max_files` is no number of files.
+            UnsupportedError: it can't be written in Spark's own operators, or its rows aren't in files that Spark reads as
+                our reader does.
         """
-        return streaming_frame(self._pipeline.query, self._session.namespace)
+        return streaming_frame(self._pipeline.query, self._session.namespace, max_files)
 
     @property
     def latest(self) -> pl.DataFrame:

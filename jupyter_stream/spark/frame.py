@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,25 +15,29 @@ from jupyter_stream.plan.logical import Aggregate, Lookup, Plan, Query, Scan, wa
 from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
 from jupyter_stream.spark import preflight
 from jupyter_stream.spark.rewrite import normal
-from jupyter_stream.spark.settings import Settings
-from jupyter_stream.spark.spool import rows_of_files
+from jupyter_stream.spark.settings import Settings, files_at_once
+from jupyter_stream.spark.spool import rows_of_files, with_time
 from jupyter_stream.spark.start import check, session
+from jupyter_stream.spark.texts import kind_of, rows_of_texts
 from jupyter_stream.spark.translate import translate_whole
 
 
-def streaming_frame(query: Query, namespace: Mapping[str, object]) -> Any:
+def streaming_frame(query: Query, namespace: Mapping[str, object], max_files: int | None = None) -> Any:
     """The `pyspark.sql.DataFrame` of a query's answers.
 
     All of it is Spark's own: late rows are dropped without a word, a failing expression ends the stream, an extent without rows
     gives none.
 
     Args:
-        query: reads streams over Parquet files, in order or with a watermark.
+        query: reads streams over files, in order or with a watermark.
         namespace: the notebook's variables, for `spark`.
+        max_files: how many files a micro-batch takes at most, of each stream; None for all there are.
 
     Raises:
+        QueryError: that is no number of files.
         UnsupportedError: a part of it isn't Spark's own; the message names it.
     """
+    at_once = files_at_once(max_files)
     preflight.refuse(query)
     _refuse(query)
     check(namespace, Settings())
@@ -49,7 +54,15 @@ def streaming_frame(query: Query, namespace: Mapping[str, object]) -> Any:
         time, progress = stream.time.column or "", stream.time.progress
         assert isinstance(progress, Watermark)
         fields = [f for f in stream.schema if f.name in needed[stream.name] or f.name == time]
-        rows = rows_of_files(spark.readStream, stream.uri.removeprefix("file://"), fields, time)
+        path = stream.uri.removeprefix("file://")
+        files = _files(path)
+        kind = kind_of(files, stream.options)
+        reader = spark.readStream if at_once is None else spark.readStream.option("maxFilesPerTrigger", at_once)
+        if kind is None:
+            rows = rows_of_files(reader, path, fields, time)
+        else:
+            texts = rows_of_texts(reader, path, files, kind, stream.schema, stream.options)
+            rows = with_time(texts, fields, time)
         return rows.withWatermark(f"`{TS}`", f"{-(-progress.delay // 1000)} milliseconds")
 
     return translate_whole(plan, given)
@@ -70,7 +83,8 @@ def _refuse(query: Query) -> None:
         if isinstance(node, Scan) and not _readable(node.stream):
             raise UnsupportedError(
                 f"the rows of {node.stream.name} reach Spark through this session only",
-                hint="A DataFrame reads a folder of Parquet files, in order or with a watermark: SOURCE 'file:///archive'.",
+                hint="A DataFrame reads Parquet, CSV or JSON lines of one kind, whole, in order or with a watermark: "
+                "SOURCE 'file:///archive'.",
             )
     if reads_row_numbers(query.plan) or any(
         isinstance(n, Aggregate) and preflight.ordered(n) for n in walk(query.plan)
@@ -82,7 +96,15 @@ def _refuse(query: Query) -> None:
 
 
 def _readable(stream: StreamDef) -> bool:
-    path = stream.uri.removeprefix("file://")
+    files = _files(stream.uri.removeprefix("file://")) if stream.uri.startswith("file://") else []
+    parquet = bool(files) and all(f.suffix == ".parquet" for f in files)
+    whole = not {"follow", "rate"} & set(stream.options)
+    readable = whole and (parquet or kind_of(files, stream.options) is not None)
+    return readable and isinstance(stream.time.progress, Watermark)
+
+
+def _files(path: str) -> list[Path]:
+    """The files of a path, folder or pattern, without those that Spark passes over."""
     folder = Path(path)
-    parquet = path.endswith(".parquet") or (folder.is_dir() and any(folder.glob("*.parquet")))
-    return stream.uri.startswith("file://") and parquet and isinstance(stream.time.progress, Watermark)
+    found = folder.iterdir() if folder.is_dir() else map(Path, glob.glob(path))  # noqa: PTH207  Path.glob takes no absolute pattern
+    return sorted(f for f in found if f.is_file() and not f.name.startswith((".", "_")))

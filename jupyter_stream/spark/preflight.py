@@ -207,7 +207,7 @@ def _visit(plan: Plan, depth: int, *, outermost: bool) -> Iterator[Verdict]:
         plan = plan.input
     match plan:
         case Scan(stream=stream):
-            yield Verdict(depth, f"stream {stream.name}", find("source", "any stream"))
+            yield Verdict(depth, f"stream {stream.name}", find("source", _source(stream)))
             yield Verdict(depth, f"progress of {stream.name}", find("progress", _progress(stream)))
             for constraint in stream.constraints:
                 if not isinstance(constraint, Ordered):
@@ -279,7 +279,7 @@ def _inside(plan: Plan, depth: int) -> Iterator[Verdict]:
     """The parts of a query that runs as the kernel's operators."""
     match plan:
         case Scan(stream=stream):
-            yield Verdict(depth, f"stream {stream.name}", find("source", "any stream"))
+            yield Verdict(depth, f"stream {stream.name}", find("source", _source(stream)))
             yield Verdict(depth, f"progress of {stream.name}", find("progress", _progress(stream)))
         case Filter() | Project() | Derived():
             yield Verdict(depth, _named(plan), find("clause", _CLAUSES[type(plan)]))
@@ -348,6 +348,12 @@ def _named(plan: Filter | Project | Derived | Lookup) -> str:
         case Lookup(table=table, kind=kind):
             return f"{kind} look-up in {table.name}"
     return f"stream {plan.name}"
+
+
+def _source(stream: StreamDef) -> str:
+    if not stream.uri.startswith("file://"):
+        return "any other stream"
+    return "Parquet files" if getattr(stream.source, "prunable", False) else "CSV, JSON lines, Parquet in other types"
 
 
 def _progress(stream: StreamDef) -> str:

@@ -14,6 +14,8 @@ CLUSTER = "Rows go to Spark through a folder of this machine: use the master loc
 """Why no other master will do."""
 
 
+AT_ONCE: Final = "jupyter_stream.maxFilesPerTrigger"
+"""The setting of ours among Spark's: how many files a micro-batch takes at most."""
 STALLED: Final = "jupyter_stream.stalled"
 """The setting of ours among Spark's: after how long without a task ending a query goes on from its checkpoint."""
 
@@ -29,6 +31,7 @@ class Settings:
         trigger: microseconds between micro-batches; None for as soon as there are rows.
         stalled: seconds without any progress, of a micro-batch under way, after which Spark is taken to wait for ever: far
             beyond what the first task of a busy machine takes to start.
+        at_once: how many files a micro-batch takes at most of each stream; None for all there are.
     """
 
     master: str | None = None
@@ -36,6 +39,7 @@ class Settings:
     checkpoint: Path | None = None
     trigger: int | None = None
     stalled: float = 300
+    at_once: int | None = None
 
 
 def settings(
@@ -72,7 +76,21 @@ def settings(
     if patience is not None and (wait is None or wait <= 0):
         raise QueryError(f"{patience!r} is no time", hint=f"Write for instance --conf {STALLED}='2 minutes'.")
     own = {} if wait is None else {"stalled": wait / 1e6}
-    return Settings(master, words, folder, micros, **own)
+    at_once = files_at_once(words.pop(AT_ONCE, None))
+    return Settings(master, words, folder, micros, **own, at_once=at_once)
+
+
+def files_at_once(text: object) -> int | None:
+    """How many files a micro-batch is to take; None for all there are.
+
+    Raises:
+        QueryError: that is no number of files.
+    """
+    if text is None:
+        return None
+    if not str(text).isdecimal() or int(str(text)) < 1:
+        raise QueryError(f"{text!r} is no number of files", hint=f"Write for instance --conf {AT_ONCE}=10.")
+    return int(str(text))
 
 
 def _pair(word: str) -> tuple[str, str]:

@@ -214,7 +214,9 @@ class Spool:
             columns += [(SAID, "TIMESTAMP"), (LATE_ID, "BIGINT")]
         return ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
 
-    def frame(self, spark: Any, delay: int | None, *, watermark: bool, clean: bool = True) -> Any:
+    def frame(
+        self, spark: Any, delay: int | None, *, watermark: bool, clean: bool = True, at_once: int | None = None
+    ) -> Any:
         """The rows as a streaming DataFrame: the columns, `$ts`, `$broken`, `$row`.
 
         Args:
@@ -222,12 +224,15 @@ class Spool:
             delay: how late rows may be, microseconds; None if nothing is promised before the end.
             watermark: whether an operator above needs one.
             clean: whether files are deleted that have been read: a live stream would fill the disk.
+            at_once: how many files a micro-batch takes at most; None for all there are.
         """
         from pyspark.sql.functions import expr
 
         reader = spark.readStream.schema(self._ddl)
         if clean:
             reader = reader.option("cleanSource", "delete")
+        if at_once is not None:
+            reader = reader.option("maxFilesPerTrigger", at_once)
         # links have the times of their files, which may be of any age
         found = reader.option("maxFileAge", "36500d").parquet(str(self.folder))
         if self._handed is not None:
@@ -272,10 +277,17 @@ def rows_of_files(reader: Any, path: str, fields: Iterable[Field], time_column: 
         time_column: which is the time; rows without one are left out.
     """
     fields = list(fields)
-    time = quoted(time_column)
-    shifted = _shifted(fields, time_column)
     found = reader.schema(", ".join(f"{quoted(f.name)} {spark_ddl(f.dtype)}" for f in fields)).parquet(path)
-    return found.where(f"{time} IS NOT NULL").selectExpr(
-        "*",
-        f"{shifted} AS {quoted(TS)}",
-    )
+    return with_time(found, fields, time_column)
+
+
+def with_time(rows: Any, fields: Iterable[Field], time_column: str) -> Any:
+    """Rows that have a time, with `$ts`.
+
+    Args:
+        rows: a DataFrame of these fields.
+        fields: the time among them.
+        time_column: which is the time.
+    """
+    shifted = _shifted(fields, time_column)
+    return rows.where(f"{quoted(time_column)} IS NOT NULL").selectExpr("*", f"{shifted} AS {quoted(TS)}")

@@ -38,9 +38,36 @@ def _whole(part: str, name: str, why: str) -> Support:
 TABLE: Final[tuple[Support, ...]] = (
     Support(
         "source",
-        "any stream",
+        "Parquet files",
         "ours in Spark",
-        "read by our connector, judged row by row, handed over as Parquet; Parquet files none of whose rows is late as they are",
+        "the times judged by our reader; a file none of whose rows is late is read by Spark as it is, where no expression can "
+        "fail on a row and nothing goes by the order of arrival",
+    ),
+    Support(
+        "source",
+        "CSV, JSON lines, Parquet in other types",
+        "ours in Spark",
+        "parsed by our reader, which alone tells bad records (they go to errors) and late rows; Spark reads what it made of "
+        "them, and would parse a second time for nothing",
+    ),
+    Support(
+        "source",
+        "any other stream",
+        "ours in Spark",
+        "read by our connector, judged row by row, kept on disk in numbered files: Spark goes on from the one its checkpoint "
+        "names",
+    ),
+    Support(
+        "source",
+        "kafka://",
+        "not yet by us",
+        "There is no connector for it yet, on either engine: read the topic in Python and declare SOURCE 'python://name'.",
+    ),
+    Support(
+        "source",
+        "Spark on other machines",
+        "not yet by us",
+        "Rows reach Spark through files of this one: use --master 'local[n]', or to_spark() for files in a store all share.",
     ),
     Support("progress", "in order", "native", "withWatermark, no delay"),
     Support("progress", "WATERMARK FOR", "native", "withWatermark with the declared delay"),
@@ -189,11 +216,7 @@ def page() -> str:
         "",
         "The rows go to Spark as files in a temporary folder of this machine, so Spark must run here (`local[...]`).",
         "",
-        "Of Parquet files in the declared types, whose time is a column in order or with a WATERMARK, only the times are read",
-        "here, unless an expression of the query can fail on a row or goes by the order of arrival: Spark reads the files,",
-        "through links in that folder. A file with late rows goes as the rows that are left, so the answers and `late(name)` are",
-        "the same. CSV and JSON lines are parsed here always, so that a record is bad, or isn't, on both engines; files paced",
-        "`WITH (rate = ...)` come row by row.",
+        *_SOURCES,
         "",
         "## Options",
         "",
@@ -212,6 +235,30 @@ def page() -> str:
     return "\n".join([*lines, ""])
 
 
+_SOURCES: Final = (
+    "Of Parquet files in the declared types, whose time is a column in order or with a WATERMARK, only the times are read",
+    "here, unless an expression of the query can fail on a row or goes by the order of arrival: Spark reads the files,",
+    "through links in that folder. A file with late rows goes as the rows that are left, so the answers and `late(name)` are",
+    "the same. CSV and JSON lines are parsed here always, so that a record is bad, or isn't, on both engines; files paced",
+    "`WITH (rate = ...)` come row by row.",
+    "",
+    "All other streams (`frame://`, `generate://`, `system://`, `python://`, ...) are read here too, and what they gave waits",
+    "in numbered files with the arrival numbers of their rows. A Python data source of Spark's (`pyspark.sql.datasource`)",
+    "would be the other way. It runs in processes of Spark's own, where the notebook's frames, generators and live sources are",
+    "not, so that it would have to read such a folder too, through Python instead of by Spark's own reader of columns. What it",
+    "would promise holds without it: rows are numbered, so that a replayable source that is read again after a restart adds",
+    "those only that are not there yet, and Spark's checkpoint names the files it has taken.",
+    "",
+    "A notebook's own variable `spark` is used if there is one, on this machine: a classic session, or one of Spark Connect",
+    "(PySpark 4.3 or later). No function here can be called with Connect's micro-batches, so answers wait in a sink of Spark's",
+    "memory and are fetched as they come; such a query has no checkpoint to go on from, and ends when a table it reads changes.",
+    "",
+    "`q.to_spark()` is for programs that go on in Spark: all of it is Spark's own, files of Parquet, CSV and JSON lines are read",
+    "by Spark itself, `to_spark(max_files=10)` paces them, and a record that is none in the declared types ends the stream",
+    "(`FAILFAST`). Files that Spark would read otherwise than our reader are refused: with the options `null` or",
+    "`timestamp_unit`, names spelt otherwise than declared, nested columns in text.",
+)
+
 _OPTIONS: Final = (
     (
         "`--master local[4]`",
@@ -226,6 +273,11 @@ _OPTIONS: Final = (
         "the query goes on from there when it is started again with the same text, however it ended: the answers it gave are "
         "given again, no row is lost and none counts twice. Replayable sources are read again from their beginning; of live ones "
         "what came in between is missing. A query whose input has ended only gives its answers",
+    ),
+    (
+        "`--conf jupyter_stream.maxFilesPerTrigger=10`",
+        "how many files a micro-batch takes at most of each stream, Spark's `maxFilesPerTrigger`; all there are if nothing is "
+        "said. Files are those of Parquet as they are, or up to 262,144 rows of another source",
     ),
     (
         "`--conf jupyter_stream.stalled='5 minutes'`",

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream.aggregates import AGGREGATES
-from jupyter_stream.errors import QueryError, UnsupportedError
+from jupyter_stream.errors import QueryError, SourceError, UnsupportedError
 from jupyter_stream.session import Session
 from jupyter_stream.spark import start
 from jupyter_stream.spark.aggregates import AGGREGATES as ON_SPARK
@@ -92,6 +92,25 @@ def test_refused_query_starts_nothing(session, query, says):
     assert says in str(refused.value)
     assert "refused" not in session.queries
     assert set(Path(tempfile.gettempdir()).glob("jupyter-stream-*")) == folders
+
+
+@pytest.mark.xfail(strict=True, raises=SourceError, reason="not yet by us: there is no connector for it")
+def test_topic_of_kafka_can_be_declared(session):
+    session.run("CREATE STREAM t (k STRING) SOURCE 'kafka://localhost:9092/topic'")
+
+
+@pytest.mark.xfail(strict=True, raises=UnsupportedError, reason="not yet by us: rows reach Spark through files of this machine")
+def test_query_runs_on_a_cluster(session):
+    session.run("SELECT k FROM s", engine="spark", master="spark://cluster:7077")
+
+
+def test_explain_says_who_reads_a_source(session, tmp_path):
+    pl.DataFrame({"k": ["a"], "ts": [0]}).write_parquet(tmp_path / "a.parquet")
+    pl.DataFrame({"k": ["a"], "ts": [0]}).write_csv(tmp_path / "a.csv")
+    for ending, says in (("parquet", "is read by Spark as it is"), ("csv", "parsed by our reader")):
+        session.run(f"CREATE STREAM f (k STRING, ts BIGINT) ORDER BY ts SOURCE 'file://{tmp_path}/a.{ending}'")
+        assert says in str(session.run("EXPLAIN SELECT k FROM f ON SPARK")[-1])
+    assert "kept on disk in numbered files" in str(session.run("EXPLAIN SELECT k FROM s ON SPARK")[-1])
 
 
 def test_without_java_it_says_what_to_install(session, monkeypatch):
