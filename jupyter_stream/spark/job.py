@@ -18,6 +18,7 @@ from jupyter_stream.plan.logical import Plan, Query
 from jupyter_stream.spark.inlet import Inlet
 from jupyter_stream.spark.inside import ROCKSDB, run_inside
 from jupyter_stream.spark.reasons import told
+from jupyter_stream.spark.remote import MemorySink, is_remote
 from jupyter_stream.spark.settings import STALLED, Settings
 from jupyter_stream.spark.start import session
 from jupyter_stream.spark.tables import Versions
@@ -30,8 +31,8 @@ _LOOK: Final = 0.05
 _STALL_LOOK: Final = 1.0
 """Seconds between looks at whether its tasks get anywhere, which costs some calls to Spark."""
 _SLOW: Final = "failed to connect back"
-"""What Spark says where a Python process hasn't started within 10 seconds, on a busy machine; we go on from the checkpoint."""
-_SLOW_STARTS: Final = 3
+"""What Spark says where a Python process hasn't started within 10 seconds, on a busy machine; we go on from the checkpoint, for
+as long as a query may get nowhere."""
 _STALLS: Final = 2
 """How often a query goes on from its checkpoint before it fails."""
 _STOP: Final = "60s"
@@ -87,6 +88,7 @@ class Job:
         self.stopping = threading.Event()
         self.streaming: Any = None
         self._tracker: Any = None
+        self._sink: MemorySink | None = None
         self._name = name
         self._query = query
         self._plan = plan
@@ -103,7 +105,8 @@ class Job:
 
     def follow(self) -> None:
         """Run until there is nothing more to come, or `stopping` is set. Raises what ended it before."""
-        slow_starts, stalls = _SLOW_STARTS, _STALLS
+        stalls = _STALLS
+        slow: tuple[int, float] | None = None  # answered, and since when Python processes start too slowly
         while not self.stopping.is_set():
             try:
                 self._watch(self._begin())
@@ -118,9 +121,12 @@ class Job:
                 stalls -= 1
                 self._let_go(self.streaming)
             except Exception as error:
-                if not slow_starts or self.stopping.is_set() or _SLOW not in told(error):
+                if self.stopping.is_set() or self._sink is not None or _SLOW not in told(error):
+                    raise  # a sink of Spark's memory has no checkpoint to go on from
+                if slow is None or slow[0] != self.answered:
+                    slow = self.answered, time.monotonic()
+                if time.monotonic() - slow[1] > self._settings.stalled:
                     raise
-                slow_starts -= 1
             self.broken = None
 
     def answer_once(self, path: str | None = None) -> Any:
@@ -154,21 +160,22 @@ class Job:
         windowed = self._inside or any(i.way.stage is not None for i in self._inlets)
 
         def rows(inlet: Inlet) -> Any:
-            return inlet.spool.frame(spark, 0 if self._inside else inlet.delay, watermark=windowed)
+            delay = 0 if self._inside else inlet.delay
+            return inlet.spool.frame(spark, delay, watermark=windowed, at_once=self._settings.at_once)
 
         spark.conf.set("spark.sql.streaming.stopTimeout", _STOP)
         if self._inside:
             spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
-        writer = (
-            self._made(spark, rows, self._buckets(spark))
-            .writeStream.foreachBatch(self._batch)
-            .outputMode("append")
-            .option("checkpointLocation", str(self._folder / "checkpoint"))
-            .queryName(self._name)
-        )
+        writer = self._made(spark, rows, self._buckets(spark)).writeStream.outputMode("append")
+        if is_remote(spark):
+            self._sink = MemorySink(spark)
+            writer = writer.format("memory").queryName(self._sink.name)
+        else:
+            writer = writer.foreachBatch(self._batch).queryName(self._name)
+            writer = writer.option("checkpointLocation", str(self._folder / "checkpoint"))
+            self._tracker = spark.sparkContext.statusTracker()
         if self._settings.trigger is not None:
             writer = writer.trigger(processingTime=f"{self._settings.trigger} microseconds")
-        self._tracker = spark.sparkContext.statusTracker()
         self.streaming = writer.start()
         return self.streaming
 
@@ -204,9 +211,12 @@ class Job:
             for inlet in self._inlets:
                 inlet.spool.flush()
             self._look(query)
+            self._poll(query)
             if self.broken is not None or not query.isActive or (drained is not None and drained.is_set()):
                 break
             if self.table_changed.is_set() and drained is None:
+                if self._sink is not None:
+                    raise StreamError("a table of the query was changed, which a query on Spark Connect can't follow")
                 self._let_go(query)
                 query, progress = self._begin(), _Progress(self._tracker, self._settings.stalled)
             if self.input_ended.is_set() and drained is None:
@@ -215,10 +225,18 @@ class Job:
                 raise _Stalled
         failure = query.exception()
         self._look(query)
+        self._poll(query, last=failure is None and not self.stopping.is_set())
         if failure is not None and not self.stopping.is_set():
             raise failure
         if self.broken is not None:
             raise StreamError(self.broken)
+
+    def _poll(self, query: Any, *, last: bool = False) -> None:
+        """Take the answers that wait in Spark's memory, where micro-batches don't come by themselves."""
+        table = None if self._sink is None else self._sink.news(query, last=last)
+        if table is not None:
+            self.answered += 1
+            self._take(self.answered, table)
 
     def _let_go(self, query: Any) -> None:
         """Stop it to go on from its checkpoint: Spark reads a table when a query starts, and may leave one waiting for ever."""
@@ -252,7 +270,7 @@ class _Progress:
     for ever, and nothing tells.
 
     Args:
-        tracker: Spark's, of jobs and their stages.
+        tracker: Spark's, of jobs and their stages; None where there is none, on Spark Connect.
         patience: seconds.
     """
 
@@ -265,7 +283,7 @@ class _Progress:
     def stalled(self, query: Any, answered: int) -> bool:
         """Whether nothing has happened for too long although there is something to do."""
         now = time.monotonic()
-        if now - self._looked < min(_STALL_LOOK, self._patience / 4):
+        if self._tracker is None or now - self._looked < min(_STALL_LOOK, self._patience / 4):
             return False
         self._looked = now
         mark = self._seen(query, answered)

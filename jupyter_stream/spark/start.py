@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jupyter_stream.errors import QueryError, StreamError, UnsupportedError
+from jupyter_stream.spark import remote
 from jupyter_stream.spark.settings import CLUSTER, Settings
 
 _OURS: Final = {
@@ -28,6 +29,10 @@ _QUERY: Final = {
     # with the default of 200 a windowed count on two cores is 15 times slower
     "spark.sql.shuffle.partitions": str(min(8, os.cpu_count() or 2)),
     "spark.sql.adaptive.enabled": "false",
+    # files of a trickle are small and many, and here: by default a micro-batch of 300 of them begins with a job of 300 tasks that
+    # lists them, and goes on with a task for every 32
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "spark.sql.files.openCostInBytes": "65536",
 }
 
 _FIXED: Final = frozenset({"spark.sql.session.timeZone", "spark.sql.ansi.enabled"})
@@ -45,7 +50,9 @@ def check(namespace: Mapping[str, object], settings: Settings) -> None:
     """
     found = _own(namespace) or _made
     if found is not None:
-        runs_on = found.sparkContext.master
+        if remote.is_remote(found):
+            remote.check(found, settings)
+        runs_on = remote.master(found)
         if settings.master not in (None, runs_on):
             raise QueryError(
                 f"Spark runs already, on {runs_on}, and can't move to {settings.master}",
@@ -74,7 +81,7 @@ def session(namespace: Mapping[str, object], settings: Settings) -> Any:
     with _lock:
         base = _own(namespace) or _ours(settings)
         found = base.newSession()
-        if "PYSPARK_PYTHON" not in os.environ:
+        if "PYSPARK_PYTHON" not in os.environ and not remote.is_remote(base):
             base.sparkContext.pythonExec = sys.executable  # or it would be whatever python3 is on the path
     for key, value in _QUERY.items():
         found.conf.set(key, value)
@@ -83,7 +90,7 @@ def session(namespace: Mapping[str, object], settings: Settings) -> Any:
             continue
         if key not in _FIXED and found.conf.isModifiable(key):
             found.conf.set(key, value)
-        elif key in _FIXED or base.sparkContext.getConf().get(key) != value:
+        elif key in _FIXED or remote.is_remote(base) or base.sparkContext.getConf().get(key) != value:
             raise StreamError(
                 f"{key} can't be {value} in a query"
                 + (": answers would differ" if key in _FIXED else ": Spark takes it only when it starts")
@@ -101,6 +108,8 @@ def _own(namespace: Mapping[str, object]) -> Any:
     value = namespace.get("spark")
     if "pyspark" not in sys.modules or value is None:
         return None
+    if remote.is_remote(value):
+        return value
     from pyspark.sql import SparkSession
 
     if isinstance(value, SparkSession):
@@ -112,11 +121,6 @@ def _own(namespace: Mapping[str, object]) -> Any:
                 hint=CLUSTER,
             )
         return value
-    if type(value).__module__.startswith("pyspark.sql.connect"):
-        raise UnsupportedError(
-            "the variable spark is a Spark Connect session, which has no access to this notebook's rows",
-            hint="Use a classic session, or rename it: then one is started here.",
-        )
     return None
 
 

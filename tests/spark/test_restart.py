@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -22,26 +23,48 @@ from jupyter_stream.spark.settings import settings
 from tests.oracle.compare import assert_same_bag, plain_rows
 
 SCRIPT = """
+import json
 import sys
 import polars as pl
 from jupyter_stream import Session
-path, source, checkpoint, text = sys.argv[1:]
-session = Session({"rows": pl.read_parquet(path)})
-session.run(DECLARED.format(source=source, options=" WITH (rate = '300/s')"))
+rows, folder, queries = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+session = Session({"rows": pl.read_parquet(rows)})
 conf = ["spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1", "spark.sql.shuffle.partitions=2"]
-query = session.run(text, engine="spark", checkpoint=checkpoint, conf=conf, master="local[2]")[-1]
-query.wait()
+started = []
+for number, (declared, text) in enumerate(queries):
+    session.run(declared)
+    options = {"engine": "spark", "checkpoint": f"{folder}/{number}", "conf": conf, "trigger": "2 seconds"}
+    started.append(session.run(text, name=f"q{number}", **options)[-1])
+for query in started:
+    query.wait()
 """
+"""Starts queries whose input comes slowly."""
 DECLARED = """CREATE STREAM s (k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS)
     SOURCE '{source}'{options}"""
+SLOWLY = " WITH (rate = '150/s')"
 QUERIES = {
-    "ungrouped, with empty extents": "SELECT count(*) AS c, sum(n) AS n FROM s [RANGE 10 SECONDS TUMBLING] WHERE n > 0",
-    "window": "SELECT k, count(*) AS c, sum(10 / n) AS n FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k",
+    "window": (
+        "file",
+        "SELECT k, count(*) AS c, sum(10 / n) AS n FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k",
+    ),
+    "ungrouped, with empty extents": (
+        "frame",
+        "SELECT count(*) AS c, sum(n) AS n FROM s [RANGE 10 SECONDS TUMBLING] WHERE n > 0",
+    ),
+    "our operators, by partition": (
+        "frame",
+        "SELECT k, sum(10 / n) OVER (PARTITION BY k ROWS 5 PRECEDING) AS n FROM s WHERE n < 9",
+    ),
+    "our operators, on one partition": (
+        "file",
+        "SELECT count(*) AS c, max(n) AS n FROM s [RANGE 10 SECONDS SLIDE 100 ROWS]",
+    ),
 }
+"""Each with its source and its text."""
 
 
-@pytest.fixture
-def rows(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """30,000 rows, some of them late, in a file."""
     count = 30_000
     at = pl.Series(range(count))
@@ -52,41 +75,66 @@ def rows(tmp_path: Path) -> Path:
     frame = frame.with_columns(
         pl.when(at > 20_000).then(pl.col("ts") + pl.duration(minutes=5)).otherwise("ts").alias("ts")
     )
-    path = tmp_path / "rows.parquet"
+    path = tmp_path_factory.mktemp("input") / "rows.parquet"
     frame.write_parquet(path)
     return path
 
 
-@pytest.mark.parametrize(("name", "source"), [("window", "file"), ("ungrouped, with empty extents", "frame")])
-def test_killed_query_goes_on_from_its_checkpoint(
-    name: str, source: str, rows: Path, tmp_path: Path, sessions: Callable[..., Session]
-) -> None:
-    uri = f"file://{rows}" if source == "file" else "frame://rows"
-    checkpoint = tmp_path / "checkpoint"
-    script = tmp_path / "script.py"
-    script.write_text(f"DECLARED = {DECLARED!r}{SCRIPT}")
-    arguments = [sys.executable, str(script), str(rows), uri, str(checkpoint), QUERIES[name]]
+def declared(name: str, rows: Path, options: str = "") -> str:
+    """The declaration of a query's stream."""
+    source = f"file://{rows}" if QUERIES[name][0] == "file" else "frame://rows"
+    return DECLARED.format(source=source, options=options)
+
+
+@pytest.fixture(scope="module")
+def killed(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoints, by number, of queries whose process was killed in mid-run, when each had answered."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    script = folder / "script.py"
+    script.write_text(SCRIPT)
+    queries = json.dumps([(declared(name, rows, SLOWLY), text) for name, (_, text) in QUERIES.items()])
+    arguments = [sys.executable, str(script), str(rows), str(folder), queries]
     child = subprocess.Popen(arguments, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     try:
-        end = time.monotonic() + 240
-        while len(list(checkpoint.glob("answers/*.arrow"))) < 1:
-            assert child.poll() is None and time.monotonic() < end, "it doesn't get as far as answers"
+        end = time.monotonic() + 400
+        while not all(list(folder.glob(f"{i}/answers/*.arrow")) for i in range(len(QUERIES))):
+            assert child.poll() is None and time.monotonic() < end, "they don't get as far as answers"
             time.sleep(0.05)
     finally:
         child.send_signal(signal.SIGKILL)
         child.wait()
+    return folder
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", QUERIES)
+def test_killed_query_goes_on_from_its_checkpoint(
+    name: str, rows: Path, killed: Path, sessions: Callable[..., Session]
+) -> None:
+    text, checkpoint = QUERIES[name][1], killed / str(list(QUERIES).index(name))
     session = sessions(rows=pl.read_parquet(rows))
-    session.run(DECLARED.format(source=uri, options=""))
-    kernel: Any = session.run(QUERIES[name])[-1]
+    session.run(declared(name, rows))
+    kernel: Any = session.run(text)[-1]
     assert kernel.wait(60)
-    again: Any = session.run(QUERIES[name], engine="spark", checkpoint=checkpoint)[-1]
-    assert again.wait(120)
+    assert not json.loads((checkpoint / "rows0" / ".last").read_text())["ended"], "it was not killed in mid-run"
+    again: Any = session.run(text, engine="spark", checkpoint=checkpoint)[-1]
+    assert again.wait(200)
     for ours, theirs in ((again.to_polars(), kernel.to_polars()), (again.late, kernel.late)):
         assert_same_bag(plain_rows(ours), plain_rows(theirs), theirs.columns)
     assert sorted(again.errors.rows()) == sorted(kernel.errors.rows())
-    third: Any = session.run(QUERIES[name], name="third", engine="spark", checkpoint=checkpoint)[-1]
-    assert third.wait(60)
-    assert_same_bag(plain_rows(third.to_polars()), plain_rows(kernel.to_polars()), third.to_polars().columns)
+
+
+def test_ended_query_gives_its_answers_again(rows: Path, tmp_path: Path, sessions: Callable[..., Session]) -> None:
+    name, checkpoint = "window", tmp_path / "checkpoint"
+    text = QUERIES[name][1]
+    session = sessions(rows=pl.read_parquet(rows))
+    session.run(declared(name, rows))
+    first: Any = session.run(text, engine="spark", checkpoint=checkpoint)[-1]
+    assert first.wait(120)
+    again: Any = session.run(text, name="again", engine="spark", checkpoint=checkpoint)[-1]
+    assert again.wait(60)
+    assert_same_bag(plain_rows(again.to_polars()), plain_rows(first.to_polars()), first.to_polars().columns)
+    assert again.to_polars().height > 100
     with pytest.raises(QueryError, match="another query"):
         session.run("SELECT k FROM s", engine="spark", checkpoint=checkpoint)
 

@@ -1,0 +1,78 @@
+"""Queries on Spark Connect: the answers, late rows and errors of the kernel, fetched from a sink of Spark's memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from jupyter_stream.errors import UnsupportedError
+from jupyter_stream.spark import remote
+from jupyter_stream.spark.settings import settings
+
+SCRIPT = """
+import polars as pl
+from pyspark.sql import SparkSession
+from jupyter_stream import Session
+from jupyter_stream.errors import UnsupportedError
+from tests.oracle.compare import assert_same_bag, plain_rows
+from tests.spark.test_same_as_kernel import DECLARED, OURS, QUERIES, ROWS, assert_same
+
+builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+spark = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1").getOrCreate()
+session = Session({"spark": spark, "rows": ROWS})
+session.run(DECLARED)
+try:
+    session.run(QUERIES["union"], engine="spark", checkpoint="here")
+except UnsupportedError as error:
+    assert "checkpoint" in str(error)
+for text in (QUERIES["rows that fail"], QUERIES["ungrouped, with empty extents"], OURS["OVER, sums beyond BIGINT"]):
+    kernel, found = (session.run(text, engine=engine, conf=conf)[-1] for engine, conf in
+                     (("kernel", ()), ("spark", ["spark.sql.shuffle.partitions=2"])))
+    assert kernel.wait(60) and found.wait(400), "it doesn't end"
+    assert kernel.to_polars().height > 2
+    assert_same(kernel, found)
+    print("same", flush=True)
+session.close()
+spark.stop()
+"""
+
+
+@pytest.mark.timeout(900)
+def test_queries_on_spark_connect_give_what_the_kernel_gives() -> None:
+    # a process of its own: PySpark is of one kind in each
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout.split() == ["same"] * 3
+
+
+class SparkSession:
+    """A session as far as `check` looks at it."""
+
+    __module__ = "pyspark.sql.connect.session"
+
+    def __init__(self, host: str = "localhost", master: str = "local[2]", stopped: bool = False) -> None:
+        self.is_stopped = stopped
+        self.client = type("Client", (), {"host": host})
+        self.conf = {"spark.master": master}
+
+    def newSession(self) -> None:  # noqa: N802  as it is called there
+        """Only that it is there is asked."""
+
+
+@pytest.mark.parametrize(
+    ("session", "checkpoint", "says"),
+    [
+        (SparkSession("spark.example.org"), None, "on spark.example.org"),
+        (SparkSession(master="yarn"), None, "on yarn"),
+        (SparkSession(stopped=True), None, "stopped"),
+        (SparkSession(), "here", "checkpoint"),
+    ],
+)
+def test_what_spark_connect_cannot_do_is_said(session: SparkSession, checkpoint: str | None, says: str) -> None:
+    assert remote.is_remote(session)
+    with pytest.raises(UnsupportedError, match=says):
+        remote.check(session, settings(None, (), checkpoint, None))
