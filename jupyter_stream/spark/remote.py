@@ -37,10 +37,14 @@ def check(spark: Any, settings: Settings) -> None:
     if spark.is_stopped:
         raise UnsupportedError("the variable spark holds a session that was stopped", hint="Delete it: del spark.")
     if not hasattr(spark, "newSession"):
-        raise UnsupportedError("Spark Connect needs PySpark 4.3 or later here", hint="Use a classic session, or update it.")
+        raise UnsupportedError(
+            "Spark Connect needs PySpark 4.3 or later here", hint="Use a classic session, or update it."
+        )
     host = spark.client.host
     if host not in _HERE:
-        raise UnsupportedError(f"the variable spark is a session on {host}, which can't read this machine's files", hint=CLUSTER)
+        raise UnsupportedError(
+            f"the variable spark is a session on {host}, which can't read this machine's files", hint=CLUSTER
+        )
     if not master(spark).startswith("local"):
         raise UnsupportedError(
             f"the variable spark is a session on {master(spark)}, which can't read this machine's files", hint=CLUSTER

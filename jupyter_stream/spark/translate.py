@@ -182,9 +182,8 @@ def _in_extents(below: Frame, window: TimeWindow) -> tuple[Frame, str, str, str]
     assert window.range is not None
     length = max(window.range, window.slide) if window.slide > window.range else window.range
     opens = (window.phase + SHIFT - length) % window.slide
-    found = below.withColumn(
-        _EXTENT, extent(TIME, _length(length), _length(window.slide), _length(opens) if opens else None)
-    )
+    made = extent(TIME, _length(length), _length(window.slide), _length(opens) if opens else None)
+    found = below.select("*", made.alias(_EXTENT))  # by withColumn, Connect forgets that it is an extent
     start, end = f"{quoted(_EXTENT)}.start", f"{quoted(_EXTENT)}.end"
     if length != window.range:  # Spark has no gaps between extents: whole slides, and of each the rows in its last part
         start = f"timestamp_micros(unix_micros({end}) - {window.range}L)"
@@ -198,6 +197,6 @@ def _in_sessions(below: Frame, window: SessionWindow) -> tuple[Frame, str, str, 
     """Rows exactly a gap apart are in different sessions, so Spark is told a microsecond less."""
     from pyspark.sql.functions import session_window
 
-    found = below.withColumn(_EXTENT, session_window(TIME, _length(window.gap - 1)))
+    found = below.select("*", session_window(TIME, _length(window.gap - 1)).alias(_EXTENT))
     end = f"timestamp_micros(unix_micros({quoted(_EXTENT)}.end) + 1L)"
     return found, f"{quoted(_EXTENT)}.start", end, "CAST(NULL AS BIGINT)"

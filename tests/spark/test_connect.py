@@ -59,7 +59,7 @@ class SparkSession:
         self.client = type("Client", (), {"host": host})
         self.conf = {"spark.master": master}
 
-    def newSession(self) -> None:  # noqa: N802  as it is called there
+    def newSession(self) -> None:
         """Only that it is there is asked."""
 
 

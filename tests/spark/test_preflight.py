@@ -99,7 +99,9 @@ def test_topic_of_kafka_can_be_declared(session):
     session.run("CREATE STREAM t (k STRING) SOURCE 'kafka://localhost:9092/topic'")
 
 
-@pytest.mark.xfail(strict=True, raises=UnsupportedError, reason="not yet by us: rows reach Spark through files of this machine")
+@pytest.mark.xfail(
+    strict=True, raises=UnsupportedError, reason="not yet by us: rows reach Spark through files of this machine"
+)
 def test_query_runs_on_a_cluster(session):
     session.run("SELECT k FROM s", engine="spark", master="spark://cluster:7077")
 

@@ -41,6 +41,8 @@ for query in started:
 """Starts queries whose input comes slowly."""
 DECLARED = """CREATE STREAM s (k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS)
     SOURCE '{source}'{options}"""
+SOON = {"jupyter_stream.stalled": "100 seconds"}
+"""Spark's own server of states rarely leaves a task waiting for ever: the query then goes on from its checkpoint."""
 SLOWLY = " WITH (rate = '150/s')"
 QUERIES = {
     "window": (
@@ -117,8 +119,8 @@ def test_killed_query_goes_on_from_its_checkpoint(
     kernel: Any = session.run(text)[-1]
     assert kernel.wait(60)
     assert not json.loads((checkpoint / "rows0" / ".last").read_text())["ended"], "it was not killed in mid-run"
-    again: Any = session.run(text, engine="spark", checkpoint=checkpoint)[-1]
-    assert again.wait(200)
+    again: Any = session.run(text, engine="spark", checkpoint=checkpoint, conf=SOON)[-1]
+    assert again.wait(400)
     for ours, theirs in ((again.to_polars(), kernel.to_polars()), (again.late, kernel.late)):
         assert_same_bag(plain_rows(ours), plain_rows(theirs), theirs.columns)
     assert sorted(again.errors.rows()) == sorted(kernel.errors.rows())
