@@ -13,6 +13,7 @@ from jupyter_stream.spark import remote
 from jupyter_stream.spark.settings import settings
 
 SCRIPT = """
+import os
 import polars as pl
 from pyspark.sql import SparkSession
 from jupyter_stream import Session
@@ -36,7 +37,7 @@ for text in (QUERIES["rows that fail"], QUERIES["ungrouped, with empty extents"]
     assert_same(kernel, found)
     print("same", flush=True)
 session.close()
-spark.stop()
+os._exit(0)  # Spark ends with this process; stopping its server first leaves clients of it asking for a while
 """
 
 
