@@ -19,21 +19,12 @@ from jupyter_stream.core.order import order_of
 from jupyter_stream.core.rows import earliest
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.state.groups import GroupAggregate
-from jupyter_stream.state.relation_columns import (
-    ADDITIONS,
-    PICKS,
-    Count,
-    Counted,
-    Held,
-    Once,
-    Picked,
-    Regrouped,
-    Sums,
-    Total,
-)
+from jupyter_stream.state.relation_additions import ADDITIONS, Sums
+from jupyter_stream.state.relation_columns import Count, Counted, Held, Once, Total
 from jupyter_stream.state.relation_exact import Exact
 from jupyter_stream.state.relation_scattered import Scattered
 from jupyter_stream.state.relation_slab import Bools, Slab
+from jupyter_stream.state.relation_stretches import PICKS, Picked, Regrouped
 from jupyter_stream.state.slots import KeySlots
 
 _AT_ONCE = 1 << 17

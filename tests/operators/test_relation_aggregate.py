@@ -31,7 +31,7 @@ from jupyter_stream.functions import resolve
 from jupyter_stream.functions.expression import Column, Expr, Literal
 from jupyter_stream.operators.relation_aggregate import RelationAggregate, RelationAggregateConfig
 from jupyter_stream.state import relation as relation_state
-from jupyter_stream.state import relation_columns
+from jupyter_stream.state import relation_stretches
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.windows import LifetimeWindow
 
@@ -403,7 +403,7 @@ def test_a_sum_beyond_bigint_takes_the_answer_away_and_says_so() -> None:
 def test_sums_of_decimals_are_regrouped_at_each_look(
     range_: int | None, distinct: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relation_columns, "_EXPANDED", 3)
+    monkeypatch.setattr(relation_stretches, "_EXPANDED", 3)
     dtype = pl.Decimal(10, 2)
     total = aggregates.find("sum")
     assert total is not None
