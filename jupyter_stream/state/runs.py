@@ -123,6 +123,11 @@ class Run:
         return self._index is not None
 
     @property
+    def finds_at_once(self) -> bool:
+        """Whether an index is at hand in which the keys are places, of one row each."""
+        return self._index is not None and self._index.by_numbers and not self._index.crowded
+
+    @property
     def index(self) -> Index:
         """The rows by key."""
         if self._index is None:
@@ -192,7 +197,9 @@ class Runs:
         return min((r.low for r in self.runs), default=MAX_TIME)
 
     def add(self, run: Run) -> None:
-        """Store rows."""
+        """Store rows. Where those before them are asked for by numbers, so will these be."""
+        if run.rows >= _LARGE and self.runs and self.runs[-1].finds_at_once and run.cells:
+            run.make_index()
         self.runs.append(run)
         while len(self.runs) > 1:
             one, two = self.runs[-2:]
