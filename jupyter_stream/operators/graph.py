@@ -56,6 +56,7 @@ from jupyter_stream.plan.needs import joined_columns
 from jupyter_stream.plan.optimize import optimized
 from jupyter_stream.plan.patterns import Edge, labelled
 from jupyter_stream.plan.promising import Plain, Promising
+from jupyter_stream.plan.rules import order_joins
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
 
 
@@ -113,7 +114,8 @@ def build(query: Query) -> Graph:
     graph = Graph(plan=labelled(plan), maintenance=query.maintenance, rates=query.rates)
     assert graph.plan is not None
     how = promising.chosen(query, plan)
-    graph.notes = promising.notes(query, how)
+    written = optimized(query.plan, query.maintenance, query.rates, reorder=False)
+    graph.notes = (*promising.notes(query, how), *order_joins.note(written, plan, query.rates))
     builder = _Builder(graph, Emit() if query.relation else query.emit, query, graph.plan, joined_columns(plan), how)
     builder.visit(plan, None, nothing_is_final, None)
     graph.steps.reverse()

@@ -11,6 +11,7 @@ from jupyter_stream.plan.rules.common import with_inputs
 from jupyter_stream.plan.rules.distinct_below_join import distinct_below_join
 from jupyter_stream.plan.rules.join_directly import join_directly
 from jupyter_stream.plan.rules.negative_tuples import negative_tuples
+from jupyter_stream.plan.rules.order_joins import order_joins
 from jupyter_stream.plan.rules.pull_difference import pull_difference
 from jupyter_stream.plan.rules.push_selections import push_selections
 from jupyter_stream.plan.upkeep import Maintenance, Upkeep
@@ -19,20 +20,22 @@ Rule = Callable[[Plan], Plan | None]
 """A node to what goes in its place, None to leave it."""
 
 
-def optimized(plan: Plan, maintenance: Maintenance, rates: Rates | None = None) -> Plan:
+def optimized(plan: Plan, maintenance: Maintenance, rates: Rates | None = None, reorder: bool = True) -> Plan:
     """The plan to run; its answers are the same at every instant.
 
     Args:
         plan: as bound.
         maintenance: how the state of relations is kept.
         rates: what is known of the streams.
+        reorder: whether joins may be done in another order than they are written in.
     """
     known = rates or Rates()
     rules: tuple[Rule, ...] = (push_selections, partial(pull_difference, rates=known))
+    order: tuple[Rule, ...] = (partial(order_joins, rates=known),) if reorder else ()
     passes: dict[Upkeep, tuple[tuple[Rule, ...], ...]] = {
-        "upa": (rules, (partial(distinct_below_join, rates=known),), (partial(join_directly, rates=known),)),
-        "direct": (rules,),
-        "nt": (rules, (negative_tuples,)),
+        "upa": (rules, (partial(distinct_below_join, rates=known),), (partial(join_directly, rates=known),), order),
+        "direct": (rules, order),
+        "nt": (rules, order, (negative_tuples,)),
     }
     for some in passes[maintenance.upkeep]:
         plan = rewritten(plan, some)
