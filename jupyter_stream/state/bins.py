@@ -14,11 +14,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from jupyter_stream.aggregates.framed import Framed
-from jupyter_stream.aggregates.protocol import SLOT, VALUE, Array, Dense, Partial
+from jupyter_stream.aggregates.protocol import Array, Dense, Partial
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import TS, Int64s, ints
+from jupyter_stream.core.messages import Int64s, ints
 from jupyter_stream.core.order import order_of
+from jupyter_stream.state.frame_bins import FrameBins, spread_out
+from jupyter_stream.state.group_line import GroupLine
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.range_fold import lifted, sums
 from jupyter_stream.state.slots import KeySlots
@@ -26,11 +27,11 @@ from jupyter_stream.state.timeline import Timeline
 
 _PAIRS_AT_ONCE = 131_072
 """Answers made at a time, so that many groups in many extents need little memory."""
-_PARTIALS_AT_ONCE = 1 << 20
-"""Frame partials looked at together."""
 _CHUNKS = 32
-_BIN = "bin"
-_PAIR = "pair"
+_TURNS = 32
+"""RANGEs that may be gone through from one punctuation to the next, each of which is a step."""
+_SPARSE = 4
+"""Slots for each bin in a RANGE from which on most groups have none in an extent."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class _Rows:
     def only(self, kept: NDArray[np.bool_]) -> _Rows:
         if kept.all():
             return self
-        return _Rows(self.slots[kept], self.ts[kept], [c[kept] for c in self.columns])
+        at = np.flatnonzero(kept)  # a mask would be gone through again for each column, five times as slowly
+        return _Rows(self.slots[at], self.ts[at], [c[at] for c in self.columns])
 
     def cut(self, until: int, by_time: bool) -> tuple[_Rows, _Rows]:
         """Those before a time, and the others. `by_time`: they are all of one slot."""
@@ -98,16 +100,17 @@ class Bins:
         self._column: list[int] = []  # of each partial: its first column; a sum of integers has two
         self._folds: list[np.ufunc] = []  # of each column
         self._dense: list[list[int]] = []  # of each aggregate: its partials
-        self._frames: list[_Frames | None] = []
+        self._frames: list[FrameBins | None] = []
         for aggregate in self._aggregates:
             self._dense.append(self._partials_of(aggregate) if isinstance(aggregate.form, Dense) else [])
-            self._frames.append(None if isinstance(aggregate.form, Dense) else _Frames(aggregate))
+            self._frames.append(None if isinstance(aggregate.form, Dense) else FrameBins(aggregate))
         self._open: list[_Rows] = []
-        self._done = self._none()  # of groups
-        self._line: Timeline | None = None  # without groups
-        if self._slots is None:
-            summed = {c for c in range(len(self._folds)) if self._is_summed(c)}
-            self._line = Timeline([None if c in summed else f for c, f in enumerate(self._folds)], self._dtypes())
+        # bins no row will go into any more, in order of time
+        folds = [None if self._is_summed(c) else f for c, f in enumerate(self._folds)]
+        self._line = Timeline(folds, self._dtypes()) if self._slots is None else None
+        self._groups = GroupLine(span, folds, self._identities(), self._dtypes()) if self._slots is not None else None
+        self._by_group: _Rows | None = None
+        """The same by group, where looking at all of them takes less than going from extent to extent."""
         self._checked = 0
         names = ["open bins", "bins", *(f"partials of {f.name}" for f in self._frames if f is not None)]
         self.tables = [ControlTable(n) for n in (*names, *(["key slots"] if keys else []))]
@@ -136,6 +139,12 @@ class Bins:
         for partial in self._partials:
             types += [np.float64 if partial.kind == "float" else np.int64] * (2 if _is_exact_sum(partial) else 1)
         return types
+
+    def _identities(self) -> list[float]:
+        values: list[float] = []
+        for partial in self._partials:
+            values += [partial.identity] * (2 if _is_exact_sum(partial) else 1)
+        return values
 
     # -- rows in -----------------------------------------------------------------------------------------------------
 
@@ -192,20 +201,33 @@ class Bins:
         self._open = [late for _, late in cut if late.ts.size]
         new = self._joined([early for early, _ in cut if early.ts.size])
         if new.ts.size:
-            if self._line is not None:  # all of them are later than those before
-                self._line.append(new.ts, new.columns)
-            else:
-                self._done = self._joined([self._done, new])
+            self._append(new)
         for frames in self._frames:
             if frames is not None:
                 frames.complete(until)
 
+    def _append(self, new: _Rows) -> None:
+        """Put bins behind the last; all of them are later."""
+        if self._line is not None:
+            self._line.append(new.ts, new.columns)
+        if self._groups is None or self._slots is None:
+            return
+        held = self._groups.times.size
+        order = order_of(new.ts)
+        self._groups.append(new.slots[order], new.ts[order], [c[order] for c in new.columns])
+        self._groups.fit(self._slots.capacity)
+        if new.ts.size > _TURNS * held or self._slots.capacity > _SPARSE * held:
+            slots, ts, columns = self._groups.held()
+            order = order_of(slots)
+            self._by_group = _Rows(slots[order], ts[order], [c[order] for c in columns])
+
     def expire(self, until: int) -> None:
         """Free bins no extent from `until` on holds."""
+        self._by_group = None
         if self._line is not None:
             self._line.forget(until)
-        else:
-            self._done = self._done.only(self._done.ts > until)
+        if self._groups is not None:
+            self._groups.forget(until)
         for frames in self._frames:
             if frames is not None:
                 frames.expire(until)
@@ -213,14 +235,15 @@ class Bins:
 
     def _release(self) -> None:
         """Reuse slots of groups without bins. Looks only when they have doubled since it last looked: amortised."""
-        if self._slots is None:
+        if self._slots is None or self._groups is None:
             return
-        empty = not self._done.ts.size and not self._open
+        held = self._groups.held()[0]
+        empty = not held.size and not self._open
         if not empty and self._slots.live < 2 * self._checked + 1024:
             return
         live = np.zeros(self._slots.capacity, np.bool_)
-        for part in (*self._open, self._done):
-            live[part.slots] = True
+        for slots in (held, *(part.slots for part in self._open)):
+            live[slots] = True
         self._slots.release(live)
         self._checked = self._slots.live
 
@@ -230,6 +253,7 @@ class Bins:
         copy.__dict__.update(self.__dict__)
         copy._open = list(self._open)
         copy._line = None if self._line is None else self._line.copy()
+        copy._groups = None if self._groups is None else self._groups.copy()
         copy._frames = [None if f is None else f.snapshot() for f in self._frames]
         return copy
 
@@ -237,8 +261,12 @@ class Bins:
 
     def batches(self, ends: Int64s) -> list[Int64s]:
         """Cuts extents into lots whose answers are made together: as many as the groups in them allow."""
-        groups = 1 if self._slots is None else max(1, np.unique(self._done.slots).size)
-        size = max(1, _PAIRS_AT_ONCE // groups)
+        groups = 1
+        if self._by_group is not None:
+            groups = np.unique(self._by_group.slots).size
+        elif self._slots is not None:
+            groups = self._slots.capacity
+        size = max(1, _PAIRS_AT_ONCE // max(1, groups))
         return [ends[i : i + size] for i in range(0, ends.size, size)]
 
     def read(self, ends: Int64s) -> Found:
@@ -247,11 +275,12 @@ class Bins:
         Args:
             ends: microseconds; they do not go back from one call to the next.
         """
-        extents, first, stop = self._ranges(ends)
-        slots = np.zeros(ends.size, np.int64) if self._line is not None else self._done.slots[stop - 1]
+        extents, slots, columns = self._fold_extents(ends)
+        folded = [
+            columns[i : i + 2 if _is_exact_sum(p) else i + 1] for i, p in zip(self._column, self._partials, strict=True)
+        ]
         answers: list[pl.Series] = []
         beyond: pl.Series | None = None
-        folded = [self._folded(i, first, stop) for i in range(len(self._partials))]
         for aggregate, own, frames in zip(self._aggregates, self._dense, self._frames, strict=True):
             if frames is not None:
                 answers.append(frames.read(slots, ends[extents], self._span))
@@ -267,11 +296,26 @@ class Bins:
         keys = [] if self._slots is None else self._slots.gather(slots)
         return Found(extents, keys, answers, beyond)
 
-    def _ranges(self, ends: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-        """For each extent and group in it: the extent's index, and the group's bins in it."""
+    def _fold_extents(self, ends: Int64s) -> tuple[Int64s, Int64s, list[Array]]:
+        """For each extent and group in it: the extent's index, the group's slot, and the columns folded. Extent by extent."""
         if self._line is not None:
-            return (np.arange(ends.size), *self._line.places(ends - self._span, ends))
-        ts, slots = self._done.ts, self._done.slots
+            first, stop = self._line.places(ends - self._span, ends)
+            columns = [self._line.read(c, first, stop) for c in range(len(self._folds))]
+            return np.arange(ends.size), np.zeros(ends.size, np.int64), columns
+        assert self._groups is not None
+        if self._by_group is None:
+            return self._groups.read(ends)
+        bins = self._by_group
+        extents, first, stop = self._ranges(bins, ends)
+        columns = [
+            sums(values, first, stop) if self._is_summed(c) else lifted(values, self._folds[c], first, stop)
+            for c, values in enumerate(bins.columns)
+        ]
+        return extents, bins.slots[stop - 1], columns
+
+    def _ranges(self, bins: _Rows, ends: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """For each extent and group in it: the extent's index, and the group's bins in it."""
+        ts, slots = bins.ts, bins.slots
         # a bin is its group's last one in the extents from its own time until the group's next bin, or until it has left
         leaves = ts + self._span
         follows = slots[1:] == slots[:-1]
@@ -279,7 +323,7 @@ class Bins:
         begin = np.searchsorted(ends, ts, side="left")
         count = np.searchsorted(ends, leaves, side="left") - begin
         last = np.repeat(np.arange(ts.size), count)
-        extents = _spread(begin, count)
+        extents = spread_out(begin, count)
         order = order_of(extents)
         extents, last = extents[order], last[order]
         times = np.unique(ts)
@@ -292,16 +336,6 @@ class Bins:
         """Whether a column is of whole numbers that are added up."""
         index = max(i for i, first in enumerate(self._column) if first <= column)
         return self._partials[index].op == "count" or _is_exact_sum(self._partials[index])
-
-    def _folded(self, index: int, first: Int64s, stop: Int64s) -> list[Array]:
-        partial, column = self._partials[index], self._column[index]
-        columns = range(column, column + (2 if _is_exact_sum(partial) else 1))
-        if self._line is not None:
-            return [self._line.read(c, first, stop) for c in columns]
-        values = self._done.columns
-        if self._is_summed(column):
-            return [sums(values[c], first, stop) for c in columns]
-        return [lifted(values[column], partial.fold, first, stop)]
 
     # -- about it ----------------------------------------------------------------------------------------------------
 
@@ -318,7 +352,9 @@ class Bins:
     @property
     def _complete(self) -> Int64s:
         """Times of the bins no row will go into any more."""
-        return self._done.ts if self._line is None else self._line.times
+        line = self._line if self._groups is None else self._groups
+        assert line is not None
+        return line.times
 
     @property
     def times(self) -> list[int]:
@@ -327,7 +363,7 @@ class Bins:
 
     def report(self) -> int:
         """Bring the control tables up to date; returns the bytes held."""
-        done = self._done.bytes if self._line is None else self._line.bytes
+        done = sum(line.bytes for line in (self._line, self._groups) if line is not None)
         held = [sum(p.bytes for p in self._open), done, *(f.bytes for f in self._frames if f is not None)]
         if self._slots is not None:
             held.append(self._slots.bytes)
@@ -339,110 +375,14 @@ class Bins:
 
     def check(self) -> None:
         """Raise AssertionError unless bins are sorted and each is there once."""
-        for part in (*self._open, self._done):
+        if self._groups is not None:
+            self._groups.check()
+        for part in self._open:
             order = np.lexsort((part.ts, part.slots))
             assert np.array_equal(order, np.arange(order.size))
             assert not ((np.diff(part.ts) == 0) & (np.diff(part.slots) == 0)).any()
         if self._slots is not None:
             self._slots.check()
-
-
-class _Frames:
-    """Bins of an aggregate whose partials are no numbers: rows of (slot, bin, partial columns).
-
-    The general way: each extent's partials are gathered and merged, so an answer costs what its extent holds.
-    """
-
-    def __init__(self, aggregate: GroupAggregate) -> None:
-        self._aggregate = aggregate
-        self._framed = Framed(aggregate.function, aggregate.form, aggregate.dtype)
-        self._open: list[pl.DataFrame] = []
-        self._done: pl.DataFrame | None = None
-        self.name = aggregate.name
-
-    def snapshot(self) -> _Frames:
-        copy = object.__new__(_Frames)
-        copy.__dict__.update(self.__dict__)
-        copy._open = list(self._open)
-        return copy
-
-    def add(self, slots: Int64s, ts: Int64s, inputs: Sequence[pl.Series]) -> None:
-        columns = [pl.Series(SLOT, slots), pl.Series(_BIN, ts)]
-        columns += [inputs[i].alias(VALUE if n == 0 else f"{VALUE}{n}") for n, i in enumerate(self._aggregate.inputs)]
-        if self._framed.needs_time:
-            columns.append(pl.Series(TS, ts))
-        rows = pl.DataFrame(columns)
-        if self._aggregate.where is not None:
-            rows = rows.filter(inputs[self._aggregate.where])
-        self._open.append(self._framed.update(rows, [SLOT, _BIN]))
-        if len(self._open) > _CHUNKS:
-            self._open = [self._joined(self._open)]
-
-    def _joined(self, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        return parts[0] if len(parts) == 1 else self._framed.merge(pl.concat(parts), [SLOT, _BIN])
-
-    def complete(self, until: int) -> None:
-        if not self._open:
-            return
-        held = self._joined(self._open)
-        rest = held.filter(pl.col(_BIN) >= until)
-        self._open = [rest] if rest.height else []
-        new = held.filter(pl.col(_BIN) < until)
-        done = new if self._done is None else pl.concat([self._done, new])
-        self._done = done.sort(SLOT, _BIN, maintain_order=True)
-
-    def expire(self, until: int) -> None:
-        if self._done is not None:
-            self._done = self._done.filter(pl.col(_BIN) > until)
-
-    def read(self, slots: Int64s, ends: Int64s, span: int) -> pl.Series:
-        """Answers of groups in extents ending at `ends`."""
-        found = [pl.DataFrame(schema={_PAIR: pl.Int64, VALUE: self._aggregate.dtype})]
-        if self._done is not None and self._done.height:
-            first, count = self._ranges(slots, ends, span)
-            for start, stop in _cuts(count):
-                rows = self._done[pl.Series(_spread(first[start:stop], count[start:stop]))]
-                pairs = pl.Series(_PAIR, np.repeat(np.arange(start, stop), count[start:stop]))
-                merged = self._framed.merge(rows.with_columns(pairs), [_PAIR])
-                found.append(self._framed.finish(merged, [_PAIR]))
-        every = pl.DataFrame({_PAIR: np.arange(slots.size)})
-        answers = every.join(pl.concat(found), on=_PAIR, how="left", maintain_order="left").get_column(VALUE)
-        if (nothing := self._framed.of_nothing()) is not None:
-            answers = answers.fill_null(nothing)
-        return answers.alias(self.name)
-
-    def _ranges(self, slots: Int64s, ends: Int64s, span: int) -> tuple[Int64s, Int64s]:
-        assert self._done is not None
-        bins = ints(self._done.get_column(_BIN))
-        times = np.unique(bins)
-        places = times.size + 1
-        at = ints(self._done.get_column(SLOT)) * places + np.searchsorted(times, bins)
-        first = np.searchsorted(at, slots * places + np.searchsorted(times, ends - span, side="right"))
-        stop = np.searchsorted(at, slots * places + np.searchsorted(times, ends, side="right"))
-        return first, stop - first
-
-    @property
-    def bytes(self) -> int:
-        held = [*self._open, *([] if self._done is None else [self._done])]
-        return sum(int(f.estimated_size()) for f in held)
-
-
-def _cuts(count: Int64s) -> list[tuple[int, int]]:
-    """Runs of ranges that hold few enough rows together, or one range each."""
-    total = np.concatenate([[0], np.cumsum(count)])
-    cuts, start = [], 0
-    while start < count.size:
-        stop = int(np.searchsorted(total, total[start] + _PARTIALS_AT_ONCE, side="right")) - 1
-        stop = min(count.size, max(stop, start + 1))
-        cuts.append((start, stop))
-        start = stop
-    return cuts
-
-
-def _spread(begin: Int64s, count: Int64s) -> Int64s:
-    """begin, begin + 1, ... of each range, one range after the other."""
-    stop = np.cumsum(count)
-    return np.arange(int(stop[-1]) if stop.size else 0) + np.repeat(begin - stop + count, count)
 
 
 def _is_exact_sum(partial: Partial) -> bool:
