@@ -1,0 +1,28 @@
+"""δ* step by step: a gap in a value's life within one step is told, whatever other values do."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Punctuation
+from jupyter_stream.core.schema import Field, Schema
+from jupyter_stream.operators.distinct import Distinct, DistinctConfig
+
+
+@pytest.mark.parametrize("lives", [False, True], ids=["changes", "stretches"])
+def test_a_value_that_ends_between_two_rows_of_a_step_leaves_and_enters(lives: bool) -> None:
+    operator = Distinct(DistinctConfig(Schema((Field("k", pl.String()),)), 10, lives=lives))
+    told: set[tuple[str, int, int]] = set()
+    for rows, until in ([("a", 0)], 1), ([("b", 8), ("a", 12), ("c", 19)], 20), ([("c", 21)], 40):
+        frame = pl.DataFrame(rows, schema={"k": pl.String(), TS: pl.Int64()}, orient="row")
+        assert not list(operator.on_batch(0, Batch(frame)))
+        for message in operator.on_punctuation(0, Punctuation(until)):
+            if isinstance(message, Batch):
+                told |= set(message.frame.select("k", TS, UNTIL if lives else SIGN).rows())
+        operator.check()
+    if lives:
+        assert told == {("a", 0, 10), ("a", 12, 22), ("b", 8, 18), ("c", 19, 29), ("c", 29, 31)}
+    else:
+        enter, leave = {("a", 0), ("a", 12), ("b", 8), ("c", 19)}, {("a", 10), ("a", 22), ("b", 18), ("c", 31)}
+        assert told == {(k, at, 1) for k, at in enter} | {(k, at, -1) for k, at in leave}
