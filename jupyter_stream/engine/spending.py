@@ -145,7 +145,8 @@ class Spending:
         if too_much > 0:
             self._began += int(too_much / self._budget.amount)
             left -= too_much
-        return max(0.0, left / max(self._cost, 1.0))
+        # one at least while there is any time: a cost measured too high, of a first probe perhaps, is seen to be that
+        return max(1.0, left / max(self._cost, 1.0)) if left > 0 else 0.0
 
 
 __all__ = ["Budgeted", "Spending"]

@@ -33,6 +33,10 @@ KNOWN: Final = 65_536
 """Values remembered as asked about; a value that is asked about again after so many others is paid for again."""
 
 
+OPEN: Final = 16
+"""Estimates are given anew when one slot in so many of those open has come since."""
+
+
 @dataclass(frozen=True)
 class PromisingRowsConfig:
     """A selection with a budget.
@@ -85,6 +89,7 @@ class PromisingRows:
         self._purse = 0.0
         self.allowance: Callable[[], float] | None = None
         self._slots_seen: dict[int, tuple[int, int]] = {}  # by their first row's time: rows, and those looked at
+        self._untold = 0  # slots since estimates were given
         self._known = np.empty(0, np.uint64)
         self._said = MIN_TIME
 
@@ -137,7 +142,12 @@ class PromisingRows:
                 yield from self.take_up(int(self.control.settings["rest_probes"]))
                 yield Rest()
         elif self._config.extent is not None and self.left:
-            yield Tick(punctuation.value)
+            # an estimate is of all open extents: where they are many it waits for some more, so that all the work stays in
+            # proportion to the extents, not to their square
+            self._untold += 1
+            if self._untold * OPEN >= len(self._slots_seen):
+                self._untold = 0
+                yield Tick(punctuation.value)
         yield from self._promise()
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:

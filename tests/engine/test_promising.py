@@ -308,6 +308,22 @@ def test_estimates_of_aggregates_are_near_the_exact_answers_that_replace_them(se
         assert abs(n - exact[end][0]) <= 1
 
 
+def test_estimates_of_many_open_extents_are_given_so_seldom_that_their_work_grows_with_the_extents():
+    def worked_out(extents: int) -> int:
+        arrivals = rows(23, 4 * extents, 10 * extents).with_columns(pl.col("ts").alias(TS))
+        with jupyter_stream.Session({"one": arrivals, "two": arrivals}) as session:
+            session.execute(DECLARED)
+            text = "SELECT count(*) AS n FROM Store1 [RANGE 10 MICROSECONDS TUMBLING]"
+            running = Run(bound(session, text, 0.1))
+            running.tell(0, Batch(arrivals))
+            running.tell(0, Punctuation(10 * extents - 10))
+            assert running.estimates[-1].height > extents // 3
+            return sum(frame.height for frame in running.estimates)
+
+    few, many = worked_out(100), worked_out(400)
+    assert many < 8 * few  # four times as many extents; their square would be sixteen times
+
+
 @pytest.mark.parametrize("name", ["join DESC", "selection WEIGHTED"])
 def test_what_waits_takes_no_more_memory_than_it_may(session, name):
     arrivals = [rows(16, 400, 200), rows(17, 400, 200)][: 2 if "join" in name else 1]
@@ -388,8 +404,14 @@ def test_a_share_of_a_core_pays_for_what_it_was_measured_to_cost(session):
     now[0] = 2_000_000
     assert operator.allowance() > 0
     assert spending.share == pytest.approx(0.15)
-    now[0] = 3_600_000_000_000  # an hour later: no more than a second's share was saved up
-    assert 0 < operator.allowance() <= 200_000_000 / 10_000 + 1
+    spending.work(lambda: work(900_000_000, probes=1))  # the core was busy with something else
+    assert operator.allowance() == 0
+    now[0] = 30_000_000_000  # more time than is saved up: a probe is made, dear as it seems
+    assert operator.allowance() == 1
+    for _ in range(40):
+        spending.work(lambda: work(10_000, probes=1))
+        most = operator.allowance()
+    assert 10_000 < most <= 200_000_000 / 10_000  # no more than a second's share was saved up
 
 
 def test_a_replay_with_probes_per_row_takes_nothing_up_before_its_end(session):
