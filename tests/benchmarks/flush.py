@@ -158,12 +158,13 @@ def run(name: str, times: int) -> None:
     pauses = np.stack([by_rows(np.diff(r.taken), r.rows) for r in runs])
     worked = np.stack([by_rows(np.diff(r.worked), r.rows) for r in runs])
     second = np.stack([by_rows(np.array(r.reached[:-1]) / SECOND - START, r.rows) for r in runs]).max(0) / 1e3
+    first = np.arange(second.size) == 0
     state = max(s["peak_state_bytes"] for s in stats) / 1e6
     print(f"  {name}: {case.window}, {stats[0]['rows_out']:,} answers, state at most {state:,.0f} MB")
     stages = (
-        ("the first batch", second < -1e6),
-        ("while tables grow", (second >= -1e6) & (second < 130)),
-        ("then", (second >= 130) & (second < 1e6)),
+        ("the first batch", first),
+        ("while tables grow", ~first & (second < 130)),
+        ("then", ~first & (second >= 130) & (second < 1e6)),
     )
     for title, which in stages:
         each, least, busy = pauses[:, which], pauses[:, which].min(0), worked[:, which]
