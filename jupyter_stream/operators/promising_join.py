@@ -257,7 +257,9 @@ class PromisingJoin(WindowJoin):
         columns["$found"][sample] = self._would_find(port, {name: c[sample] for name, c in columns.items()})
         fade: Float64s = np.ones(size) if preference is None else np.power(preference.fade, zones.level[zone] - 1.0)
         found = counts[zone, value]
-        yield _Entries(columns, probes, promise[zone, value], found, groups, found * share[zone, unit], fade)
+        yield _Entries(
+            columns, probes, promise[zone, value], found, groups, found * share[zone, unit] * zones.share[zone], fade
+        )
         self._rounds[port][self._named * 2 + port] = _Round(int(probes.sum()), first, int(zones.first[0]))
         self._named += 1
 
@@ -297,7 +299,7 @@ class PromisingJoin(WindowJoin):
             asked = theirs.ask(values)
             items = asked.items[0]
             found = theirs.by_zone(keepers[1 - port], asked, int(zones.low.min()))
-            counts = _sums(found.counts, zones) * zones.share[:, None]
+            counts = _sums(found.counts, zones)
             promise = promise * (theirs.of_all(keepers[1 - port], asked)[0] if rarest else _sums(found.promise, zones))
         return promise, counts, items
 
