@@ -191,18 +191,32 @@ def scored(preference: Preference | None, promise: Float64s, counts: Float64s, g
     if preference is not None and preference.order == "asc":
         return 1 / (1 + promise)
     # Time by the ratio of the estimates: a value's entries are as many as it has rows, so where the promise is the count itself
-    # all entries weigh the same. Systematic sampling with a start by chance, so that values with few entries get their share too.
+    # all entries weigh the same. Systematic sampling with a start by chance, so that values with few entries get their share too:
+    # each group's entries, which stand zone by zone, are taken far apart first, so that however many are taken they are spread
+    # evenly over zones and rows (van der Corput, 1935).
     weight = np.ones(promise.size) if preference is None else promise / np.maximum(counts, 1)
     if preference is not None:
         weight = np.where(counts <= 0, 1.0, weight)
     order = np.argsort(groups, kind="stable")
     begins = np.flatnonzero(np.r_[True, np.diff(groups[order]) != 0]) if groups.size else np.zeros(0, np.int64)
     sizes = np.diff(np.r_[begins, groups.size])
-    start = mixed(groups[order][begins] ^ mixed(np.full(begins.size, round_ % (1 << 63), np.uint64))) / 2.0**64
-    rank = np.arange(groups.size) - np.repeat(begins, sizes)
+    drawn = groups[order][begins] ^ mixed(np.full(begins.size, round_ % (1 << 63), np.uint64))
+    start, turn = mixed(drawn) / 2.0**64, mixed(~drawn) / 2.0**64
+    of = np.repeat(np.arange(begins.size), sizes)
+    place = np.arange(groups.size) - begins[of]
+    turned = (place + np.floor(turn * sizes).astype(np.int64)[of]) % sizes[of]
+    order = order[np.lexsort((_bits_reversed(turned), of))]
     scores = np.empty(groups.size)
-    scores[order] = np.repeat(sizes, sizes) / (rank + np.repeat(np.maximum(start, 1e-9), sizes))
+    scores[order] = sizes[of] / (place + np.maximum(start, 1e-9)[of])
     return scores * weight
+
+
+def _bits_reversed(numbers: Int64s) -> Int64s:
+    """Numbers of at most 32 bits with their bits in the other order."""
+    found = numbers
+    for width, mask in ((1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F), (8, 0x00FF00FF), (16, 0x0000FFFF)):
+        found = ((found >> width) & mask) | ((found & mask) << width)
+    return found
 
 
 def sampled(many: int, round_: int) -> Int64s:
