@@ -145,8 +145,9 @@ class Spending:
         if too_much > 0:
             self._began += int(too_much / self._budget.amount)
             left -= too_much
-        # one at least while there is any time: a cost measured too high, of a first probe perhaps, is seen to be that
-        return max(1.0, left / max(self._cost, 1.0)) if left > 0 else 0.0
+        # Some at least while there is any time: what each time costs, however few are made, would make few seem dear for ever.
+        # What that spends too much is waited for.
+        return max(float(_LEAST), left / max(self._cost, 1.0)) if left > 0 else 0.0
 
 
 __all__ = ["Budgeted", "Spending"]
