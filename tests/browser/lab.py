@@ -47,7 +47,7 @@ class Lab:
             tracker.write_text('{"windowingMode": "none"}')
         extensions = root / "data" / "labextensions"  # ours as it is here, not as it was installed
         extensions.mkdir(parents=True)
-        (extensions / "jupyter-stream").symlink_to(Path(__file__).parents[2] / "labextension")
+        (extensions / "jupyter-stream").symlink_to(Path(__file__).parents[2] / "magics" / "labextension")
         self.log = (root / "server.log").open("w")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.port={self.port}",

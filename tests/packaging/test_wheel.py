@@ -52,7 +52,8 @@ def test_wheel_holds_every_file_of_the_package(distributions):
     magics = {"jupyter_stream/" + str(f.relative_to(ROOT)) for f in (ROOT / "magics").rglob("*") if f.is_file()}
     extension = {name for name in held if "/share/jupyter/labextensions/jupyter-stream/" in name}
     assert held - extension == {name for name in package | magics if "__pycache__" not in name}
-    files = {str(f.relative_to(ROOT / "labextension")) for f in (ROOT / "labextension").rglob("*") if f.is_file()}
+    folder = ROOT / "magics" / "labextension"
+    files = {str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file()}
     assert {name.partition("/labextensions/jupyter-stream/")[2] for name in extension} == files
 
 
