@@ -9,6 +9,7 @@ from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.file import FILE
 from jupyter_stream.sources.frame import FRAME
 from jupyter_stream.sources.generate import GENERATE
+from jupyter_stream.sources.kafka import KAFKA
 from jupyter_stream.sources.options import GENERAL, check_known, did_you_mean
 from jupyter_stream.sources.pacing import check_rate, pace, parse_rate
 from jupyter_stream.sources.protocol import BATCH_ROWS, REJECTED, Chunk, Connector, Context, Request, Source
@@ -21,6 +22,7 @@ SOURCES: tuple[Connector, ...] = (
     PYTHON,
     GENERATE,
     SYSTEM,
+    KAFKA,
 )
 """Every connector there is."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,9 +29,23 @@ _NEWLINE: Final = ord("\n")
 
 
 class CsvFormat:
-    """How the files are written: options `delimiter`, `header`, `quote`, `null`, and what numbers mean as times."""
+    """How the files are written: options `delimiter`, `header`, `quote`, `null`, and what numbers mean as times.
 
-    def __init__(self, options: Mapping[str, str], tick: int | None, delimiter: str) -> None:
+    Args:
+        options: those.
+        tick: what numbers mean as times (`casting.TICKS`).
+        delimiter: unless the options say.
+        place: says where a line is, by its number from 1, if the text is no file's; the columns are then those declared.
+    """
+
+    def __init__(
+        self,
+        options: Mapping[str, str],
+        tick: int | None,
+        delimiter: str,
+        place: Callable[[int], str] | None = None,
+    ) -> None:
+        self.place = place
         given = options.get("delimiter", delimiter)
         self.delimiter = {"\\t": "\t", "tab": "\t"}.get(given, given)
         self.quote = options.get("quote", '"')
@@ -199,8 +213,12 @@ class _CsvParser:
         self._schema = schema
         self._fields = fields
         self._line = 1
+        self._place = form.place or self._place_in_file
         self._width = 0
         self._at: dict[str, int] = {}
+        if form.place is not None:
+            self._width = len(schema)
+            self._at = {name: i for i, name in enumerate(schema.names)}
 
     def cut(self, data: bytes) -> int:
         if not self._form.quote or self._form.quote.encode() not in data:
@@ -297,7 +315,7 @@ class _CsvParser:
                 found = self._wrong_width(len(found))
             if isinstance(found, str):
                 raw.append(data[start:end].decode(errors="replace"))
-                reasons.append(found + self._place(data, first_line, start))
+                reasons.append(found + self._place_of(data, first_line, start))
             else:
                 rows.append(found)
                 kept.append(i)
@@ -330,17 +348,19 @@ class _CsvParser:
         def place(row: int) -> str:
             if not newlines:
                 newlines.extend(np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE).tolist())
-            return f" ({self._path.name}, line {first_line + bisect_right(newlines, span(row)[0])})"
+            return self._place(first_line + bisect_right(newlines, span(row)[0]))
 
         return conform(raw, self._fields, self._form.tick, describe, place)
 
     def _misfits(self, data: bytes, first_line: int, spans: Sequence[tuple[int, int, int]]) -> pl.DataFrame | None:
         raw = [data[start:end].decode(errors="replace") for start, end, _ in spans]
-        return rejected(raw, [self._wrong_width(n) + self._place(data, first_line, start) for start, _, n in spans])
+        return rejected(raw, [self._wrong_width(n) + self._place_of(data, first_line, start) for start, _, n in spans])
 
     def _wrong_width(self, count: int) -> str:
         return f"{count} {'field' if count == 1 else 'fields'} where {self._width} were expected"
 
-    def _place(self, data: bytes, first_line: int, start: int) -> str:
-        line = first_line + data.count(b"\n", 0, start)
+    def _place_of(self, data: bytes, first_line: int, start: int) -> str:
+        return self._place(first_line + data.count(b"\n", 0, start))
+
+    def _place_in_file(self, line: int) -> str:
         return f" ({self._path.name}, line {line})"

@@ -6,7 +6,7 @@ A block is parsed at once with all values as text, which `conform` casts; only w
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,14 +29,16 @@ class JsonFormat:
 
     Args:
         tick: what numbers mean as times (`casting.TICKS`).
+        place: says where a line is, by its number from 1, if the text is no file's; there each line is then a record.
     """
 
-    def __init__(self, tick: int | None) -> None:
+    def __init__(self, tick: int | None, place: Callable[[int], str] | None = None) -> None:
         self.tick = tick
+        self.place = place
 
     def parser(self, path: Path, schema: Schema, fields: Sequence[Field]) -> Parser:
         """A parser for one file, giving these fields of the stream's schema; a key that is missing is NULL."""
-        return _JsonParser(path, fields, self.tick)
+        return _JsonParser(self, path, fields)
 
     def discover(self, head: bytes, path: Path) -> Schema:
         """Columns and types as the first objects have them; text that is all times becomes TIMESTAMP or DATE."""
@@ -69,14 +71,15 @@ class JsonFormat:
 
 
 class _JsonParser:
-    def __init__(self, path: Path, fields: Sequence[Field], tick: int | None) -> None:
+    def __init__(self, form: JsonFormat, path: Path, fields: Sequence[Field]) -> None:
         self._path = path
         self._fields = fields
-        self._tick = tick
+        self._tick = form.tick
+        self._place = form.place or self._place_in_file
         self._line = 1
         self._keys: dict[str, str] = {}
         self._to_look_at = _LOOKED_AT
-        self._array: bool | None = None
+        self._array: bool | None = None if form.place is None else False
 
     def cut(self, data: bytes) -> int:
         if self._is_array(data):
@@ -184,7 +187,7 @@ class _JsonParser:
             if name in keys or name.lower() in lower:
                 self._keys[name] = name if name in keys else lower[name.lower()]
 
-    def _place(self, number: int) -> str:
+    def _place_in_file(self, number: int) -> str:
         return f" ({self._path.name}, line {number})"
 
 

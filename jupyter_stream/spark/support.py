@@ -59,12 +59,6 @@ TABLE: Final[tuple[Support, ...]] = (
     ),
     Support(
         "source",
-        "kafka://",
-        "not yet by us",
-        "There is no connector for it yet, on either engine: read the topic in Python and declare SOURCE 'python://name'.",
-    ),
-    Support(
-        "source",
         "Spark on other machines",
         "not yet by us",
         "Rows reach Spark through files of this one: use --master 'local[n]', or to_spark() for files in a store all share.",
@@ -242,7 +236,7 @@ _SOURCES: Final = (
     "the same. CSV and JSON lines are parsed here always, so that a record is bad, or isn't, on both engines; files paced",
     "`WITH (rate = ...)` come row by row.",
     "",
-    "All other streams (`frame://`, `generate://`, `system://`, `python://`, ...) are read here too, and what they gave waits",
+    "All other streams (`frame://`, `generate://`, `kafka://`, `python://`, ...) are read here too, and what they gave waits",
     "in numbered files with the arrival numbers of their rows. A Python data source of Spark's (`pyspark.sql.datasource`)",
     "would be the other way. It runs in processes of Spark's own, where the notebook's frames, generators and live sources are",
     "not, so that it would have to read such a folder too, through Python instead of by Spark's own reader of columns. What it",

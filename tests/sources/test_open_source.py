@@ -13,8 +13,8 @@ FRAME = {"f": pl.DataFrame({"x": [1]})}
 @pytest.mark.parametrize(
     ("uri", "told"),
     [
-        ("kafka://host/topic", "There is no source 'kafka://'."),
-        ("kafka://host/topic", "'file://bids.jsonl'"),
+        ("kavka://host/topic", "There is no source 'kavka://'."),
+        ("amqp://host/topic", "'file://bids.jsonl'"),
         ("fram://f", "Did you mean 'frame'?"),
         ("bids.jsonl", "it has no '://'"),
     ],

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream.aggregates import AGGREGATES
-from jupyter_stream.errors import QueryError, SourceError, UnsupportedError
+from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.session import Session
 from jupyter_stream.spark import start
 from jupyter_stream.spark.aggregates import AGGREGATES as ON_SPARK
@@ -92,11 +92,6 @@ def test_refused_query_starts_nothing(session, query, says):
     assert says in str(refused.value)
     assert "refused" not in session.queries
     assert set(Path(tempfile.gettempdir()).glob("jupyter-stream-*")) == folders
-
-
-@pytest.mark.xfail(strict=True, raises=SourceError, reason="not yet by us: there is no connector for it")
-def test_topic_of_kafka_can_be_declared(session):
-    session.run("CREATE STREAM t (k STRING) SOURCE 'kafka://localhost:9092/topic'")
 
 
 @pytest.mark.xfail(

@@ -1,0 +1,349 @@
+"""`kafka://host:port/topic`: the messages of a topic, as they come or replayed by offset. No group is joined, nothing committed.
+
+A live read takes messages in the order the broker hands them over. A replay (`end = 'latest'`) must give one order each time, so
+it merges the partitions by the times of their messages. Lost connections are the client library's business: it comes back and
+goes on at the offset where it was.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from jupyter_stream.core.schema import TIMESTAMP, Schema
+from jupyter_stream.errors import SourceError
+from jupyter_stream.sources.messages import OPTIONS, MessageFormat, MessageParser, Messages, undeclared
+from jupyter_stream.sources.options import check_known, choice, did_you_mean, split_query
+from jupyter_stream.sources.protocol import BATCH_ROWS, Chunk, Connector, Context, Request, Source, wanted
+from jupyter_stream.sources.text import batches
+
+log = logging.getLogger(__name__)
+
+Offsets: TypeAlias = Mapping[int, int]
+"""An offset for each partition, by its number."""
+
+_ANSWER: Final = 10.0
+"""Seconds a broker has to answer when a source is opened."""
+_LOOK: Final = 0.1
+"""Seconds between looks at `stop` while waiting."""
+_PARTITIONS: Final = 30.0
+"""Seconds between looks for partitions added to the topic."""
+_HELD: Final = 2 * BATCH_ROWS
+"""Messages of a partition that wait in a replay for those of others, before it is held back."""
+_BROKER: Final = Schema.of(
+    [("key", pl.String()), ("timestamp", TIMESTAMP), ("partition", pl.Int64()), ("offset", pl.Int64())]
+)
+"""What the broker says of a message."""
+_PAIR: Final = re.compile(r"(\d+)\s*:\s*(\d+)")
+_EXAMPLE: Final = "Write start = 'earliest', 'latest', '1000' for all partitions or '0:1000, 2:500' for some."
+
+
+class KafkaSource:
+    """The messages of one topic.
+
+    Live, unless it ends at `end = 'latest'`: then each read gives the messages there were when it was opened, in one order.
+
+    Raises:
+        SourceError: when it is made: no columns declared, an option that can't be, the package `confluent-kafka` missing, no
+            broker that answers, or no such topic.
+    """
+
+    units: Mapping[str, str]
+
+    def __init__(self, context: Context) -> None:
+        where, query = split_query(context.path)
+        check_known(query, KAFKA.options, "kafka://")
+        options = {**context.options, **query}
+        self._brokers, _, self._topic = where.partition("/")
+        if not self._brokers or not self._topic or "/" in self._topic:
+            raise SourceError(f"'{context.uri}' names no topic.", hint=f"Write '{KAFKA.example}'.")
+        if context.schema is None:
+            raise undeclared(context.uri)
+        self.schema: Schema = context.schema
+        self.units = {}
+        told = {options[name]: name for name in _BROKER.names if name in options}
+        self._form = MessageFormat(options, self.schema, told, _BROKER, f"kafka://{where}")
+        self.replayable = choice(options, "end", ("never", "latest"), "never") == "latest"
+        self._start = _start(options.get("start", "earliest" if self.replayable else "latest"))
+        self._config = _config(options, context.namespace)
+        self._client = _library()
+        self._from: Offsets = {}
+        self._to: Offsets = {}
+        self._look_at_topic()
+
+    def read(self, request: Request) -> Iterator[Chunk]:
+        """Messages as they come until told to stop, or all there were when it was opened.
+
+        Raises:
+            SourceError: the broker has deleted messages that are to be read, or doesn't let them be read.
+        """
+        parser = self._form.parser(wanted(self.schema, request))
+        consumer = self._consumer()
+        try:
+            found = self._replayed(consumer, request) if self.replayable else self._live(consumer, request)
+            for messages in found:
+                yield from batches(parser.parse(self._described(messages, parser)))
+        finally:
+            consumer.close()
+
+    # -- where to read -----------------------------------------------------------------------------------------------
+
+    def _look_at_topic(self) -> None:
+        consumer = self._consumer()
+        try:
+            partitions = self._partitions(consumer, _ANSWER)
+            if self.replayable:
+                bounds = {p: self._bounds(consumer, p) for p in partitions}
+                self._to = {p: high for p, (_, high) in bounds.items()}
+                self._from = {p: min(self._first(p, bounds[p]), bounds[p][1]) for p in partitions}
+        finally:
+            consumer.close()
+
+    def _consumer(self) -> Any:
+        settings = {
+            "bootstrap.servers": self._brokers,
+            "group.id": "jupyter-stream",  # the library asks for one; only subscribing would join it
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",  # what is no longer there must be told, never skipped
+            "fetch.wait.max.ms": 100,
+            "error_cb": _lost,
+            **self._config,
+        }
+        try:
+            return self._client.Consumer(settings)
+        except self._client.KafkaException as error:
+            raise SourceError(f"kafka:// can't be set up so: {_told(error)}.") from None
+
+    def _partitions(self, consumer: Any, patience: float) -> list[int]:
+        try:
+            topic = consumer.list_topics(self._topic, timeout=patience).topics[self._topic]
+            if topic.error is None:
+                return sorted(topic.partitions)
+            names = [n for n in consumer.list_topics(timeout=patience).topics if not n.startswith("__")]
+        except self._client.KafkaException as error:
+            raise SourceError(
+                f"No Kafka broker answers at {self._brokers}: {_told(error)}.",
+                hint="Is it running, and does it listen there? Its advertised address must be reachable from here, too.",
+            ) from None
+        exist = f"There are {', '.join(sorted(names))}." if names else "There is none yet."
+        raise SourceError(
+            f"There is no topic '{self._topic}' at {self._brokers}.", hint=did_you_mean(self._topic, names, exist)
+        )
+
+    def _bounds(self, consumer: Any, partition: int) -> tuple[int, int]:
+        """The first offset that is there, and the one the next message will have."""
+        try:
+            found = consumer.get_watermark_offsets(self._client.TopicPartition(self._topic, partition), timeout=_ANSWER)
+        except self._client.KafkaException as error:
+            raise SourceError(f"The offsets of topic '{self._topic}' can't be told: {_told(error)}.") from None
+        low, high = found
+        return int(low), int(high)
+
+    def _first(self, partition: int, bounds: tuple[int, int]) -> int:
+        """Where a read begins."""
+        if self._start == "latest":
+            return bounds[1]
+        if isinstance(self._start, str):
+            return bounds[0]
+        return self._start.get(partition, self._start.get(None, bounds[0]))
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def _live(self, consumer: Any, request: Request) -> Iterator[list[Any]]:
+        known = self._partitions(consumer, _ANSWER)
+        begin = {p: self._first(p, self._bounds(consumer, p)) for p in known}
+        consumer.assign([self._client.TopicPartition(self._topic, p, o) for p, o in begin.items()])
+        looked = time.monotonic()
+        while not request.stop.is_set():
+            messages = self._taken(consumer)
+            if messages:
+                yield messages
+            if time.monotonic() - looked > _PARTITIONS:
+                looked = time.monotonic()
+                known += self._added(consumer, known)
+
+    def _added(self, consumer: Any, known: Sequence[int]) -> list[int]:
+        """Partitions that are new, from now on read from their first message."""
+        try:
+            new = [p for p in self._partitions(consumer, _LOOK) if p not in known]
+        except SourceError:  # the broker is away for now
+            return []
+        if new:
+            consumer.incremental_assign([self._client.TopicPartition(self._topic, p, 0) for p in new])
+        return new
+
+    def _replayed(self, consumer: Any, request: Request) -> Iterator[list[Any]]:
+        """The messages between two offsets of each partition, by time: a partition's never go back, for the sake of the order."""
+        open_ = {p for p, first in self._from.items() if first < self._to[p]}
+        reached = dict.fromkeys(open_, -1)
+        held: dict[int, list[tuple[int, int, int, Any]]] = {p: [] for p in open_}
+        held_back: set[int] = set()
+        consumer.assign([self._client.TopicPartition(self._topic, p, self._from[p]) for p in sorted(open_)])
+        while held and not request.stop.is_set():
+            ends: dict[int, int] = {}
+            for message in self._taken(consumer, ends):
+                partition, offset = message.partition(), message.offset()
+                if offset < self._to[partition]:
+                    reached[partition] = max(reached[partition], message.timestamp()[1])
+                    held[partition].append((reached[partition], partition, offset, message))
+                ends[partition] = offset + 1
+            done = {p for p, offset in ends.items() if p in open_ and offset >= self._to[p]}
+            open_ -= done
+            self._hold(consumer, done, back=True)
+            least = min((reached[p] for p in open_), default=None)
+            yield from self._merged(held, least)
+            for p in held.keys() - open_:
+                if not held[p]:
+                    del held[p]
+            # never the one the others wait for
+            full = {p for p in open_ if len(held[p]) > _HELD and reached[p] != least}
+            self._hold(consumer, full - held_back, back=True)
+            self._hold(consumer, (held_back - full) & open_, back=False)
+            held_back = full
+
+    @staticmethod
+    def _merged(held: dict[int, list[tuple[int, int, int, Any]]], least: int | None) -> Iterator[list[Any]]:
+        """What was held of times before `least`, all without it, taken out."""
+        ready: list[tuple[int, int, int, Any]] = []
+        for partition, waiting in held.items():
+            upto = len(waiting)
+            if least is not None:
+                times = np.fromiter((entry[0] for entry in waiting), np.int64, len(waiting))
+                upto = int(np.searchsorted(times, least))
+            ready += waiting[:upto]
+            held[partition] = waiting[upto:]
+        ready.sort(key=lambda entry: entry[:3])
+        for start in range(0, len(ready), BATCH_ROWS):
+            yield [entry[3] for entry in ready[start : start + BATCH_ROWS]]
+
+    def _hold(self, consumer: Any, partitions: set[int], *, back: bool) -> None:
+        if partitions:
+            which = [self._client.TopicPartition(self._topic, p) for p in sorted(partitions)]
+            (consumer.pause if back else consumer.resume)(which)
+
+    def _taken(self, consumer: Any, ends: dict[int, int] | None = None) -> list[Any]:
+        """Messages that have come; none after a short while. `ends` gets the offsets at which a partition has no more for now."""
+        # the first alone: the library would wait for all that are asked for
+        found = consumer.consume(1, _LOOK)
+        if found:
+            found += consumer.consume(BATCH_ROWS - 1, 0)
+        kinds = self._client.KafkaError
+        messages = []
+        for message in found:
+            error = message.error()
+            if error is None:
+                messages.append(message)
+            elif error.code() == kinds._PARTITION_EOF:
+                if ends is not None:
+                    ends[message.partition()] = message.offset()
+            elif error.code() == kinds._AUTO_OFFSET_RESET:
+                raise SourceError(
+                    f"Offset {message.offset()} of partition {message.partition()} isn't in topic '{self._topic}'.",
+                    hint="The broker has deleted what was there, or nothing has come so far: write start = 'earliest'.",
+                )
+            elif not error.retriable():
+                raise SourceError(f"Topic '{self._topic}' can't be read: {error.str()}.")
+        return messages
+
+    def _described(self, messages: list[Any], parser: MessageParser) -> Messages:
+        def place(i: int) -> str:
+            return f" ({self._topic}, partition {messages[i].partition()}, offset {messages[i].offset()})"
+
+        about = [pl.Series(n, [_TELLS[n](m) for m in messages], dtype=_BROKER.polars()[n]) for n in parser.told]
+        return Messages([m.value() for m in messages], pl.DataFrame(about), place)
+
+
+def _key(message: Any) -> str | None:
+    key = message.key()
+    return None if key is None else key.decode(errors="replace")
+
+
+def _time(message: Any) -> int | None:
+    _, millis = message.timestamp()
+    return None if millis < 0 else millis * 1_000
+
+
+_TELLS: Final[Mapping[str, Callable[[Any], str | int | None]]] = {
+    "key": _key,
+    "timestamp": _time,
+    "partition": lambda message: int(message.partition()),
+    "offset": lambda message: int(message.offset()),
+}
+"""How each of the broker's columns is found in a message of the library."""
+
+
+def _start(text: str) -> str | Mapping[int | None, int]:
+    """`earliest`, `latest`, or offsets by partition, under None that of all others."""
+    word = text.strip().lower()
+    if word in ("earliest", "latest"):
+        return word
+    if word.isdecimal():
+        return {None: int(word)}
+    pairs = [_PAIR.fullmatch(part.strip()) for part in word.split(",")]
+    if not all(pairs):
+        raise SourceError(f"Option start = '{text}' is no place in a topic.", hint=_EXAMPLE)
+    return {int(pair[1]): int(pair[2]) for pair in pairs if pair}
+
+
+def _config(options: Mapping[str, str], namespace: Mapping[str, object]) -> dict[str, Any]:
+    """Settings of the client library in a variable of the notebook: passwords are not for queries."""
+    if "config" not in options:
+        return {}
+    name = options["config"]
+    value = namespace.get(name)
+    if not isinstance(value, Mapping):
+        told = "is no dict" if name in namespace else "does not exist"
+        raise SourceError(
+            f"The variable '{name}' {told}.",
+            hint=f"Define it: {name} = {{'security.protocol': 'SASL_SSL', 'sasl.mechanism': 'PLAIN', ...}}.",
+        )
+    return {str(key): setting for key, setting in value.items()}
+
+
+def _library() -> Any:
+    try:
+        import confluent_kafka
+    except ImportError:
+        raise SourceError(
+            "kafka:// needs the package confluent-kafka, which is not installed",
+            hint="Install it: pip install 'jupyter-stream[kafka]'.",
+        ) from None
+    return confluent_kafka
+
+
+def _told(error: Any) -> str:
+    """What an exception of the library says."""
+    return str(error.args[0].str()) if hasattr(error.args[0], "str") else str(error)
+
+
+def _lost(error: Any) -> None:
+    log.warning("kafka:// %s", error.str())
+
+
+def _open(context: Context) -> Source:
+    return KafkaSource(context)
+
+
+KAFKA = Connector(
+    scheme="kafka",
+    example="kafka://localhost:9092/trades",
+    options={
+        "start": "'latest' for what comes from now on (unless said), 'earliest', or offsets: '1000', '0:1000, 2:500'",
+        "end": "'latest' to end where the topic ends now, a replay from 'earliest' unless said; 'never' unless said",
+        **OPTIONS,
+        "key": "the declared column that has the key of a message",
+        "timestamp": "the declared column that has the time of a message",
+        "partition": "the declared column that has the partition of a message",
+        "offset": "the declared column that has the offset of a message",
+        "config": "a variable with settings of the client library: {'security.protocol': 'SASL_SSL', ...}",
+    },
+    open=_open,
+)

@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import datetime as dt
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from itertools import count
+
+import polars as pl
+import pytest
+
+from jupyter_stream.core.schema import TIMESTAMP, Schema
+from jupyter_stream.errors import SourceError
+from jupyter_stream.session import Session
+from jupyter_stream.sources import Request, Source, open_source
+from tests.topics import Kafka
+
+NUMBERS = Schema.of([("n", pl.Int64()), ("s", pl.String())])
+NAMES = (f"t{i}" for i in count())
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[Kafka]:
+    yield Kafka()
+
+
+@pytest.fixture
+def topic(kafka: Kafka) -> str:
+    return next(NAMES)
+
+
+def opened(kafka: Kafka, topic: str, schema: Schema | None = NUMBERS, names: object = None, **options: str) -> Source:
+    return open_source(f"kafka://{kafka.address}/{topic}", schema, options, names or {})
+
+
+class Live:
+    """A read of a live topic, in a thread."""
+
+    def __init__(self, source: Source, *columns: str) -> None:
+        self.request = Request(columns or None)
+        self.rows: list[tuple[object, ...]] = []
+        self.rejected: list[tuple[str, str]] = []
+        self.thread = threading.Thread(target=self._run, args=(source,))
+        self.thread.start()
+
+    def _run(self, source: Source) -> None:
+        for chunk in source.read(self.request):
+            self.rows += chunk.frame.rows()
+            self.rejected += chunk.rejected.rows() if chunk.rejected is not None else []
+
+    def until(self, rows: int) -> list[tuple[object, ...]]:
+        end = time.monotonic() + 20
+        while len(self.rows) < rows and time.monotonic() < end:
+            time.sleep(0.01)
+        return self.rows
+
+    def stop(self) -> None:
+        self.request.stop.set()
+        self.thread.join(10)
+        assert not self.thread.is_alive()
+
+
+def test_a_live_topic_gives_what_was_there_and_what_comes(kafka, topic):
+    kafka.send(topic, '{"n": 1, "s": "a"}', '{"n": 2}')
+    live = Live(opened(kafka, topic, start="earliest"))
+    assert live.until(2) == [(1, "a"), (2, None)]
+    kafka.send(topic, '{\n  "n": 3,\n  "s": "c"\n}')
+    assert live.until(3)[2] == (3, "c")
+    live.stop()
+    assert len(live.rows) == 3
+
+
+def test_by_default_only_what_comes_is_read(kafka, topic):
+    kafka.send(topic, '{"n": 1}')
+    source = opened(kafka, topic)
+    assert not source.replayable
+    live = Live(source, "n")
+    deadline = time.monotonic() + 20
+    sent = 1
+    while (
+        not live.rows and time.monotonic() < deadline
+    ):  # where it begins is told by the broker, a moment after the start
+        sent += 1
+        kafka.send(topic, f'{{"n": {sent}}}')
+        time.sleep(0.05)
+    live.stop()
+    assert live.rows and live.rows[0][0] > 1
+
+
+def test_offsets_say_where_a_read_begins(kafka, topic, read):
+    for partition in (0, 1):
+        kafka.send(topic, *(f'{{"n": {10 * partition + i}}}' for i in range(1, 6)), partition=partition, at=1000)
+
+    def values(start: str) -> list[object]:
+        return [row[0] for row in read(opened(kafka, topic, start=start, end="latest"), "n").rows]
+
+    assert values("3") == [4, 5, 14, 15]
+    assert values("0:4, 1:3") == [5, 14, 15]
+    assert values("0:5") == [11, 12, 13, 14, 15]
+    assert values("earliest") == [1, 2, 3, 4, 5, 11, 12, 13, 14, 15]
+    assert values("latest") == []
+
+
+def test_a_replay_ends_and_gives_one_order_each_time(kafka, topic, read):
+    for at in range(50):
+        kafka.send(topic, *(f'{{"n": {at * 10 + i}}}' for i in range(at % 3 + 1)), partition=at % 3, at=1000 + at)
+    source = opened(kafka, topic, end="latest")
+    assert source.replayable
+    kafka.send(topic, '{"n": -1}', at=5000)
+    first = read(source, "n").rows
+    assert first == [(at * 10 + i,) for at in range(50) for i in range(at % 3 + 1)]
+    assert read(source, "n").rows == first
+    assert (-1,) in read(opened(kafka, topic, end="latest"), "n").rows
+
+
+def test_a_partition_far_ahead_waits_for_the_others(kafka, topic, read, monkeypatch):
+    monkeypatch.setattr("jupyter_stream.sources.kafka._HELD", 10)
+    kafka.send(topic, *(f'{{"n": {i}}}' for i in range(1000)), partition=1, at=2000)
+    for i in range(300):
+        kafka.send(topic, f'{{"n": {-300 + i}}}', partition=0, at=1000 + i)
+    kafka.send(topic, '{"n": 5000}', partition=0, at=9000)
+    assert [row[0] for row in read(opened(kafka, topic, end="latest"), "n").rows] == [*range(-300, 1000), 5000]
+
+
+def test_what_the_broker_says_can_be_columns(kafka, topic, read):
+    schema = Schema.of([("id", pl.Int64()), ("n", pl.Int64()), ("at", TIMESTAMP), ("p", pl.Int32()), ("o", pl.Int64())])
+    kafka.send(topic, '{"n": 1}', '{"n": 2}', key="7", partition=2, at=1_700_000_000_123)
+    kafka.send(topic, '{"n": 3}', key="x", partition=2)
+    kafka.send(topic, "nothing", partition=2)
+    kafka.send(topic, '{"n": 4}', partition=2)
+    columns = {"key": "id", "timestamp": "at", "partition": "p", "offset": "o", "end": "latest"}
+    found = read(opened(kafka, topic, schema, **columns))
+    when = dt.datetime(2023, 11, 14, 22, 13, 20, 123000)
+    assert found.rows[:2] == [(7, 1, when, 2, 0), (7, 2, when, 2, 1)]
+    assert [(r[0], r[1], r[4]) for r in found.rows[2:]] == [(None, 4, 4)]
+    assert sorted(reason.partition(": ")[0] for _, reason in found.rejected) == ["column id", "not JSON"]
+    assert all(f"({topic}, partition 2, offset " in reason for _, reason in found.rejected)
+    assert read(opened(kafka, topic, Schema.of([("o", pl.Int64())]), offset="o", end="latest")).rows == [
+        (0,), (1,), (2,), (3,), (4,)
+    ]  # fmt: skip
+
+
+def test_messages_that_are_no_record_are_told_with_their_offset(kafka, topic, read):
+    kafka.send(topic, '{"n": 1}', "[1, 2]", '{"n": "x"}', None, b"\xff", '{"n": 2}', " ")
+    found = read(opened(kafka, topic, end="latest"))
+    assert found.rows == [(1, None), (2, None)]
+    assert [reason.rpartition("offset ")[2] for _, reason in sorted(found.rejected, key=lambda r: r[1][-3:])] == [
+        "1)", "2)", "3)", "4)", "6)"
+    ]  # fmt: skip
+    assert ('{"n": "x"}', f"column n: 'x' is no BIGINT ({topic}, partition 0, offset 2)") in found.rejected
+
+
+def test_messages_may_be_csv(kafka, topic, read):
+    kafka.send(topic, "1,a", '2,"b', '3,"c, and"', '4,"d', "5,e\n6,f", "7", "8,NA\r\n")
+    found = read(opened(kafka, topic, format="csv", null="NA", end="latest"))
+    assert found.rows == [(1, "a"), (3, "c, and"), (5, "e"), (6, "f"), (8, None)]
+    assert sorted(reason.rpartition("offset ")[2] for _, reason in found.rejected) == ["1)", "3)", "5)"]
+    with_offset = Schema.of([*((f.name, f.dtype) for f in NUMBERS), ("o", pl.Int64())])
+    numbered = read(opened(kafka, topic, with_offset, format="csv", offset="o", end="latest"))
+    assert [(row[0], row[2]) for row in numbered.rows] == [(1, 0), (3, 2), (5, 4), (6, 4), (8, 6)]
+    tabs = next(NAMES)
+    kafka.send(tabs, "1\ta")
+    assert read(opened(kafka, tabs, format="tsv", end="latest")).rows == [(1, "a")]
+
+
+def test_times_of_rows_promise_in_a_query_what_was_declared(kafka, topic):
+    kafka.send(topic, *(f'{{"n": {i}, "ts": "2024-01-01 00:00:{i:02}"}}' for i in range(25)), at=1000)
+    kafka.send(topic, '{"n": 100, "ts": "2024-01-01 00:00:01"}', '{"n": 7, "upto": "2024-01-01 00:00:40"}', at=2000)
+    with Session({}) as session:
+        session.run(
+            f"CREATE STREAM t (n BIGINT, ts TIMESTAMP) ORDER BY ts SOURCE 'kafka://{kafka.address}/{topic}?end=latest'"
+        )
+        query = session.run("SELECT count(*) AS n FROM t [RANGE 10 SECONDS TUMBLING]")[-1]
+        assert query.wait(20)
+        assert query.to_polars()["n"].to_list() == [10, 10, 5]
+        assert query.late.height == 1
+        session.run(
+            "CREATE STREAM p (n BIGINT, ts TIMESTAMP, upto TIMESTAMP) ORDER BY ts "
+            f"SOURCE 'kafka://{kafka.address}/{topic}' WITH (start = 'earliest', punctuation = 'upto')"
+        )
+        query = session.run("SELECT count(*) AS n FROM p [RANGE 10 SECONDS TUMBLING]")[-1]
+        deadline = time.monotonic() + 20
+        while query.to_polars().height < 3 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert query.status == "running"
+        assert query.to_polars()["n"].to_list() == [11, 10, 5]
+        query.stop()
+
+
+def test_offsets_that_are_gone_end_the_read_with_what_to_write(kafka, topic):
+    kafka.send(topic, '{"n": 1}')
+    source = opened(kafka, topic, start="0:77")
+    with pytest.raises(SourceError, match="Offset 77 of partition 0") as error:
+        list(source.read(Request()))
+    assert "start = 'earliest'" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("uri", "options", "says"),
+    [
+        ("{}", {}, "names no topic"),
+        ("{}/none", {}, "There is no topic 'none'"),
+        ("{}/some?begin=1", {}, "has no option 'begin'"),
+        ("{}/some", {"start": "tomorrow"}, "'0:1000, 2:500'"),
+        ("{}/some", {"start": "0:x"}, "is no place in a topic"),
+        ("{}/some", {"end": "soon"}, "'never', 'latest'"),
+        ("{}/some", {"format": "parquet"}, "'json', 'csv', 'tsv'"),
+        ("{}/some", {"key": "nn"}, "Did you mean 'n'?"),
+        ("{}/some", {"timestamp": "n"}, "can't be read as BIGINT"),
+        ("{}/some", {"config": "settings"}, "The variable 'settings' does not exist"),
+        ("{}/some", {"config": "odd"}, "can't be set up so"),
+        ("{}/some", {"rate": "10/s"}, "at its own pace"),
+    ],
+)
+def test_what_can_not_be_is_told_when_the_source_is_made(kafka, uri, options, says):
+    kafka.send("some", '{"n": 1}')
+    with pytest.raises(SourceError) as error:
+        open_source("kafka://" + uri.format(kafka.address), NUMBERS, options, {"odd": {"no.such.setting": 1}})
+    assert says in str(error.value)
+
+
+def test_columns_must_be_declared(kafka, topic):
+    with pytest.raises(SourceError, match=r"columns of kafka://.* are not known") as error:
+        opened(kafka, topic, None)
+    assert "CREATE STREAM name (" in str(error.value)
+
+
+def test_a_broker_that_does_not_answer_is_told(monkeypatch):
+    monkeypatch.setattr("jupyter_stream.sources.kafka._ANSWER", 0.3)
+    with pytest.raises(SourceError, match="No Kafka broker answers at localhost:1"):
+        open_source("kafka://localhost:1/t", NUMBERS, {}, {})
+
+
+def test_settings_of_the_client_come_from_a_variable(kafka, topic, read):
+    kafka.send(topic, '{"n": 1}')
+    names = {"settings": {"client.id": "mine", "fetch.wait.max.ms": 10}}
+    assert read(opened(kafka, topic, names=names, config="settings", end="latest"), "n").rows == [(1,)]
+
+
+def test_without_the_package_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(SourceError, match="confluent-kafka") as error:
+        open_source("kafka://localhost:9092/t", NUMBERS, {}, {})
+    assert "jupyter-stream[kafka]" in str(error.value)

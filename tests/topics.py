@@ -1,0 +1,31 @@
+"""A Kafka in this process, the one librdkafka has for tests of clients: it speaks the protocol and keeps messages in memory."""
+
+from __future__ import annotations
+
+import confluent_kafka
+
+PARTITIONS = 4
+"""Of each topic, made when the first message is sent there."""
+
+
+class Kafka:
+    """It lives as long as this does.
+
+    Attributes:
+        address: where it listens, host and port.
+    """
+
+    def __init__(self) -> None:
+        self._producer = confluent_kafka.Producer(
+            {"bootstrap.servers": "made here", "test.mock.num.brokers": 1, "linger.ms": 0, "log_level": 0}
+        )
+        brokers = self._producer.list_topics(timeout=10).brokers.values()
+        self.address = ",".join(f"{b.host}:{b.port}" for b in brokers)
+
+    def send(
+        self, topic: str, *values: str | bytes | None, partition: int = 0, key: str | None = None, at: int = 0
+    ) -> None:
+        """Messages to one partition, at so many milliseconds (0 for now); there when this returns."""
+        for value in values:
+            self._producer.produce(topic, value, key, partition, timestamp=at)
+        assert self._producer.flush(10) == 0
