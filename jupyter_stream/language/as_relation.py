@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jupyter_stream.errors import UnsupportedError
+from jupyter_stream.functions import Column
 from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.plan.logical import (
+    Aggregate,
     Alive,
+    Bags,
     Derived,
+    Distinct,
     Filter,
     Join,
     Newest,
@@ -30,9 +34,7 @@ UNBOUNDED = LifetimeWindow(None, written=False)
 def relation_of(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, span: Span) -> Plan:
     """A plan's rows as a relation: each while it lives."""
     if by_arrival(plan):
-        raise source.error(
-            "a relation over the newest rows can't be taken further in this version", span, None, UnsupportedError
-        )
+        return by_time(plan, source, span)
     if is_relation(plan):
         return plan
     if unites_joins(plan):
@@ -58,6 +60,41 @@ def instead_of_on(column: str) -> str:
     return f"Write the window behind the stream: FROM stream [RANGE 10 MINUTES ON {column}]."
 
 
+def by_time(plan: Plan, source: SourceText, span: Span) -> Plan:
+    """A plan whose aggregates over the newest rows say what holds at each instant, where alone they say it row by row.
+
+    What is above can look at instants only, and has to know when they are final: so these are the newest of the rows whose time
+    has come, as in a join.
+    """
+    inputs = [by_time(part, source, span) for part in plan.inputs]
+    if not (isinstance(plan, Aggregate) and isinstance(plan.window, RowWindow) and plan.window.slide is None):
+        return with_inputs(plan, inputs) if inputs else plan
+    if plan.user:
+        raise source.error(
+            f"at an instant, user-defined aggregates over {plan.window} aren't available in this version",
+            span,
+            f"Look at each row that arrives: [ROWS {plan.window.rows} SLIDE 1].",
+            UnsupportedError,
+        )
+    (below,) = inputs
+    rows = newest_of(below, plan.window, source, span)
+    if plan.where is not None:
+        rows = Filter(rows, plan.where, rows.schema)
+    return replace(plan, input=rows, window=UNBOUNDED, where=None)
+
+
+def net(plan: Plan) -> Plan:
+    """A relation without changes that cancel out, such as those of columns that are not selected."""
+    below, lossy = plan, False
+    while isinstance(below, Project | Filter | Derived):
+        if isinstance(below, Project):
+            kept = {e.name for _, e in below.items if isinstance(e, Column)}
+            lossy = lossy or not set(below.input.schema.names) <= kept
+        below = below.input
+    lossy = lossy or not isinstance(below, Aggregate | Distinct | Bags)
+    return Bags("net", (plan,), plan.schema) if lossy and not by_arrival(plan) else plan
+
+
 def unites_joins(plan: Plan) -> bool:
     """Whether a plan's rows are of a union, some of them joined ones: these have lifetimes of their own."""
     if isinstance(plan, Union):
@@ -72,7 +109,7 @@ def newest_of(plan: Plan, window: RowWindow, source: SourceText, span: Span) -> 
         below = below.input
     if not isinstance(below, Scan):
         raise source.error(
-            f"rows of this input have no order of arrival, so {window} of a join doesn't know the newest",
+            f"rows of this input have no order of arrival, so {window} doesn't know which are the newest at an instant",
             span,
             "Put the window on a stream with a SOURCE, or give this input [RANGE 5 MINUTES].",
             UnsupportedError,

@@ -10,6 +10,7 @@ from jupyter_stream import functions
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.core.table import ViewRows
 from jupyter_stream.functions import Column, Expr
+from jupyter_stream.language.as_relation import by_time, net
 from jupyter_stream.language.bind_aggregate import windowed
 from jupyter_stream.language.bind_join import bind_join
 from jupyter_stream.language.bind_sample import sampled
@@ -66,9 +67,13 @@ def bind_from(item: FromItem, catalog: Catalog, source: SourceText, bind_body: B
     scope = Scope(plan, qualifiers, window)
     if item.window is None:
         return scope
-    if is_relation(scope.plan):  # a window goes over what enters it
-        scope = replace(scope, plan=ToStream("istream", scope.plan, scope.schema), window=None)
-    return windowed(item.window, scope, source)
+    plan = scope.plan
+    if item.window.range is None or item.window.range.kind != "rows":  # what counts rows needs no instants
+        plan = by_time(plan, source, item.span)
+    if is_relation(plan):  # a window goes over what enters it
+        plan = ToStream("istream", net(plan), plan.schema)
+        scope = replace(scope, window=None)
+    return windowed(item.window, replace(scope, plan=plan), source)
 
 
 def _stream(item: StreamRef, catalog: Catalog, source: SourceText) -> Plan:

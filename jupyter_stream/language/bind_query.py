@@ -12,7 +12,7 @@ from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.expression import substitute, walk
 from jupyter_stream.language import bind_subquery
-from jupyter_stream.language.as_relation import relation_of, unites_joins
+from jupyter_stream.language.as_relation import by_time, relation_of, unites_joins
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_extents import AUTOMATIC, distinct_of_extents, extent_rows, of_extents
@@ -176,7 +176,7 @@ class Binder:
                 "Aggregate with GROUP BY, or read a stream.",
                 UnsupportedError,
             )
-        return stream_of("istream", plan, None, self.source, span)
+        return stream_of("istream", by_time(plan, self.source, span), None, self.source, span)
 
     def _check_star(self, item: SelectItem, scope: Scope) -> None:
         node = item.expression
@@ -260,7 +260,8 @@ class Binder:
             plan = relation_of(grouping.scope.plan, None, self.source, body.source.span)
             grouping.scope = replace(grouping.scope, plan=plan)
         if is_relation(grouping.scope.plan):
-            relation_of(grouping.scope.plan, None, self.source, body.source.span)
+            plan = relation_of(grouping.scope.plan, None, self.source, body.source.span)
+            grouping.scope = replace(grouping.scope, plan=plan)
 
     @staticmethod
     def _looks(plan: Plan) -> Window | None:

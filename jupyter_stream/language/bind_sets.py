@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from jupyter_stream import functions
 from jupyter_stream.core.schema import Field, Schema
-from jupyter_stream.functions import Column
-from jupyter_stream.language.as_relation import UNBOUNDED, relation_of, unites_joins
+from jupyter_stream.language.as_relation import UNBOUNDED, net, relation_of, unites_joins
 from jupyter_stream.language.bind_from import as_schema, union_of
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.query_syntax import SetBody
@@ -15,12 +14,9 @@ from jupyter_stream.plan.logical import (
     Alive,
     BagKind,
     Bags,
-    Derived,
     Distinct,
-    Filter,
     Join,
     Plan,
-    Project,
     StreamKind,
     ToStream,
     streams,
@@ -116,7 +112,7 @@ def _compared(name: Name, left: Plan, right: Plan, source: SourceText) -> tuple[
 def distinct(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, span: Span) -> Plan:
     """Each value once."""
     if by_arrival(plan):
-        relation_of(plan, lifetime, source, span)
+        plan = relation_of(plan, lifetime, source, span)
     if unites_joins(plan) or (holds_join(plan) and any(isinstance(n, Join) and n.kind != "inner" for n in walk(plan))):
         plan = relation_of(plan, lifetime, source, span)
     return Distinct(plan, lifetime or UNBOUNDED, plan.schema, holds_join(plan))
@@ -128,7 +124,7 @@ def stream_of(kind: StreamKind, plan: Plan, lifetime: LifetimeWindow | None, sou
         return plan  # its rows, as they come
     if by_arrival(plan) and kind != "rstream":
         return ToStream(kind, plan, plan.schema)
-    return ToStream(kind, _net(relation_of(plan, lifetime, source, span)), plan.schema)
+    return ToStream(kind, net(relation_of(plan, lifetime, source, span)), plan.schema)
 
 
 def answer_of(plan: Plan) -> Plan:
@@ -136,8 +132,8 @@ def answer_of(plan: Plan) -> Plan:
     if not is_relation(plan):
         return plan
     if is_view(plan) or only_tables(plan):
-        return _net(plan)
-    return ToStream("istream", _net(plan), plan.schema)
+        return net(plan)
+    return ToStream("istream", net(plan), plan.schema)
 
 
 def view_of(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, span: Span) -> Plan:
@@ -146,20 +142,8 @@ def view_of(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, spa
         windows = [n.window for n in walk(plan) if isinstance(n, Aggregate) and isinstance(n.window, TimeWindow)]
         if windows:
             assert isinstance(windows[0], TimeWindow)
-            return _net(Alive(plan, LifetimeWindow(windows[0].slide), plan.schema))
-    return _net(plan if by_arrival(plan) else relation_of(plan, lifetime, source, span))
-
-
-def _net(plan: Plan) -> Plan:
-    """A relation without changes that cancel out, such as those of columns that are not selected."""
-    below, lossy = plan, False
-    while isinstance(below, Project | Filter | Derived):
-        if isinstance(below, Project):
-            kept = {e.name for _, e in below.items if isinstance(e, Column)}
-            lossy = lossy or not set(below.input.schema.names) <= kept
-        below = below.input
-    lossy = lossy or not isinstance(below, Aggregate | Distinct | Bags)
-    return Bags("net", (plan,), plan.schema) if lossy and not by_arrival(plan) else plan
+            return net(Alive(plan, LifetimeWindow(windows[0].slide), plan.schema))
+    return net(plan if by_arrival(plan) else relation_of(plan, lifetime, source, span))
 
 
 def only_tables(plan: Plan) -> bool:

@@ -1,0 +1,169 @@
+"""Aggregates over aggregates without SLIDE, whatever window these have: what holds at each instant, and what enters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.engine.test_oracle_sets import arrivals, session_over
+from tests.oracle.search import searching
+
+pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
+
+Rows = list[tuple[str | None, int | None, int]]
+
+
+@dataclass(frozen=True)
+class Inner:
+    """count(*), sum(n) and max(n) of a stream under a window without SLIDE.
+
+    Attributes:
+        rows: the newest so many, of each key where `partitioned`; None for a window over time.
+        range: how long rows live, in microseconds; None for ever.
+        least: WHERE n >= least; None without.
+        grouped: whether by k.
+    """
+
+    rows: int | None
+    range: int | None
+    partitioned: bool
+    least: int | None
+    grouped: bool
+
+    def sql(self) -> str:
+        window = f"[RANGE {self.range} MICROSECONDS]" if self.range is not None else ""
+        if self.rows is not None:
+            window = f"[{'PARTITION BY k ' if self.partitioned else ''}ROWS {self.rows}]"
+        where = "" if self.least is None else f" WHERE n >= {self.least}"
+        key, group = ("k, ", " GROUP BY k") if self.grouped else ("", "")
+        return f"SELECT {key}count(*) AS c, sum(n) AS t, max(n) AS m FROM s {window}{where}{group}"
+
+    def at(self, instant: int, rows: Rows) -> Counter:
+        there = [r for r in rows if r[2] <= instant]
+        if not there:
+            return Counter()
+        groups: dict[object, list[int | None]] = {} if self.grouped else {None: []}
+        for k, n in self._alive(instant, there):
+            if self.least is None or (n is not None and n >= self.least):
+                groups.setdefault(k if self.grouped else None, []).append(n)
+        found: Counter = Counter()
+        for k, values in groups.items():
+            known = [n for n in values if n is not None]
+            answer = (len(values), sum(known) if known else None, max(known, default=None))
+            found[(k, *answer) if self.grouped else answer] += 1
+        return found
+
+    def _alive(self, instant: int, there: Rows) -> list[tuple[str | None, int | None]]:
+        if self.rows is None:
+            return [(k, n) for k, n, ts in there if self.range is None or instant < ts + self.range]
+        alive, count = [], Counter()
+        for k, n, _ in reversed(there):
+            partition = k if self.partitioned else ""
+            count[partition] += 1
+            if count[partition] <= self.rows:
+                alive.append((k, n))
+        return alive
+
+    def instants(self, rows: Rows) -> list[int]:
+        times = {ts for _, _, ts in rows}
+        return sorted(times | ({ts + self.range for ts in times} if self.rows is None and self.range else set()))
+
+    def states(self, rows: Rows) -> list[tuple[int, list[tuple]]]:
+        """The rows at each instant from the first on at which there are any."""
+        found = [(at, list(self.at(at, rows).elements())) for at in self.instants(rows)]
+        return [(at, now) for i, (at, now) in enumerate(found) if any(then for _, then in found[: i + 1])]
+
+    def entries(self, rows: Rows) -> list[tuple[int, tuple]]:
+        """(instant, row) of the rows that enter."""
+        found, before = [], Counter()
+        for instant in self.instants(rows):
+            now = self.at(instant, rows)
+            found += [(instant, row) for row in (now - before).elements()]
+            before = now
+        return found
+
+
+inners = st.builds(
+    Inner,
+    st.none() | st.integers(1, 4) | st.integers(1, 4),
+    st.none() | st.integers(1, 12),
+    st.booleans(),
+    st.none() | st.integers(0, 3),
+    st.booleans(),
+)
+
+OUTERS = {
+    "SELECT max(c) AS a, sum(t) AS b, count(*) AS d FROM ({})": lambda rows: [
+        (
+            max((r[-3] for r in rows), default=None),
+            sum(r[-2] for r in rows if r[-2] is not None) if any(r[-2] is not None for r in rows) else None,
+            len(rows),
+        )
+    ],
+    "SELECT c, count(*) AS d FROM ({}) GROUP BY c": lambda rows: list(Counter(r[-3] for r in rows).items()),
+    "SELECT DISTINCT c, m FROM ({})": lambda rows: list({(r[-3], r[-1]) for r in rows}),
+    "SELECT x.c AS a, y.m AS b FROM ({0}) x, ({0}) y WHERE x.c <= y.c": lambda rows: [
+        (x[-3], y[-1]) for x in rows for y in rows if x[-3] <= y[-3]
+    ],
+}
+
+
+def changes(states: list[tuple[int, Counter]]) -> Counter:
+    """(row, sign, instant) of the net changes from state to state."""
+    found: Counter = Counter()
+    before: Counter = Counter()
+    for instant, now in states:
+        for row, count in (now - before).items():
+            found[*row, 1, instant] += count
+        for row, count in (before - now).items():
+            found[*row, -1, instant] += count
+        before = now
+    return found
+
+
+@pytest.mark.parametrize("outer", OUTERS)
+@searching
+@given(inners, arrivals(), st.lists(st.integers(1, 5), max_size=8))
+def test_what_is_above_is_right_at_every_instant(outer: str, inner: Inner, s: Rows, pieces: list[int]) -> None:
+    query = outer.format(inner.sql())
+    with session_over({"s": s}, pieces) as session:
+        (view,) = session.execute(f"CREATE VIEW v AS {query}")
+        assert view.wait(30), query
+        got = Counter(view.changes().rows())
+        assert not view.late.height
+    assert got == changes([(at, Counter(OUTERS[outer](now))) for at, now in inner.states(s)]), query
+
+
+@searching
+@given(inners, arrivals(), st.lists(st.integers(1, 5), max_size=8), st.integers(1, 9), st.integers(1, 9))
+def test_windows_are_over_what_enters(inner: Inner, s: Rows, pieces: list[int], length: int, slide: int) -> None:
+    queries = (
+        f"SELECT sum(c) AS a, count(*) AS d FROM ({inner.sql()}) [RANGE {length} MICROSECONDS SLIDE {slide} MICROSECONDS]",
+        f"SELECT sum(c) AS a, count(*) AS d FROM ({inner.sql()}) [RANGE {length} MICROSECONDS]",
+        f"SELECT c, count(*) OVER (RANGE {length} MICROSECONDS PRECEDING) AS d FROM ({inner.sql()})",
+        f"SELECT count(*) AS d, sum(c) AS a FROM ({inner.sql()}) [SESSION {length} MICROSECONDS]",
+    )
+    with session_over({"s": s}, pieces) as session:
+        handles = session.execute(";".join(queries))
+        assert all(h.wait(30) for h in handles), inner.sql()
+        extents, lately, over, sessions = handles
+        gave = [row for row in extents.to_polars().rows() if row[-1]]
+        revised, passed, gaps = Counter(lately.changes().rows()), over.to_polars().rows(), sessions.to_polars().rows()
+    entries = inner.entries(s)
+    expected = []
+    for end in sorted({e for at, _ in entries for e in range(at + 1, at + length + 1) if e % slide == 0}):
+        held = [row[-3] for at, row in entries if end - length <= at < end]
+        expected.append((end - length, end, sum(held), len(held)))
+    assert Counter(gave) == Counter(expected), queries[0]
+    states = []
+    for instant in sorted({at + d for at, _ in entries for d in (0, length)}):
+        alive = [row[-3] for at, row in entries if at <= instant < at + length]
+        states.append((instant, Counter([(sum(alive) if alive else None, len(alive))])))
+    assert revised == changes(states), queries[1]
+    near = [(row[-3], sum(1 for other, _ in entries if at - length <= other <= at)) for at, row in entries]
+    assert Counter(passed) == Counter(near), queries[2]
+    assert sum(row[-2] for row in gaps) == len(entries), queries[3]
