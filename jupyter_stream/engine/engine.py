@@ -38,11 +38,11 @@ _CLOCK_LOOK = 0.05
 """Seconds between looks for enabling time stamps while nothing arrives."""
 _IDLE_LOOK = 0.02
 """The same while a query has put work off that its budget doesn't pay for yet."""
-_MEANWHILE = 16_384
-"""Rows taken at a time while a query has more to say: neither waits long for the other."""
-_FIRST = 32_768
+_MEANWHILE, _LEAST_MEANWHILE = 16_384, 4096
+"""Rows taken at a time while a query has more to say, at most and at least: neither waits long for the other."""
+_FIRST = 16_384
 """Rows taken when it is not known yet how long they take."""
-_PAUSE = 0.02
+_PAUSE = 0.012
 """Seconds a batch should take at most. Where rows take long fewer are taken at a time, but no fewer than `_MEANWHILE`."""
 
 
@@ -257,7 +257,10 @@ class Engine:
 
     def _serve(self, feed: Feed, unfinished: bool) -> None:
         began = time.perf_counter()
-        frame, refused, last = feed.take(_MEANWHILE if unfinished else feed.most if feed.control.batches_in else _FIRST)
+        most = feed.most if feed.control.batches_in else _FIRST
+        if unfinished:  # which takes its time as well: half of what is taken otherwise
+            most = min(_MEANWHILE, max(_LEAST_MEANWHILE, most // 2))
+        frame, refused, last = feed.take(most)
         if refused is not None:
             self._refuse(feed.stream.name, refused.select(ERRORS_SCHEMA.names), feed.readers)
         if frame is not None:

@@ -44,6 +44,7 @@ from jupyter_stream.core.messages import (
     ints,
 )
 from jupyter_stream.core.schema import TIMESTAMP
+from jupyter_stream.core.stint import Stint
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
@@ -57,8 +58,8 @@ from jupyter_stream.state.groups import GroupAggregate, WindowGroups
 from jupyter_stream.windows import TimeWindow
 
 _OUT_ROWS = 65_536
-_ENOUGH = 65_536
-"""Answers given between two rests, about 5 ms."""
+_LEAST = 4096
+"""Answers given, or slots given back, between two rests at any rate."""
 
 
 _PANED = Choice("paned-wid", "unless something else is said")
@@ -107,7 +108,7 @@ class WindowAggregate:
         self._promised: int | None = None  # the last extent a punctuation has made final
         self._promises: deque[tuple[int | None, bool]] = deque()  # extents to close up to, and whether that is the end
         self._flush: Iterator[Message] = iter(())
-        self._releasing: Iterator[None] | None = None
+        self._releasing: Iterator[int] | None = None
 
     def boundary(self, punctuation: int) -> int:
         """Rows at or after this time miss no answer that is final at the punctuation."""
@@ -260,10 +261,14 @@ class WindowAggregate:
         live = self._groups.live
         if self._releasing is None:
             self._releasing = self._groups.release()
-        for _ in self._releasing:
+        stint = Stint(_LEAST)
+        for work in self._releasing:
+            if not stint.over(work):
+                continue
             yield Rest()
             if self._promises:
                 return  # whoever keeps them goes on from here
+            stint.begin()
         self._releasing = None
         if self._groups.live != live:
             self._report()
@@ -298,14 +303,13 @@ class WindowAggregate:
             return
         self._closed = k  # from here no row is taken for them
         extents = self._extents_until(k, after)
-        work = 0
+        stint = Stint(_LEAST)
         while some := list(islice(extents, self._groups.extents_at_once)):
             for closed in self._groups.close(some):
                 yield from self._give_closed(closed)
-                work += closed.slots.size + closed.cells // 8
-                if work >= _ENOUGH:
+                if stint.over(closed.slots.size + closed.cells // 8):
                     yield Rest()
-                    work = 0
+                    stint.begin()
         if self._config.choice.may_change:
             self._reconsider(k)
         self._groups.expire(k + 1)

@@ -314,7 +314,7 @@ class AdaptiveGroups:
         np.add.at(self._status, slots[lazy], np.int32(1))
         np.subtract.at(self._behind, ids[~lazy], np.int32(1))
 
-    def release(self) -> Iterator[None]:
+    def release(self) -> Iterator[int]:
         """Reuse slots of groups that hold nothing, once they are a third of all: amortised. At one go."""
         yield from ()
         if self.slots is None or self.slots.live < 1.5 * self._checked + 1024:

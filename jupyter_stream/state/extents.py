@@ -99,7 +99,7 @@ class ExtentGroups:
         for pane in list(self.occupied.irange(None, first, inclusive=(True, False))):
             del self.occupied[pane]
 
-    def release(self) -> Iterator[None]:
+    def release(self) -> Iterator[int]:
         """Reuse slots of groups that hold nothing, some at each step."""
         return self._extents.release()
 

@@ -35,9 +35,11 @@ _CHUNK_OF_ONE = 65_536
 """The same where there is one group: a chunk costs less, and calls count for more."""
 _SAFE_SUM = 1 << 62
 _CELLS = 65_536
-"""Answers given at a time, about: 5 ms, so that input need not wait for the groups of a large extent."""
-_LOOKED_AT = 16_384
-"""Groups looked at together when slots are to be used again."""
+"""Answers of several extents given at a time, about,"""
+_PIECE = 16_384
+"""and of one: 1 to 4 ms, so that input need not wait for the groups of a large extent."""
+_LOOKED_AT = 8192
+"""Groups looked at together when slots are to be used again: 1 to 4 ms."""
 _NARROWEST = 2_048
 
 
@@ -404,20 +406,18 @@ class WindowGroups:
             if frames is not None:
                 frames.free(first)
 
-    def release(self) -> Iterator[None]:
-        """Reuse slots of groups in no open pane, some at each step; rows may be added between two of them.
+    def release(self) -> Iterator[int]:
+        """Reuse slots of groups in no open pane, some at each step, which says what it took: one for each, and an eighth of
+        one for each slot looked at. Rows may be added between two steps.
 
         Looks only when there are a quarter more groups than when it last looked: amortised.
         """
         if self.slots is None or self.slots.live < self._checked + self._checked // 4 + 1024:
             return
-        freed = 0
         for start in range(0, self.slots.capacity, _LOOKED_AT):
             some = slice(start, min(self.slots.capacity, start + _LOOKED_AT))
-            freed += self.slots.release_some(start, self.panes.occupied(some) | self.fold.occupied(some))
-            if freed >= self.slots.freed_at_once:
-                freed = 0
-                yield
+            freed = self.slots.release_some(start, self.panes.occupied(some) | self.fold.occupied(some))
+            yield freed + (some.stop - start) // 8
         self.slots.trim()
         self._checked = self.slots.live
         if 8 * self.slots.live + 1024 < self.slots.capacity:
@@ -495,8 +495,8 @@ class WindowGroups:
         framed = self._framed(list(zip(firsts, ends, strict=True)))
         slots = self.panes.slots
         width = slots
-        if slots * move.depth > 4 * _CELLS:
-            width = min(slots, max(_NARROWEST, min(_CELLS // len(extents), 32 * _CELLS // move.depth)))
+        if slots * move.depth > _CELLS:
+            width = min(slots, max(_NARROWEST, min(_PIECE // len(extents), 32 * _CELLS // move.depth)))
         for start in range(0, slots, width):
             arrays = self.fold.read(move, slice(start, min(slots, start + width)))
             yield self._closed(np.asarray(extents), arrays, start, framed)

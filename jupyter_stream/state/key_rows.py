@@ -7,13 +7,16 @@ over the slots' places.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from jupyter_stream.core.messages import Int64s
-from jupyter_stream.core.rows import rows_at, values_at
+from jupyter_stream.core.rows import rows_where, values_at
+
+S = TypeVar("S", np.int64, np.bool_)
 
 _BITS = 17
 _BLOCK = 1 << _BITS
@@ -35,16 +38,18 @@ class KeyRows:
 
     def __init__(self, schema: Mapping[str, pl.DataType]) -> None:
         self._none = pl.DataFrame(schema=dict(schema))
-        self._at = np.empty(0, np.int64)  # slot -> number of its block, and place in it
+        self._at = np.empty(0, np.int64)  # slot -> its place: the number of its block, then where in it
         self.clear()
 
     def clear(self) -> None:
         """Forget all."""
         self._blocks = [self._none]
         self._sizes: list[int | None] = [None]  # bytes of each block, where they are known
+        self._owner = np.empty(0, np.int64)  # place -> the slot whose row it is
+        self._used = np.empty(0, np.bool_)  # place -> whether it is a slot's still
         self._alive = np.zeros(1, np.int64)  # rows of each block that are of a slot still
         self._filled = 0  # the block that rows are put into
-        self._unused: list[int] = []  # numbers of blocks that are empty
+        self._with_room: list[int] = []  # numbers of blocks that are not full either
         self._at = np.empty(0, np.int64)
 
     @property
@@ -53,7 +58,8 @@ class KeyRows:
         for number, size in enumerate(self._sizes):
             if size is None:
                 self._sizes[number] = int(self._blocks[number].estimated_size())
-        return sum(size for size in self._sizes if size is not None) + self._at.nbytes
+        places = self._at.nbytes + self._owner.nbytes + self._used.nbytes
+        return sum(size for size in self._sizes if size is not None) + places
 
     def add(self, rows: pl.DataFrame, slots: Int64s) -> None:
         """Take the rows of new slots."""
@@ -62,14 +68,21 @@ class KeyRows:
         while start < rows.height:
             block = self._blocks[self._filled]
             if block.height == _BLOCK:
-                self._filled = self._unused.pop() if self._unused else self._another()
+                self._filled = self._with_room.pop() if self._with_room else self._another()
                 continue
             piece = rows[start : start + _BLOCK - block.height]
             first = (self._filled << _BITS) + block.height
-            self._at[slots[start : start + piece.height]] = np.arange(first, first + piece.height)
+            self._place(slots[start : start + piece.height], first)
             self._hold(self._filled, _longer_block(block, piece))
             self._alive[self._filled] += piece.height
             start += piece.height
+
+    def _place(self, slots: Int64s, first: int) -> None:
+        """The rows of these slots are from that place on."""
+        end = first + slots.size
+        self._owner, self._used = longer(self._owner, end), longer(self._used, end)
+        self._at[slots] = np.arange(first, end)
+        self._owner[first:end], self._used[first:end] = slots, True
 
     def _another(self) -> int:
         self._blocks.append(self._none)
@@ -101,31 +114,34 @@ class KeyRows:
             columns.append(values_at(pl.concat(pieces, rechunk=True), back) if pieces else self._none.to_series(column))
         return columns
 
-    def forget(self, slots: Int64s, live: NDArray[np.bool_]) -> None:
-        """Slots have been freed; `live` says which are not. Blocks most of whose rows are nobody's are given up."""
-        self._alive -= np.bincount(self._at[slots] >> _BITS, minlength=self._alive.size)
+    def forget(self, slots: Int64s) -> None:
+        """Slots have been freed. Of blocks most of whose rows are nobody's, the rest is kept."""
+        places = self._at[slots]
+        self._used[places] = False
+        self._alive -= np.bincount(places >> _BITS, minlength=self._alive.size)
         moved = 0
         for number in np.argsort(self._alive).tolist():
             dead = self._blocks[number].height - int(self._alive[number])
             if dead <= self._alive[number] + _SPARED or moved > slots.size:
                 continue
             moved += int(self._alive[number])
-            self._give_up(number, live)
+            self._shorten(number)
 
-    def _give_up(self, number: int, live: NDArray[np.bool_]) -> None:
-        """Move what is left of a block behind the rows of another."""
-        left = np.flatnonzero((self._at[: live.size] >> _BITS == number) & live)
-        rows = rows_at(self._blocks[number], self._at[left] & _BLOCK - 1)
-        self._hold(number, self._none)
-        self._alive[number] = 0
-        if number != self._filled:
-            self._unused.append(number)
-        if left.size:
-            self.add(rows, left)
+    def _shorten(self, number: int) -> None:
+        """Keep of a block what is a slot's; there is room behind it then."""
+        block, first = self._blocks[number], number << _BITS
+        kept = self._used[first : first + block.height].copy()
+        owners = self._owner[first : first + block.height][kept]
+        self._used[first : first + block.height] = False
+        self._place(owners, first)
+        self._hold(number, rows_where(block, kept).rechunk() if owners.size else self._none)
+        if number != self._filled and number not in self._with_room:
+            self._with_room.append(number)
 
     def take(self, old: Int64s) -> None:
         """Renumber: what was in slot `old[i]` is now in slot i."""
         self._at = self._at[old]
+        self._owner[self._at] = np.arange(old.size)
 
     def check(self, live: NDArray[np.bool_]) -> None:
         """Raise AssertionError unless each live slot has a row of its own, and blocks know how many of theirs do."""
@@ -133,7 +149,11 @@ class KeyRows:
         assert np.unique(at).size == at.size
         assert np.array_equal(np.bincount(at >> _BITS, minlength=len(self._blocks)), self._alive)
         assert all(block.height <= _BLOCK and block.n_chunks() <= 2 for block in self._blocks)
-        assert all(not self._blocks[number].height for number in self._unused)
+        room = [self._filled, *self._with_room]
+        assert len(set(room)) == len(room)
+        assert all(block.height == _BLOCK or number in room for number, block in enumerate(self._blocks))
+        assert np.array_equal(self._owner[at], np.flatnonzero(live))
+        assert self._used[at].all() and np.count_nonzero(self._used) == at.size
 
 
 def _longer_block(block: pl.DataFrame, piece: pl.DataFrame) -> pl.DataFrame:
@@ -148,11 +168,11 @@ def _longer_block(block: pl.DataFrame, piece: pl.DataFrame) -> pl.DataFrame:
     return block[:first].vstack(behind)
 
 
-def longer(values: Int64s, size: int) -> Int64s:
-    """The same with room for so many; what is new holds anything."""
+def longer(values: NDArray[S], size: int) -> NDArray[S]:
+    """The same with room for so many; what is new is 0."""
     if size <= values.size:
         return values
-    grown = np.empty(max(1024, 2 * size), np.int64)
+    grown = np.zeros(max(1024, 2 * size), values.dtype)
     grown[: values.size] = values
     return grown
 

@@ -16,8 +16,6 @@ from jupyter_stream.state.hash_table import EMPTY, DirectTable, HashTable
 from jupyter_stream.state.key_rows import KeyRows, longer
 
 _COMPACT_ABOVE = 1024
-_FREED_ROWS, _FREED_NUMBERS = 32_768, 65_536
-"""Slots that are freed in 5 to 10 ms."""
 
 
 class KeySlots:
@@ -99,11 +97,6 @@ class KeySlots:
         self._table.keep(self._live)
         self._give_back(slots)
 
-    @property
-    def freed_at_once(self) -> int:
-        """Slots to free between two rests."""
-        return _FREED_NUMBERS if self._integral else _FREED_ROWS
-
     def release_some(self, first: int, live: np.ndarray) -> int:
         """Free those slots from `first` on that are not live (`live` is a mask over as many). Time goes by them alone.
 
@@ -132,7 +125,7 @@ class KeySlots:
         self._free.append(slots)
         self._freed += slots.size
         if not self._integral:
-            self._rows.forget(slots, self._live[: self.capacity])
+            self._rows.forget(slots)
 
     def renumber(self) -> Int64s:
         """Give live groups the slots 0, 1, ...; returns the former slot of each."""

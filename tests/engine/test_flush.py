@@ -7,9 +7,10 @@ import polars as pl
 import pytest
 
 from jupyter_stream import Query, Session
+from jupyter_stream.core import stint
 from jupyter_stream.engine import engine
 from jupyter_stream.operators import window_aggregate
-from jupyter_stream.state import groups, slots
+from jupyter_stream.state import groups
 
 ROWS, WINDOWS, PER_WINDOW = 20_000, 10, 200
 
@@ -18,13 +19,14 @@ ROWS, WINDOWS, PER_WINDOW = 20_000, 10, 200
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, size in (
         (engine, "_MEANWHILE", 97),
+        (engine, "_LEAST_MEANWHILE", 97),
         (window_aggregate, "_OUT_ROWS", 8),
-        (window_aggregate, "_ENOUGH", 32),
+        (window_aggregate, "_LEAST", 32),
+        (stint, "SECONDS", 0.0),
         (groups, "_CELLS", 64),
+        (groups, "_PIECE", 64),
         (groups, "_NARROWEST", 16),
         (groups, "_LOOKED_AT", 64),
-        (slots, "_FREED_NUMBERS", 64),
-        (slots, "_FREED_ROWS", 64),
     ):
         monkeypatch.setattr(module, name, size)
 
