@@ -22,7 +22,7 @@ LANDMARK = "SELECT k, sum(v) AS total FROM rows [RANGE ALL SLIDE 1 MILLISECOND] 
 @pytest.fixture
 def session() -> Iterator[Session]:
     """Thirty milliseconds in order; group 0 has a row every microsecond, the others one each."""
-    ts = pl.Series("ts", range(16_000))
+    ts = pl.Series("ts", range(30_000))
     k = pl.select(pl.when(ts % 10 > 0).then(0).otherwise(ts + 1).alias("k")).to_series()
     session = Session({"rows_frame": pl.DataFrame([ts, k, ts.alias("v")])})
     session.execute(
