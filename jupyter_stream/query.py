@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,9 +17,9 @@ from jupyter_stream.core.snapshot import LateRows, Snapshot, State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show
 from jupyter_stream.engine.diagram import diagram, places, rows_at
 from jupyter_stream.engine.explain import Text
-from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.refused import ERRORS_SCHEMA
+from jupyter_stream.engine.settings import change
 from jupyter_stream.errors import QueryError
 from jupyter_stream.plan.catalog import Watermark
 from jupyter_stream.plan.logical import Aggregate, Project, streams, walk
@@ -196,7 +197,7 @@ class Query:
 
     def diagram(self) -> Diagram | None:
         """The operators with their control tables and what flows between them, now; None for a query on Spark."""
-        return diagram(self._pipeline, self._session.engine.scheduler) if isinstance(self._pipeline, Pipeline) else None
+        return diagram(self._pipeline, self._session.engine) if isinstance(self._pipeline, Pipeline) else None
 
     def plan_text(self) -> str:
         """The operators as text."""
@@ -215,19 +216,20 @@ class Query:
         return self._session.engine.submit(lambda: rows_at(pipeline, node, most)).result(_PATIENCE)
 
     def set(self, node: str, setting: str, value: object) -> None:
-        """Change a setting of a node of the plan while it runs: of a source `most_rows` and `scheduler`.
+        """Change a setting of a node of the plan while it runs; `diagram().node(id).settings` has what there is.
 
         Raises:
             QueryError: there is no such node or setting, or it can't have that value.
         """
-        if setting == "scheduler":
-            self._session.engine.schedule(str(value))
-            return
-        pipeline = self._pipeline
-        place = dict(places(pipeline)).get(node) if isinstance(pipeline, Pipeline) else None
-        if not isinstance(place, Feed):
-            raise QueryError(f"{node} has no setting {setting}", hint="Sources have most_rows and scheduler.")
-        place.write(setting, value)
+        pipeline, engine = self._pipeline, self._session.engine
+        if not isinstance(pipeline, Pipeline):
+            raise QueryError(f"{node} has no setting {setting}", hint="On Spark, settings are given with --conf.")
+        if not pipeline.running:
+            raise QueryError(f"{self.name} has ended, and has no settings any more", hint="Start it again.")
+
+        done = engine.submit(change(engine, pipeline, dict(places(pipeline)).get(node), setting, value))
+        with suppress(TimeoutError):  # a long batch is under way, and it comes about after that
+            done.result(_PATIENCE)
 
     # -- what a view sees --------------------------------------------------------------------------------------------
 

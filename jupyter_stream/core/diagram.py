@@ -29,7 +29,7 @@ class Node:
         keeps: the structure its state is in, in words; empty without one.
         shared_by: the queries that share it, between commas; empty for one query's own.
         attributes: its whole control table, and those of what it remembers.
-        settings: what may be changed while it runs, with the present values.
+        settings: what may be changed while it runs, by name the present value, and in words what it is.
     """
 
     id: str
@@ -42,7 +42,7 @@ class Node:
     keeps: str = ""
     shared_by: str = ""
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
-    settings: Mapping[str, Attribute] = field(default_factory=dict)
+    settings: Mapping[str, tuple[Attribute, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

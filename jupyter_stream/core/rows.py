@@ -29,6 +29,24 @@ def with_column(frame: pl.DataFrame, name: str, values: NDArray[np.generic]) -> 
     return frame.hstack([pl.Series(name, values)])
 
 
+def first_rows(frames: Iterable[pl.DataFrame], most: int) -> list[pl.DataFrame]:
+    """The first of some frames, as many as hold so many rows, the last of them cut."""
+    found: list[pl.DataFrame] = []
+    for frame in frames:
+        if most <= 0:
+            break
+        if frame.height:
+            found.append(frame.head(most))
+            most -= frame.height
+    return found
+
+
+def shown(frames: Iterable[pl.DataFrame], most: int) -> pl.DataFrame:
+    """The first rows of frames for people to look at: their columns, without those of ours."""
+    found = [f.select(pl.exclude("^\\$.*$")) for f in first_rows(frames, most)]
+    return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
+
+
 def rows_at(frame: pl.DataFrame, places: Int64s) -> pl.DataFrame:
     """The rows at those places."""
     if places.size > _FEW:

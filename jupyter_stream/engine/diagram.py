@@ -11,20 +11,21 @@ from jupyter_stream.core.diagram import Attribute, Diagram, Flow, Node
 from jupyter_stream.core.time import MIN_TIME, show
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.pipeline import Pipeline
+from jupyter_stream.engine.settings import SETTINGS, Policies, settings_of
 from jupyter_stream.operators.graph import Entry, Step
 from jupyter_stream.operators.protocol import Shown
-from jupyter_stream.plan.structures import kept
 
 RESULT = "result"
 _TIMES = ("low_watermark", "next_final")
+_CHANGED = {s.name for s in SETTINGS}
 
 
-def diagram(pipeline: Pipeline, scheduler: str) -> Diagram:
+def diagram(pipeline: Pipeline, policies: Policies) -> Diagram:
     """A query's plan now.
 
     Args:
         pipeline: the query.
-        scheduler: the policy by which inputs are served, which is a setting of each.
+        policies: what serves inputs, which is a setting of each.
     """
     graph = pipeline.graph
     feeds = {feed.stream: feed for feed in list(pipeline.feeds)}
@@ -35,12 +36,12 @@ def diagram(pipeline: Pipeline, scheduler: str) -> Diagram:
         known = next((ids[e] for e in ids if isinstance(e, Entry) and e.stream is entry.stream), None)
         ids[entry] = known or f"source {len(nodes)}"
         if known is None:
-            nodes.append(_source(ids[entry], entry, feed, scheduler))
+            nodes.append(_source(ids[entry], entry, feed, pipeline, policies))
     flows = []
     for number, step in enumerate(graph.steps):
         ids[step] = f"operator {number}"
     for step in graph.steps:
-        nodes.append(_operator(ids[step], step, pipeline))
+        nodes.append(_operator(ids[step], step, pipeline, policies))
         flows += [_flow(part, ids, ids[step], pipeline) for part in step.inputs]
     flows.append(_flow(graph.root, ids, RESULT, pipeline))
     sink, out = pipeline.sink, pipeline.results.rows_out
@@ -63,6 +64,8 @@ def places(pipeline: Pipeline) -> Iterator[tuple[str, Step | Feed]]:
 
 def rows_at(pipeline: Pipeline, node: str, most: int) -> dict[str, pl.DataFrame]:
     """The rows waiting at a node and the head of its state. The engine's thread calls this."""
+    if node == RESULT:
+        return {"newest answers": pipeline.results.tail(most)[0]}
     place = dict(places(pipeline)).get(node)
     if isinstance(place, Feed):
         return {"waiting in its queue": place.waiting(most)}
@@ -71,7 +74,7 @@ def rows_at(pipeline: Pipeline, node: str, most: int) -> dict[str, pl.DataFrame]
     return {}
 
 
-def _source(name: str, entry: Entry, feed: Feed | None, scheduler: str) -> Node:
+def _source(name: str, entry: Entry, feed: Feed | None, pipeline: Pipeline, policies: Policies) -> Node:
     title = f"scan {entry.stream.name}"
     if feed is None:
         return Node(name, "source", title, 0, 0)
@@ -79,21 +82,21 @@ def _source(name: str, entry: Entry, feed: Feed | None, scheduler: str) -> Node:
     attributes = {**_all(feed.control), **{f"queue {k}": v for k, v in _all(queue).items()}}
     waiting = int(queue.extra.get("queued_rows", 0))
     shared = str(feed.control.extra.get("shared_by", ""))
-    settings = {**queue.settings, "scheduler": scheduler}
+    settings = settings_of(policies, pipeline, feed)
     return Node(name, "source", title, rows, rows, queue.bytes, waiting, "", shared, attributes, settings)
 
 
-def _operator(name: str, step: Step, pipeline: Pipeline) -> Node:
+def _operator(name: str, step: Step, pipeline: Pipeline, policies: Policies) -> Node:
     table = step.control
     attributes = _all(table)
     for synopsis in step.operator.synopses:
         attributes |= {f"{synopsis.name}: {k}": v for k, v in _all(synopsis).items()}
-    edge = pipeline.graph.edge(step)
-    keeps = kept(edge, pipeline.graph.maintenance) if edge is not None else None
+    keeps = pipeline.graph.keeps(step)
     shared = str(table.extra.get("shared_by", ""))
+    settings = settings_of(policies, pipeline, step) if pipeline.running else {}
     return Node(
         name, "operator", table.name, table.rows_in, table.rows_out, table.bytes, None, keeps or "", shared, attributes,
-        dict(table.settings),
+        settings,
     )  # fmt: skip
 
 
@@ -110,7 +113,7 @@ def _all(table: ControlTable) -> dict[str, Attribute]:
     """A control table's attributes as people read them, without those that say nothing."""
     found: dict[str, Attribute] = {}
     for name, value in table.as_dict().items():
-        if name == "name" or name in table.settings or value in (0, "", MIN_TIME):
+        if name == "name" or name in _CHANGED or value in (0, "", MIN_TIME):
             continue
         if name == "nanoseconds":
             found["milliseconds"] = round(int(value) / 1e6, 1)

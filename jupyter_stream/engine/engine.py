@@ -13,7 +13,6 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 import polars as pl
 
-from jupyter_stream import schedulers
 from jupyter_stream.core.messages import LATE_ID, TS, Batch, Failed, Message, Missed
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.engine.feed import Feed, Reader
@@ -22,7 +21,6 @@ from jupyter_stream.engine.refused import ERRORS_SCHEMA, as_errors
 from jupyter_stream.engine.sharing import Sharing
 from jupyter_stream.engine.side import SideStream
 from jupyter_stream.engine.window_sharing import WindowSharing
-from jupyter_stream.errors import QueryError
 from jupyter_stream.operators.planned import integer_time
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Query, streams
@@ -185,14 +183,6 @@ class Engine:
         """The policy by which inputs are served."""
         return self._scheduler.name
 
-    def schedule(self, name: str) -> None:
-        """Serve inputs by another policy from now on. Raises `QueryError` if there is none of that name."""
-        policy = schedulers.find(name)
-        if policy is None:
-            known = ", ".join(p.name for p in schedulers.SCHEDULERS)
-            raise QueryError(f"there is no scheduler {name!r}", hint=f"There are {known}.")
-        self.submit(lambda: setattr(self, "_scheduler", policy()))
-
     def signal(self) -> None:
         """There is something to do."""
         with self._wake:
@@ -339,6 +329,10 @@ class Engine:
             if live.ingest.frontier.value != MIN_TIME:
                 for message in live.ingest.repeat():
                     pipeline.accept(live, message)
+
+    def schedule(self, policy: Scheduler) -> None:
+        """Serve inputs by another policy from now on (a command)."""
+        self._scheduler = policy
 
     def end(self, pipeline: Runner) -> None:
         """Stop a query (a command)."""

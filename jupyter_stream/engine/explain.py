@@ -106,7 +106,7 @@ def _tree(
         share = costs.of(node, edge)
     name += "" if table is None else _shared(table)
     if edge is not None:
-        state = kept(edge, graph.maintenance) if isinstance(node, Step) else None
+        state = graph.keeps(node) if isinstance(node, Step) else None
         name += f"  {edge.pattern}" + (f", {state}" if state else "")
     yield first + name + ("" if table is None or feeds is None else _measured(table, share))
     inputs = [] if isinstance(node, Entry) else node.inputs

@@ -15,7 +15,7 @@ from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import TS, Message
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.engine.progress import Ingest
-from jupyter_stream.errors import QueryError, StreamError
+from jupyter_stream.errors import StreamError
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.sources.pacing import pace, parse_rate
 from jupyter_stream.sources.protocol import BATCH_ROWS, REPLAY_ROWS, Request
@@ -108,19 +108,10 @@ class Feed:
         """Rows that may wait before the source is held up."""
         return int(self.queue.settings["most_rows"])
 
-    def write(self, setting: str, value: object) -> None:
-        """Change a setting of its queue: `most_rows`, from how many rows on the source is held up.
-
-        Raises:
-            QueryError: there is no such setting, or the value can't be.
-        """
-        if setting not in self.queue.settings:
-            raise QueryError(f"{self.queue.name} has no setting {setting}", hint="It has most_rows.")
-        rows = str(value).replace(",", "").replace("_", "").strip()
-        if not rows.isdigit() or int(rows) < 1:
-            raise QueryError(f"{setting} is a number of rows, not {value!r}", hint="Write for instance 100000.")
+    def hold(self, rows: int) -> None:
+        """From how many waiting rows on the source is held up."""
         with self._changed:
-            self.queue.settings[setting] = int(rows)
+            self.queue.settings["most_rows"] = rows
             self._changed.notify_all()
 
     def waiting(self, most: int) -> pl.DataFrame:

@@ -88,12 +88,28 @@ class Spending:
         self._since: int | None = None
         self._cost = _GUESS
         self._seen = (0, 0)
-        settings = operator.control.settings
-        settings["rest_probes"] = min(_MOST, max(_LEAST, int(float(settings["rest_probes"]) * weight)))
-        if budget.kind == "probes":
-            settings["probes_per_row"] = budget.amount
-        else:
-            operator.allowance = self.allowed
+        self._paid = 0  # nanoseconds spent on a former budget's account
+        self._rest = float(operator.control.settings["rest_probes"])
+        self.weigh(weight)
+        self._hand_over()
+
+    def weigh(self, weight: float) -> None:
+        """Another share of the time left from now on."""
+        self.operator.control.settings["rest_probes"] = min(_MOST, max(_LEAST, int(self._rest * weight)))
+
+    def allow(self, budget: Budget) -> None:
+        """Another budget from now on: what was saved up, or spent too much, is forgotten."""
+        self._budget = budget
+        self._paid += self.spent
+        self._seen = (0, self._seen[1])
+        self._began = None if self._began is None else self._clock()
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Tell the operator what it has."""
+        of_rows = self._budget.kind == "probes"
+        self.operator.control.settings["probes_per_row"] = self._budget.amount if of_rows else 0.0
+        self.operator.allowance = None if of_rows else self.allowed
 
     def work(self, do: Callable[[], None]) -> None:
         """Do some of the query's work, on its account."""
@@ -108,10 +124,10 @@ class Spending:
 
     @property
     def spent(self) -> int:
-        """Nanoseconds of processor time spent so far."""
+        """Nanoseconds of processor time spent so far on this budget."""
         if self._replays:
-            return self.operator.control.nanoseconds
-        return self._worked + (0 if self._since is None else self._processor() - self._since)
+            return self.operator.control.nanoseconds - self._paid
+        return self._worked + (0 if self._since is None else self._processor() - self._since) - self._paid
 
     @property
     def share(self) -> float:

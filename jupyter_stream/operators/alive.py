@@ -14,7 +14,7 @@ import polars as pl
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Int64s, Message, Punctuation, Tick, ints
 from jupyter_stream.core.order import order_of
-from jupyter_stream.core.rows import columns_of, earliest, rows_at, rows_where, together, with_column
+from jupyter_stream.core.rows import columns_of, earliest, rows_at, rows_where, shown, together, with_column
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.operators.late_rows import in_time
 from jupyter_stream.operators.protocol import Recall
@@ -53,13 +53,18 @@ class Alive:
         self._ends_given = ends
         self._waiting: list[pl.DataFrame] = []
         self._living = living or (Partitions(_UNKNOWN) if ends else Fifo())
+        if isinstance(self._living, Partitions):
+            self.control.settings["partitions"] = self._living.count
         self._kept: Stub | None = None  # rows that have come since others keep them as well
         self._reached = MIN_TIME
 
     def head(self, most: int) -> pl.DataFrame:
-        """The first rows whose time has not come."""
-        waiting = [columns_of(f, [c for c in self._columns if c in f.columns]) for f in self._all_waiting]
-        return pl.concat(waiting).head(most) if waiting else pl.DataFrame()
+        """Some of the rows that live, those that leave first if they are kept so; then rows whose time has not come."""
+        return shown((*self._living.head(most), *self._all_alive, *self._all_waiting), most)
+
+    @property
+    def _all_alive(self) -> list[pl.DataFrame]:
+        return [] if self._kept is None else self._kept.alive
 
     @property
     def _all_waiting(self) -> list[pl.DataFrame]:
@@ -120,6 +125,8 @@ class Alive:
     def _leave(self, before: int) -> list[pl.DataFrame]:
         """Rows that leave before a time, with when they do as `$ts` in their last column."""
         gone = []
+        if isinstance(self._living, Partitions):
+            self._living.divide(int(self.control.settings["partitions"]))
         if due := self._living.expire(before):
             columns = together(due).get_columns()
             gone.append(pl.DataFrame([*columns[:-1], columns[-1].alias(TS)]))

@@ -59,6 +59,13 @@ class Bags:
         self._said = MIN_TIME
         self._checked = 0
 
+    def head(self, most: int) -> pl.DataFrame:
+        """The first rows kept, and how many there are of each on either side."""
+        held = np.flatnonzero((self._counts != 0).any(axis=0))[:most]
+        counts = [pl.Series(f"{side} rows", self._counts[i][held]) for i, side in enumerate(("left", "right"))]
+        columns = zip(self._names, self._slots.gather(held), strict=True)
+        return pl.DataFrame([*(c.alias(n) for n, c in columns), *counts])
+
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep changes until both inputs have come so far."""
         columns = [batch.frame.get_column(c).alias(n) for c, n in zip(self._inputs[port], self._names, strict=True)]

@@ -16,7 +16,7 @@ import polars as pl
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Int64s, Message, Punctuation, Tick, ints
 from jupyter_stream.core.order import order_of
-from jupyter_stream.core.rows import Bag, columns_of, earliest, rows_where, together, with_column
+from jupyter_stream.core.rows import Bag, columns_of, earliest, rows_where, shown, together, with_column
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.operators.late_rows import in_time
@@ -61,9 +61,16 @@ class Distinct:
         self._slots = KeySlots([(f.name, f.dtype) for f in config.schema], spare=2)
         self._youngest = np.empty(0, np.int64)  # slot -> end of the youngest row, MIN_TIME where there is none
         self._output = Calendar(config.longest, config.partitions)
+        self.control.settings["partitions"] = config.partitions
         self._waiting: list[pl.DataFrame] = []
         self._reached = MIN_TIME
         self._checked = 0
+
+    def head(self, most: int) -> pl.DataFrame:
+        """Some values that are alive; then rows whose time has not come."""
+        slots = np.flatnonzero(self._youngest[: self._slots.capacity] != MIN_TIME)[:most]
+        alive = self._rows(slots, UNTIL, self._youngest[slots])
+        return shown((*([] if alive is None else [alive]), *self._waiting), most)
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep rows until their time has come; late ones are told."""
@@ -77,6 +84,7 @@ class Distinct:
         """Give what happens at instants that it makes final."""
         if punctuation.value <= self._reached:
             return
+        self._output.divide(int(self.control.settings["partitions"]))
         self._reached = self.control.low_watermark = punctuation.value
         made = self._release(punctuation.value)
         if made is not None:

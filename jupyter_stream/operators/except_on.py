@@ -42,6 +42,10 @@ class ExceptOn:
         self._reached = [MIN_TIME, MIN_TIME]
         self._said = MIN_TIME
 
+    def head(self, most: int) -> pl.DataFrame:
+        """The oldest left rows."""
+        return self._alive.head(most)
+
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep changes until both inputs have come so far."""
         frame = batch.frame

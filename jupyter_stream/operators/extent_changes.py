@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START, Batch, Message, Punctuation, ints
+from jupyter_stream.core.rows import shown
 from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.operators.protocol import Recall, Stateless
@@ -34,6 +35,10 @@ class ExtentChanges(Stateless):
         self._time = pl.Int64() if plan.integer_time else TIMESTAMP
         self._held: list[pl.DataFrame] = []  # values, their extents and their counts
         self._said: int | None = None  # the last extent looked at
+
+    def head(self, most: int) -> pl.DataFrame:
+        """The first values of extents that are still to be compared with."""
+        return shown(self._held, most)
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep answers until their extents are final."""

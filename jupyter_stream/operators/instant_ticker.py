@@ -14,6 +14,7 @@ import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import BROKEN, BROKEN_BY_ALL, LATE_ID, TS, Batch, Message, Punctuation, Tick, ints
+from jupyter_stream.core.rows import shown
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show_duration
 
 
@@ -27,6 +28,10 @@ class InstantTicker:
         self._held: list[pl.DataFrame] = []
         self._newest = MIN_TIME
         self._said = MIN_TIME
+
+    def head(self, most: int) -> pl.DataFrame:
+        """The first answers of instants to come."""
+        return shown(self._held, most)
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Hold rows until their instant is complete; late ones are taken as they come."""

@@ -101,6 +101,12 @@ class KeyedWindowAggregate:
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
+    def head(self, most: int) -> pl.DataFrame:
+        """Some panes and groups, with how many rows each holds."""
+        cells = self._cells.head(most)
+        keys = self._key_columns(ints(cells.get_column(SLOT)))
+        return pl.DataFrame([cells.get_column(PANE).alias("pane"), *keys, cells.get_column("rows")])
+
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Fold rows into their panes; late ones into what is still open for their key."""
         frame, columns, failed = self._evaluator.evaluate(batch.frame)
@@ -231,13 +237,15 @@ class KeyedWindowAggregate:
         if answers.height or provisional is not None:
             yield Batch(self._frame(answers.sort(EXTENT, maintain_order=True)), provisional)
 
-    def _frame(self, answers: pl.DataFrame) -> pl.DataFrame:
-        extents = ints(answers.get_column(EXTENT))
-        slots = ints(answers.get_column(SLOT))
+    def _key_columns(self, slots: Int64s) -> list[pl.Series]:
         gathered: dict[int, pl.Series] = {self._config.key: self._keys.gather(self._key_of(slots))[0]}
         if self._groups is not None:
             gathered.update(zip(self._rest, self._groups.gather(slots)[1:], strict=True))
-        keys = [gathered[i].alias(name) for i, (name, _, _) in enumerate(self._config.keys)]
+        return [gathered[i].alias(name) for i, (name, _, _) in enumerate(self._config.keys)]
+
+    def _frame(self, answers: pl.DataFrame) -> pl.DataFrame:
+        extents = ints(answers.get_column(EXTENT))
+        keys = self._key_columns(ints(answers.get_column(SLOT)))
         ends = extents * self._window.slide + self._window.phase
         time = pl.Int64() if self._config.integer_time else TIMESTAMP
         assert self._window.range is not None

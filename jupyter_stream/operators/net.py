@@ -10,7 +10,7 @@ import polars as pl
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, Batch, Message, Punctuation, Tick, ints
 from jupyter_stream.core.order import order_of
-from jupyter_stream.core.rows import columns_of, earliest, rows_at, rows_where, together
+from jupyter_stream.core.rows import columns_of, earliest, rows_at, rows_where, shown, together
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.operators.protocol import Recall
@@ -33,6 +33,10 @@ class Net:
         self._floats = any(f.dtype.is_float() for f in schema)
         self._waiting: list[pl.DataFrame] = []
         self._reached = MIN_TIME
+
+    def head(self, most: int) -> pl.DataFrame:
+        """The first changes whose time has not come."""
+        return shown(self._waiting, most)
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep changes until their instant is over."""

@@ -29,7 +29,7 @@ from jupyter_stream.core.messages import (
     ints,
 )
 from jupyter_stream.core.order import order_of
-from jupyter_stream.core.rows import earliest
+from jupyter_stream.core.rows import earliest, shown
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.protocol import Recall
@@ -57,6 +57,10 @@ class NewestRows:
         self._waiting: list[pl.DataFrame] = []
         self._alive: pl.DataFrame | None = None
         self._reached = MIN_TIME
+
+    def head(self, most: int) -> pl.DataFrame:
+        """Some of the newest rows; then those whose time has not come."""
+        return shown((*([] if self._alive is None else [self._alive]), *self._waiting), most)
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep rows until their time has come; late ones are told."""

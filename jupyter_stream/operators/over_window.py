@@ -80,6 +80,11 @@ class Over:
         self._said = MIN_TIME
         self._checked = 0
 
+    def head(self, most: int) -> pl.DataFrame:
+        """The first rows later ones look back on, or wait; of what is only folded, the partitions."""
+        rows = self._rows.head(most)
+        return rows if rows.height or self._partitions is None else self._partitions.head(most)
+
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep rows until their time has come; late ones are told."""
         frame = batch.frame

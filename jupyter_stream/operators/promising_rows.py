@@ -16,7 +16,7 @@ import polars as pl
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.coverage import Coverage
 from jupyter_stream.core.messages import BROKEN, TS, Batch, Int64s, Message, Punctuation, Rest, Tick, ints
-from jupyter_stream.core.rows import rows_at, together
+from jupyter_stream.core.rows import rows_at, shown, together
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
@@ -124,6 +124,10 @@ class PromisingRows:
         return sum(s for _, s in slots) / many if many else 1.0
 
     # -- rows and time -----------------------------------------------------------------------------------------------------
+
+    def head(self, most: int) -> pl.DataFrame:
+        """The first rows that wait to be looked at."""
+        return shown((*(c.frame for c in self._chunks.values()), *self._slot), most)
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep the rows of a slot until it is over; late ones are looked at as they come."""

@@ -87,6 +87,10 @@ class RelationAggregate:
         """
         self._groups.born(first)
 
+    def head(self, most: int) -> pl.DataFrame:
+        """Some groups, and how many rows each has."""
+        return self._groups.head(most)
+
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep rows until their time has come; late ones are told."""
         frame = batch.frame

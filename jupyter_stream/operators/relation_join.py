@@ -63,6 +63,12 @@ class RelationJoin:
 
     # -- what comes --------------------------------------------------------------------------------------------------
 
+    def head(self, most: int) -> pl.DataFrame:
+        """The oldest rows of each side, half each, with the side they are of."""
+        sides = zip(("left", "right"), self._ledgers, strict=True)
+        rows = [ledger.head(most // 2).select(pl.lit(name).alias("side"), pl.all()) for name, ledger in sides]
+        return pl.concat(rows, how="diagonal_relaxed")
+
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep changes until both inputs have come so far."""
         yield from self._take(port, batch.frame.select(*self._names[port], TS, SIGN))

@@ -25,6 +25,7 @@ from jupyter_stream.core.messages import (
     Tick,
     ints,
 )
+from jupyter_stream.core.rows import shown
 
 _EXTENT = (WINDOW_START, WINDOW_END, WINDOW_ID)
 
@@ -60,6 +61,10 @@ class Revise:
         self._whole = whole
         self._identity = [*dict.fromkeys((*keys, *_EXTENT))]
         self._shown: pl.DataFrame | None = None
+
+    def head(self, most: int) -> pl.DataFrame:
+        """The first answers shown that are still open."""
+        return shown([] if self._shown is None else [self._shown], most)
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Final answers replace what was shown of them; of provisional ones, what has changed is given."""

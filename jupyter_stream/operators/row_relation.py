@@ -63,6 +63,10 @@ class RowRelation:
         )
         self._arrived = 0
 
+    def head(self, most: int) -> pl.DataFrame:
+        """Some groups, and how many rows each has."""
+        return self._groups.head(most)
+
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Take rows in, push others out, and tell the changes."""
         frame, columns, failed = self._counted.evaluate(batch.frame)

@@ -94,6 +94,13 @@ class RowWindowAggregate:
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
+    def head(self, most: int) -> pl.DataFrame:
+        """Some panes and groups, with how many rows each holds."""
+        cells = self._cells.head(most)
+        slots = ints(cells.get_column(SLOT))
+        keys = self._key_columns(cells.with_columns(pl.Series(PARTITION, self._partition_of(slots))))
+        return pl.DataFrame([cells.get_column(PANE).alias("pane"), *keys, cells.get_column("rows")])
+
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Number the rows, fold them into their panes, give the extents they complete."""
         if not batch.rows:

@@ -89,6 +89,17 @@ class SessionAggregate:
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
+    def head(self, most: int) -> pl.DataFrame:
+        """The first open sessions: of which keys, from when, until when so far."""
+        sessions = self._intervals.open
+        slots = pl.DataFrame({PARTITION: sessions.slot[:most]})
+        keys = [] if self._partitions is None else self._partitions.gather(ints(slots.get_column(PARTITION)))
+        names = [self._config.keys[i][0] for i in self._config.partition]
+        time = pl.Int64() if self._config.integer_time else TIMESTAMP
+        times = [("first row", sessions.first), ("newest row", sessions.last)]
+        bounds = [pl.Series(name, values[:most]).cast(time) for name, values in times]
+        return pl.DataFrame([*(c.alias(n) for c, n in zip(keys, names, strict=True)), *bounds])
+
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Put rows into their sessions; late ones into what was open when they came."""
         if not batch.rows:

@@ -28,7 +28,7 @@ from jupyter_stream.core.messages import (
 )
 from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.operators.evaluate import Evaluator
-from jupyter_stream.operators.protocol import Operator
+from jupyter_stream.operators.protocol import Operator, Shown
 
 _EXTENT = (WINDOW_END, WINDOW_ID)
 
@@ -103,6 +103,11 @@ class SideBySide:
         for part in self._parts:
             for table in part.operator.synopses:
                 table.name = f"{table.name} of {part.operator.control.name}"
+
+    def head(self, most: int) -> pl.DataFrame:
+        """The head of the longest window's state, as far as it can be looked at."""
+        longest = self._parts[0].operator
+        return longest.head(most) if isinstance(longest, Shown) else pl.DataFrame()
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Give the rows to every aggregate; answers wait for the punctuation that makes all of them final."""

@@ -87,6 +87,10 @@ class SlideByTuple:
         """The times of the bins held, microseconds, each once and in order; for those who draw them."""
         return self._bins.times
 
+    def head(self, most: int) -> pl.DataFrame:
+        """The oldest bins: of which group, at which time."""
+        return self._bins.head(most)
+
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Put rows into their bins; late ones are told."""
         frame = batch.frame

@@ -27,7 +27,7 @@ from jupyter_stream.core.messages import (
     ints,
 )
 from jupyter_stream.core.order import order_of
-from jupyter_stream.core.rows import columns_of, rows_where, together
+from jupyter_stream.core.rows import columns_of, rows_where, shown, together
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.plan.preference import SummaryDef
 from jupyter_stream.summaries.stream_summary import StreamSummary
@@ -116,6 +116,11 @@ class Slots:
         self.keeper = Keeper(summaries, keep)
         self._waiting: list[pl.DataFrame] = []
         self._said = MIN_TIME
+
+    def head(self, most: int) -> pl.DataFrame:
+        """Some of the summary's cells; without one, the first rows of the slot under way."""
+        cells = self.keeper.cells
+        return shown(self._waiting if cells is None else [cells], most)
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep rows until their slot is over; late ones go on at once, late as they are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
 from jupyter_stream.core.control import ControlTable
@@ -12,6 +12,7 @@ from jupyter_stream.operators.protocol import Operator
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.patterns import Edge
 from jupyter_stream.plan.rates import Rates
+from jupyter_stream.plan.structures import kept
 from jupyter_stream.plan.upkeep import Maintenance
 
 Boundary: TypeAlias = Callable[[int], int]
@@ -111,6 +112,12 @@ class Graph:
         self.edges |= {other: own.edge for own, other in pairs.items() if own.edge is not None}
         steps = [pairs.get(s, s) for s in self.steps]
         self.steps = [s for s in steps if isinstance(s, Step)]
+
+    def keeps(self, step: Step) -> str | None:
+        """The structure its state is in, in words; None without any, and where that is not known."""
+        edge, settings = self.edge(step), step.control.settings
+        partitions = int(settings.get("partitions", self.maintenance.partitions))
+        return None if edge is None else kept(edge, replace(self.maintenance, partitions=partitions))
 
     @property
     def root(self) -> Step | Entry:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START, Batch, Message, Punctuation
+from jupyter_stream.core.rows import shown
 from jupyter_stream.operators.protocol import Stateless
 from jupyter_stream.plan.logical import ExtentChanges as Plan
 from jupyter_stream.windows import RowWindow
@@ -35,6 +36,10 @@ class SuccessiveChanges(Stateless):
         self._apart = list(plan.partition)
         self._kept = plan.kept
         self._held: list[pl.DataFrame] = []  # the answers of extents that are still to be compared with
+
+    def head(self, most: int) -> pl.DataFrame:
+        """The first answers that are still to be compared with."""
+        return shown(self._held, most)
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Compare the extents that others have followed."""

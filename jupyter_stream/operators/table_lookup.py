@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import TS, Batch, Failed, KeyPunctuation, Message, ints
+from jupyter_stream.core.rows import shown
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.functions.expression import Expr
@@ -76,6 +77,10 @@ class TableLookup(Stateless):
         self._since.append(at)
         self._versions.append(self._prepared(self._config.table.frame))
         self.control.holds(sum(int(v.estimated_size()) for v in self._versions))
+
+    def head(self, most: int) -> pl.DataFrame:
+        """The first rows of the table as it is now."""
+        return shown(self._versions[-1:], most)
 
     def on_batch(self, port: int, batch: Batch) -> Iterable[Message]:
         """Look the rows up."""

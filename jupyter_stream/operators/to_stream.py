@@ -10,7 +10,7 @@ import polars as pl
 
 from jupyter_stream.core.messages import SIGN, TS, Batch, Message, Punctuation, ints
 from jupyter_stream.core.order import order_of
-from jupyter_stream.core.rows import earliest
+from jupyter_stream.core.rows import earliest, shown
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.operators.protocol import Operator, Recall, Stateless
 from jupyter_stream.plan.logical import StreamKind
@@ -38,6 +38,10 @@ class EveryRow(Stateless):
         super().__init__("rstream")
         self._alive: pl.DataFrame | None = None
         self._waiting: list[pl.DataFrame] = []
+
+    def head(self, most: int) -> pl.DataFrame:
+        """The first rows alive."""
+        return shown((*([] if self._alive is None else [self._alive]), *self._waiting), most)
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep changes until the instant is over."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_START, Batch, Message, Punctuation
-from jupyter_stream.core.rows import earliest
+from jupyter_stream.core.rows import earliest, shown
 from jupyter_stream.operators.protocol import Recall, Stateless
 from jupyter_stream.plan.logical import Top
 
@@ -57,6 +57,10 @@ class TopOfExtents(Stateless):
         self._order = Order(plan)
         self._by = list(plan.partition)
         self._kept: pl.DataFrame | None = None
+
+    def head(self, most: int) -> pl.DataFrame:
+        """The first rows of extents that are still open."""
+        return shown([] if self._kept is None else [self._kept], most)
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep what is among the first so far."""

@@ -50,6 +50,10 @@ class TopOfRelation(Stateless):
         self._waiting: list[pl.DataFrame] = []
         self._checked = 0
 
+    def head(self, most: int) -> pl.DataFrame:
+        """Some rows of the relation."""
+        return self._slots.head(most)
+
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep changes until the instant is over."""
         self._waiting.append(columns_of(batch.frame, [*self._names, TS, SIGN]))

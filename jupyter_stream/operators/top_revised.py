@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from jupyter_stream.core.messages import ANSWER, TS, Batch, Int64s, Message, Punctuation, ints
+from jupyter_stream.core.rows import shown
 from jupyter_stream.operators.protocol import Stateless
 from jupyter_stream.operators.revise import Numbers
 from jupyter_stream.operators.top import TopOfExtents, named
@@ -36,6 +37,10 @@ class TopRevised(Stateless):
         self._final: pl.DataFrame | None = None
         self._shown: pl.DataFrame | None = None
         self._at = 0
+
+    def head(self, most: int) -> pl.DataFrame:
+        """The first rows of open extents."""
+        return shown([] if self._open is None else [self._open], most)
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Take revisions; give what they change among the first."""

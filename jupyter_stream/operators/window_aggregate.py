@@ -117,8 +117,8 @@ class WindowAggregate:
         return self._window.end(self._window.closed(punctuation))
 
     def head(self, most: int) -> pl.DataFrame:
-        """The first groups of open panes; nothing where groups are kept as rows."""
-        return self._groups.head(most) if isinstance(self._groups, WindowGroups) else pl.DataFrame()
+        """Some groups of open panes, or of extents, with how many rows each has had."""
+        return self._groups.head(most)
 
     def recalls(self) -> Recall | None:
         """The rows of extents that are open."""

@@ -232,6 +232,11 @@ def scaled(query: Query, aggregate: Aggregate) -> tuple[str, ...]:
     return tuple(c.name for c in aggregate.aggregates if c.function in ("count", "sum") and not c.distinct)
 
 
+def allowed(query: Query) -> str:
+    """What EXPLAIN says of a budget."""
+    return f"budget: {query.budget}" + ("" if query.weight == 1 else f", weight {query.weight:g}")
+
+
 def notes(query: Query, how: Promising | Plain | None) -> tuple[str, ...]:
     """What EXPLAIN says of a preference and a budget."""
     if how is None:
@@ -240,7 +245,7 @@ def notes(query: Query, how: Promising | Plain | None) -> tuple[str, ...]:
     if query.preference is not None:
         lines.append(f"preference: {query.preference}")
     if query.budget is not None:
-        lines.append(f"budget: {query.budget}" + ("" if query.weight == 1 else f", weight {query.weight:g}"))
+        lines.append(allowed(query))
     if isinstance(how, Plain):
         return (*lines, how.reason)
     if query.preference is None:

@@ -157,6 +157,17 @@ class AdaptiveGroups:
 
     # -- rows in -----------------------------------------------------------------------------------------------------
 
+    def head(self, most: int) -> pl.DataFrame:
+        """Some groups, and whether each is kept as rows, and how many, or as partial results."""
+        slots = np.zeros(1, np.int64) if self.slots is None else self.slots.used[:most]
+        status = self._status[slots]
+        lazy = status < 0
+        kept = [
+            pl.Series("kept as", np.where(lazy, "rows", "partial results")),
+            pl.Series("rows", np.where(lazy, -1 - status, 0)),
+        ]
+        return pl.DataFrame([*([] if self.slots is None else self.slots.head(most)), *kept])
+
     def add(self, ts: Int64s, keys: Sequence[pl.Series], inputs: Sequence[pl.Series]) -> None:
         """Take rows: their times, grouping columns and inputs (arguments and FILTER conditions)."""
         if self.slots is None:

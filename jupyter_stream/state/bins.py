@@ -361,6 +361,15 @@ class Bins:
         """The times of the bins held, each once and in order."""
         return sorted({int(t) for ts in (self._complete, *(p.ts for p in self._open)) for t in ts})
 
+    def head(self, most: int) -> pl.DataFrame:
+        """The oldest bins: of which group, at which time."""
+        complete = self._complete
+        known = np.zeros(complete.size, np.int64) if self._groups is None else self._groups.held()[0]
+        parts = [(known, complete), *((p.slots, p.ts) for p in self._open)]
+        slots, times = (np.concatenate(column)[:most] for column in zip(*parts, strict=True))
+        keys = [] if self._slots is None else self._slots.gather(slots)
+        return pl.DataFrame([*keys, pl.Series("bin", times)])
+
     def report(self) -> int:
         """Bring the control tables up to date; returns the bytes held."""
         done = sum(line.bytes for line in (self._line, self._groups) if line is not None)

@@ -14,6 +14,7 @@ from jupyter_stream import aggregates
 from jupyter_stream.aggregates.framed import Framed, SumOverflow
 from jupyter_stream.aggregates.protocol import SLOT, VALUE, Dense, Partial
 from jupyter_stream.core.messages import TS
+from jupyter_stream.core.rows import first_rows
 from jupyter_stream.state.groups import GroupAggregate
 
 _LOOSE = 4_096
@@ -97,6 +98,14 @@ class Cells:
         if not pieces:
             return pl.DataFrame(schema=dict.fromkeys(self._by, pl.Int64()))
         return pl.concat(pieces).select(self._by)
+
+    def head(self, most: int) -> pl.DataFrame:
+        """Some cells, the columns `by`, and how many `rows` each holds."""
+        pieces = first_rows(self._pieces[0], most)
+        if not pieces:
+            return pl.DataFrame(schema={n: pl.Int64() for n in (*self._by, "rows")})
+        merged = self._framed[0].merge(pl.concat(pieces), self._by)
+        return merged.select(*self._by, pl.exclude(*self._by).name.map(lambda _: "rows"))
 
     def read(self, picks: Picks, by: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Answers: the columns `by`, then one for each aggregate, one row for each value of `by` that has rows.

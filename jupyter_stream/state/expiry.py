@@ -10,7 +10,7 @@ Frames of any columns and `$until`. Nothing here knows what the time is: it is t
 from __future__ import annotations
 
 from collections import deque
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Protocol
 
 import numpy as np
@@ -18,7 +18,7 @@ import polars as pl
 
 from jupyter_stream.core.messages import UNTIL, Int64s, ints
 from jupyter_stream.core.order import order_of
-from jupyter_stream.core.rows import rows_at
+from jupyter_stream.core.rows import first_rows, rows_at
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.plan.upkeep import PARTITIONS
 
@@ -40,6 +40,9 @@ class Expiring(Protocol):
 
     def expire(self, before: int) -> list[pl.DataFrame]:
         """Take out the rows with `$until < before`."""
+
+    def head(self, most: int) -> list[pl.DataFrame]:
+        """Some of its rows, at most so many: where they are in order, those that leave first."""
 
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""
@@ -79,6 +82,10 @@ class Fifo:
                 self._frames.appendleft((frame.slice(many), ends[many:]))
         return gone
 
+    def head(self, most: int) -> list[pl.DataFrame]:
+        """The rows that leave first."""
+        return first_rows((f for f, _ in self._frames), most)
+
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""
         ends = [int(e) for _, some in self._frames for e in some]
@@ -104,7 +111,10 @@ class Partitions:
     """
 
     def __init__(self, span: int, count: int = PARTITIONS) -> None:
+        self.count = count
+        self._span = span
         self._width = max(1, -(-span // count))
+        self._expired = -(1 << 62)  # up to when rows have been taken out
         self._waiting: dict[int, list[pl.DataFrame]] = {}  # by number, in the order they came
         self._turn: list[tuple[pl.DataFrame, Int64s]] = []  # the partition whose turn it is, sorted
         self._turned = -(1 << 62)  # its number
@@ -142,6 +152,7 @@ class Partitions:
 
     def expire(self, before: int) -> list[pl.DataFrame]:
         """Take partitions as a whole, and the beginning of the one that time is in."""
+        self._expired = max(self._expired, before)
         number = before // self._width
         gone = []
         if number > self._turned:
@@ -164,6 +175,22 @@ class Partitions:
         self.rows -= sum(f.height for f in gone)
         return gone
 
+    def divide(self, count: int) -> None:
+        """Put what is held into another number of partitions."""
+        self.count, width = count, max(1, -(-self._span // count))
+        if width == self._width:
+            return
+        held = [*(f for f, _ in self._turn), *(f for frames in self._waiting.values() for f in frames)]
+        self._width, self._waiting, self._turn, self.rows = width, {}, [], 0
+        self._turned = self._expired // width if self._expired > -(1 << 62) else self._expired
+        for frame in held:
+            self.insert(frame)
+
+    def head(self, most: int) -> list[pl.DataFrame]:
+        """Some of the rows that leave first."""
+        nearest = (f for number in sorted(self._waiting) for f in self._waiting[number])
+        return first_rows(chain((f for f, _ in self._turn), nearest), most)
+
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""
         for number, frames in self._waiting.items():
@@ -185,6 +212,7 @@ class Calendar:
     """
 
     def __init__(self, span: int, count: int = PARTITIONS) -> None:
+        self._span = span
         self._width = max(1, -(-span // count))
         self._days: dict[int, list[tuple[Int64s, Int64s]]] = {}
         self.entries = 0
@@ -202,6 +230,9 @@ class Calendar:
         if not ends.size:
             return
         self.entries += ends.size
+        self._enter(numbers, ends)
+
+    def _enter(self, numbers: Int64s, ends: Int64s) -> None:
         days = ends // self._width
         first, last = int(days.min()), int(days.max())
         if first == last:
@@ -212,6 +243,15 @@ class Calendar:
         cuts = [0, *(np.flatnonzero(days[1:] != days[:-1]) + 1).tolist(), days.size]
         for begin, end in pairwise(cuts):
             self._days.setdefault(int(days[begin]), []).append((numbers[begin:end], ends[begin:end]))
+
+    def divide(self, count: int) -> None:
+        """Put what is held into another number of partitions."""
+        width = max(1, -(-self._span // count))
+        if width != self._width:
+            numbers, ends = self.held
+            self._width, self._days = width, {}
+            if ends.size:
+                self._enter(numbers, ends)
 
     @property
     def held(self) -> tuple[Int64s, Int64s]:
@@ -281,6 +321,10 @@ class Scanned:
         gone = held.filter(leaves)
         self.rows -= gone.height
         return [gone]
+
+    def head(self, most: int) -> list[pl.DataFrame]:
+        """The rows that came first."""
+        return first_rows([*([] if self._held is None else [self._held]), *self._new], most)
 
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""

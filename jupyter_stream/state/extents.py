@@ -63,6 +63,10 @@ class ExtentGroups:
         """All groups are eager; how many there are is told by `live`."""
         return {}
 
+    def head(self, most: int) -> pl.DataFrame:
+        """Extents and the groups with rows in them, the oldest first: at most so many."""
+        return self._extents.head(most).select((pl.col("pane") + 1).alias("extent"), pl.exclude("pane"))
+
     def add(self, ts: Int64s, keys: Sequence[pl.Series], inputs: Sequence[pl.Series]) -> None:
         """Fold rows into each extent that holds them and is still open."""
         window = self._window

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import TS, Int64s, ints
-from jupyter_stream.core.rows import rows_at
+from jupyter_stream.core.rows import rows_at, shown
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.state.join_keys import Bools, Hashes, canonical
 
@@ -144,6 +144,10 @@ class KeyedRows:
             if by:
                 index.add(_hashes(rows, by), numbers)
         return numbers
+
+    def head(self, most: int) -> pl.DataFrame:
+        """The oldest of the rows."""
+        return shown((p.living().frame for p in self._pieces), most)
 
     def with_key(self, rows: pl.DataFrame) -> Int64s:
         """Numbers, ascending, of the rows that have one of these rows' keys; others may be among them."""

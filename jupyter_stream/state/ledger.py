@@ -91,6 +91,10 @@ class Ledger:
         order = np.argsort(at)
         return candidates[at[order]], when[order]
 
+    def head(self, most: int) -> pl.DataFrame:
+        """The oldest of the rows."""
+        return self._rows.head(most)
+
     def note(self, numbers: pl.Series, notes: pl.Series) -> None:
         """Write what is kept with rows that are in it; numbers ascend."""
         self._rows.note(ints(numbers), ints(notes))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.core.order import order_of
-from jupyter_stream.core.rows import earliest
+from jupyter_stream.core.rows import earliest, shown
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.over_folds import Answers, Rows, Running, over_ranges
@@ -82,6 +82,10 @@ class OverRows:
         frames = self._waiting if self._kept is None else [*self._waiting, self._kept]
         own = sum(int(f.estimated_size()) for f in frames) + sum(r.bytes for r in self._running)
         return own + self._counts.nbytes
+
+    def head(self, most: int) -> pl.DataFrame:
+        """The first of the rows held."""
+        return shown(self._waiting if self._kept is None else [self._kept, *self._waiting], most)
 
     def add(self, frame: pl.DataFrame, slots: Int64s, numbers: Int64s, inputs: Sequence[pl.Series]) -> None:
         """Take rows in any order.

@@ -170,6 +170,15 @@ class RelationGroups:
 
     # -- rows in -----------------------------------------------------------------------------------------------------
 
+    def head(self, most: int) -> pl.DataFrame:
+        """Some groups, and how many rows each has."""
+        slots = np.zeros(1, np.int64) if self.slots is None else self.slots.used[:most]
+        keys = [] if self.slots is None else self.slots.gather(slots)
+        names = [name for name, _ in self._keys]
+        held = self._alive_count.held
+        counts = np.where(slots < held.size, held[np.minimum(slots, held.size - 1)], 0)
+        return pl.DataFrame([*(c.alias(n) for c, n in zip(keys, names, strict=True)), pl.Series("rows", counts)])
+
     def add(self, ts: Int64s, keys: Sequence[pl.Series], inputs: Sequence[pl.Series]) -> None:
         """Take rows in any order."""
         columns = [pl.Series(TS, ts)]

@@ -82,6 +82,11 @@ class KeySlots:
             column = column.zip_with(pl.Series(slots != self._null), column.clear(slots.size))
         return [column]
 
+    def head(self, most: int) -> pl.DataFrame:
+        """Some groups that have a slot: their grouping columns."""
+        slots = self.used[:most]
+        return pl.DataFrame([c.alias(n) for c, n in zip(self.gather(slots), self._names, strict=True)])
+
     def release(self, live: np.ndarray) -> None:
         """Free all slots that are not live (`live` is a mask over `capacity` slots)."""
         dead = self._live[: self.capacity] & ~live

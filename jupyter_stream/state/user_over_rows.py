@@ -20,6 +20,7 @@ from jupyter_stream.aggregates.user.answers import attempt, returned
 from jupyter_stream.aggregates.user.rows import ERROR, VALUES
 from jupyter_stream.core.messages import TS, ints
 from jupyter_stream.core.order import order_of
+from jupyter_stream.core.rows import shown
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.functions.scalar import RowError
 from jupyter_stream.state.groups import GroupAggregate
@@ -150,6 +151,10 @@ class UserOverRows(OverRows):
         frames = self._waiting if self._pool is None else [*self._waiting, self._pool]
         held = sum(s.bytes for p in self._partitions.values() for s in p.states)
         return held + sum(int(f.estimated_size()) for f in frames)
+
+    def head(self, most: int) -> pl.DataFrame:
+        """The first of the rows held."""
+        return shown(self._waiting if self._pool is None else [self._pool, *self._waiting], most)
 
     def live(self, capacity: int) -> NDArray[np.bool_] | None:
         """Which partitions have rows; None where every partition seen is remembered for ever."""

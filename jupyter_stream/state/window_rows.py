@@ -121,6 +121,15 @@ class Stub:
         return self._store.bytes if self._store.counted_with is self else 0
 
     @property
+    def alive(self) -> list[pl.DataFrame]:
+        """Rows alive in this window, oldest first."""
+        return [
+            e.frame[max(0, self.left - e.before) :]
+            for e in self._store.entered
+            if e.frame.height > self.left - e.before
+        ]
+
+    @property
     def waiting(self) -> list[pl.DataFrame]:
         """Rows whose time hasn't come."""
         return self._store.waiting

@@ -22,8 +22,9 @@ function table(parent, names, rows) {
 }
 
 function settings(parent, list, say) {
-  for (const [name, value] of list) {
+  for (const [name, value, words] of list) {
     const form = element("form", parent);
+    form.title = words;
     const label = element("label", form, `${name} `);
     const input = element("input", label);
     input.value = value;

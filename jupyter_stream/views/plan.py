@@ -162,16 +162,12 @@ class PlanView:
         return {
             "id": node.id,
             "title": node.title,
-            "attributes": [[name, f"{v:,}" if isinstance(v, int) else str(v)] for name, v in node.attributes.items()],
-            "settings": [[name, str(value)] for name, value in node.settings.items()],
-            "tables": [
-                {
-                    "title": f"{title} (the first {rows.height})" if rows.height else f"{title}: nothing",
-                    "names": rows.columns,
-                    "rows": [list(row) for row in zip(*(cells(column) for column in rows), strict=True)],
-                }
-                for title, rows in self._looked.items()
+            "attributes": [
+                *([["kept as", node.keeps]] if node.keeps else []),
+                *([name, f"{v:,}" if isinstance(v, int) else str(v)] for name, v in node.attributes.items()),
             ],
+            "settings": [[name, str(value), words] for name, (value, words) in node.settings.items()],
+            "tables": [_table(title, rows) for title, rows in self._looked.items()] or [_nothing(node)],
         }
 
     def _saved(self) -> dict[str, str]:
@@ -182,6 +178,21 @@ class PlanView:
         picture = f'<img alt="{escape(f"plan of {self.name}", quote=True)}" src="data:image/svg+xml;base64,{data}"/>'
         html = f'<div class="{MARK}"><style>{STYLE}</style>{picture}<p>{escape(words)}</p></div>'
         return {"text/plain": self._diagram.text, "text/html": html}
+
+
+def _table(title: str, rows: pl.DataFrame) -> dict[str, Any]:
+    """Rows to show under a title."""
+    return {
+        "title": f"{title} ({rows.height} of them)" if rows.height else f"{title}: nothing now",
+        "names": rows.columns,
+        "rows": [list(row) for row in zip(*(cells(column) for column in rows), strict=True)],
+    }
+
+
+def _nothing(node: Node) -> dict[str, Any]:
+    """What is said where there are no rows to look at."""
+    busy = "busy with a long batch; the rows come with the next picture"
+    return {"title": busy if node.bytes else "It keeps nothing: rows pass through it.", "names": [], "rows": []}
 
 
 def _pace(before: tuple[float, Diagram] | None, now: tuple[float, Diagram]) -> Pace | None:

@@ -7,6 +7,12 @@ rows = pl.DataFrame({"symbol": ["a", "<img src=x onerror=window.wrong=1>"] * 200
 QUERY = """%%stream hot --quiet
 CREATE STREAM trades (symbol STRING, price DOUBLE, ts TIMESTAMP) ORDER BY ts SOURCE 'frame://rows' WITH (rate = '5000/s');
 SELECT symbol, avg(price) AS price FROM trades [RANGE 1 HOUR SLIDE 1 MINUTE] WHERE price < 12 GROUP BY symbol"""
+DISTINCT = """%%stream hot --quiet
+CREATE STREAM trades (symbol STRING, price DOUBLE, ts TIMESTAMP) ORDER BY ts SOURCE 'frame://rows' WITH (rate = '5000/s');
+SELECT DISTINCT price FROM trades [RANGE 1 HOUR]"""
+BUDGETED = """%%stream few --quiet --budget 1%
+CREATE SUMMARY seen ON trades (price) WITH GRANULARITY 1 MINUTE AND COLLAPSE (4, 3);
+SELECT symbol, price FROM trades WHERE price < 12 WITH PREFERENCE WEIGHTED SUMMARY.Estimate.Count(price)"""
 PLAN = ".jupyter-stream-plan"
 
 
@@ -28,13 +34,47 @@ def test_a_plan_is_drawn_live_and_can_be_looked_into_while_a_cell_sleeps(open_no
     panel = view.locator(".jupyter-stream-plan-panel")
     assert "open panes" in panel.inner_text() and "<img src=x" in panel.inner_text()
     view.locator("[data-node='source 0']").click()
-    field = view.locator("input[name=most_rows]")
-    field.wait_for(timeout=60_000)
-    field.fill("1234")
-    view.locator("form:has(input[name=most_rows]) button").click()
+    _write(view, "most_rows", "1234")
     view.get_by_text("most_rows is 1234 now").wait_for(timeout=60_000)
+    view.locator("[data-node='result']").click()
+    view.get_by_text("newest answers").wait_for(timeout=60_000)
     assert page.evaluate("window.wrong") is None and book.errors == []
     view.screenshot(path=str(tmp_path / "plan.png"))
+
+
+def test_settings_are_changed_in_the_page_and_the_query_goes_on_so(open_notebook, tmp_path):
+    told = "print({k: v[0] for n in hot.diagram().nodes + few.diagram().nodes for k, v in n.settings.items()})"
+    cells = [SETUP, DISTINCT, "%stream plan hot", BUDGETED, "%stream plan few", told]
+    book = open_notebook("settings.ipynb", cells)
+    book.run_all()
+    distinct, few = book.cell(2).locator(PLAN), book.cell(4).locator(PLAN)
+    distinct.locator("[data-node]", has_text="δ*").wait_for(timeout=150_000)
+    distinct.locator("[data-node]", has_text="δ*").click()
+    distinct.get_by_text("10 expiry partitions").wait_for(timeout=60_000)
+    _write(distinct, "partitions", "25")
+    distinct.get_by_text("partitions is 25 now").wait_for(timeout=60_000)
+    distinct.get_by_text("25 expiry partitions").wait_for(timeout=60_000)
+    few.locator("[data-node]", has_text="promising rows").first.click()
+    for name, value in (("budget", "30%"), ("weight", "3"), ("memory_limit", "32 MB")):
+        _write(few, name, value)
+        few.get_by_text(f"{name} is {value} now").wait_for(timeout=60_000)
+    _write(few, "budget", "a lot")
+    few.get_by_text("'a lot' is no budget").wait_for(timeout=60_000)
+    distinct.screenshot(path=str(tmp_path / "partitions.png"))
+    few.screenshot(path=str(tmp_path / "budget.png"))
+    book.run(5)
+    book.cell(5).get_by_text("'partitions': 25").wait_for(timeout=60_000)
+    book.cell(5).get_by_text("'budget': '30% of one core', 'weight': 3.0, 'memory_limit': 32000000").wait_for(
+        timeout=5_000
+    )
+    assert book.errors == []
+
+
+def _write(view, name, value):
+    field = view.locator(f"input[name={name}]")
+    field.wait_for(timeout=60_000)
+    field.fill(value)
+    view.locator(f"form:has(input[name={name}]) button").click()
 
 
 def test_a_saved_notebook_keeps_the_plans_picture(open_notebook):

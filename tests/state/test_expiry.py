@@ -55,6 +55,29 @@ def test_a_calendar_gives_what_is_due_once(steps: list[tuple[list[int], int]]) -
         calendar.check()
 
 
+@given(steps, st.lists(st.integers(1, 9), min_size=1, max_size=12))
+def test_rows_leave_as_before_however_partitions_are_divided_anew(
+    steps: list[tuple[list[int], int]], counts: list[int]
+) -> None:
+    kept, calendar, as_before, number = Partitions(SPAN, 4), Calendar(SPAN, 4), Partitions(SPAN, 4), 0
+    now = 0
+    for i, (lives, later) in enumerate(steps):
+        ends = [now + d for d in lives]
+        for partitions in (kept, as_before):
+            partitions.insert(frame(list(range(number, number + len(ends))), ends))
+        calendar.insert(np.arange(number, number + len(ends)), np.array(ends, np.int64))
+        number += len(ends)
+        now += later
+        for structure in (kept, calendar):
+            structure.divide(counts[i % len(counts)])
+            structure.check()
+        gone = {n for f in as_before.expire(now) for n in f.get_column("n")}
+        assert gone == {n for f in kept.expire(now) for n in f.get_column("n")}
+        assert gone == set(calendar.expire(now)[0].tolist())
+        assert kept.count == counts[i % len(counts)] and sum(f.height for f in kept.head(1 << 20)) == kept.rows
+        kept.check()
+
+
 def test_a_list_gives_rows_in_the_order_they_came() -> None:
     kept = Fifo()
     for begin in (0, 10, 20):
