@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 import polars as pl
 
-from jupyter_stream.core.messages import LATE_ID, TS, Batch, Failed, Message, Missed
+from jupyter_stream.core.messages import LATE_ID, TS, Batch, Failed, Message, Missed, Punctuation
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.engine.feed import Feed, Reader
 from jupyter_stream.engine.progress import late_rows
@@ -250,17 +250,16 @@ class Engine:
         most = feed.most if feed.control.batches_in else _FIRST
         if unfinished:  # which takes its time as well: half of what is taken otherwise
             most = min(_MEANWHILE, max(_LEAST_MEANWHILE, most // 2))
-        frame, refused, last = feed.take(most)
-        if refused is not None:
-            self._refuse(feed.stream.name, refused.select(ERRORS_SCHEMA.names), feed.readers)
-        if frame is not None:
-            for tape in list(feed.tapes):
-                tape.took(feed.ingest, frame)
-            self._broadcast(feed, feed.ingest.take(frame))
+        taken = feed.next(most)
+        if taken.refused is not None:
+            self._refuse(feed.stream.name, taken.refused.select(ERRORS_SCHEMA.names), feed.readers)
+        if taken.rows:
+            taken = feed.look_ahead(taken, most)
+            self._broadcast(feed, taken.messages)
             if not feed.ingest.revised:  # where every batch is followed by a snapshot, small ones would be slower still
-                fit = int(frame.height * _PAUSE / (time.perf_counter() - began))
+                fit = int(taken.rows * _PAUSE / (time.perf_counter() - began))
                 feed.most = min(REPLAY_ROWS, max(_MEANWHILE, fit))
-        if last:
+        if taken.last:
             if feed.error is not None:
                 for reader in list(feed.readers):
                     reader.finish("failed", feed.error)
@@ -281,7 +280,8 @@ class Engine:
                 reader.accept(feed, message)
             for part in list(feed.parts):
                 part.accept(feed, message)
-        feed.control.low_watermark = feed.ingest.frontier.value
+            if isinstance(message, Punctuation):
+                feed.reached = feed.control.low_watermark = message.value
         clusters = feed.ingest.clusters
         if clusters is not None:
             feed.control.holds(clusters.bytes)

@@ -6,23 +6,29 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Final, Protocol, runtime_checkable
 
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import TS, Message
+from jupyter_stream.core.messages import TS, Batch, Message
 from jupyter_stream.core.snapshot import State
+from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.engine.progress import Ingest
 from jupyter_stream.errors import StreamError
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.sources.pacing import pace, parse_rate
 from jupyter_stream.sources.protocol import BATCH_ROWS, REPLAY_ROWS, Request
+from jupyter_stream.state.beside import begun
 
 log = logging.getLogger(__name__)
 
 _QUEUED_ROWS = 8 * BATCH_ROWS
+_WORTH: Final = 8_192
+"""Rows waiting from which on it is worth handing them to a second thread."""
 
 
 class Reader(Protocol):
@@ -58,6 +64,31 @@ class Tape(Protocol):
         """Rows that have arrived, before the stream's punctuation heeds them."""
 
 
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A reader that can work out something of rows before it is given them."""
+
+    def foresee(self, feed: Feed, batch: Batch) -> None:
+        """Rows that come next, or never. Called by another thread than the engine's."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What has arrived.
+
+    Attributes:
+        rows: how many rows.
+        messages: what they come to.
+        refused: records that are no rows, if there are any.
+        last: whether that is all there will be.
+    """
+
+    rows: int
+    messages: Iterable[Message]
+    refused: pl.DataFrame | None
+    last: bool
+
+
 class Feed:
     """One reading of one source.
 
@@ -91,6 +122,10 @@ class Feed:
         self._refused: deque[pl.DataFrame] = deque()
         self._queued = 0
         self._exhausted = False
+        self.ahead: Future[Taken] | None = None
+        """What comes next, where it has been taken already."""
+        self.reached = MIN_TIME
+        """The punctuation that its readers know."""
         self.most = REPLAY_ROWS
         """Rows to take at once."""
         self._changed = threading.Condition()
@@ -142,8 +177,8 @@ class Feed:
 
     @property
     def low_watermark(self) -> int:
-        """Its punctuation."""
-        return self.ingest.frontier.value
+        """Its punctuation, so far as its readers have been given the rows it is after."""
+        return self.reached
 
     @property
     def paused(self) -> bool:
@@ -198,7 +233,49 @@ class Feed:
     @property
     def ready(self) -> bool:
         """Whether `take` has something to give."""
-        return not self.paused and not self.ended and (bool(self._queue) or bool(self._refused) or self._exhausted)
+        waiting = self.ahead is not None or bool(self._queue) or bool(self._refused) or self._exhausted
+        return not self.paused and not self.ended and waiting
+
+    def next(self, most: int) -> Taken:
+        """What has arrived, as messages: those made ahead, or of at most so many rows."""
+        ahead, self.ahead = self.ahead, None
+        taken = self._taken(most) if ahead is None else ahead.result()
+        self.ended = taken.last
+        return taken
+
+    def look_ahead(self, now: Taken, most: int) -> Taken:
+        """Have a second thread judge the rows that come next, at most so many, while those of `now` go through operators.
+
+        Only where nothing can come in between that makes a difference: nobody joins the one reader of a replay, and it asks
+        neither for snapshots nor for rows as they arrive.
+        """
+        if self.ended or self._queued < _WORTH or len(self.readers) != 1 or self._stamped:
+            return now
+        ingest, reader = self.ingest, self.readers[0]
+        asked = self.parts or self.tapes or ingest.intervals or ingest.revised or ingest.clusters is not None
+        if asked or not self.stream.source.replayable or reader.paused:
+            return now
+        now = replace(now, messages=list(now.messages))  # those before are judged before
+        made = self._taken(most)
+
+        def judge() -> Taken:
+            messages = list(made.messages)
+            if isinstance(reader, Foreseeing):
+                for message in messages:
+                    if isinstance(message, Batch):
+                        reader.foresee(self, message)
+            return replace(made, messages=messages)
+
+        self.ahead = begun(judge)
+        return now
+
+    def _taken(self, most: int) -> Taken:
+        frame, refused, last = self.take(most)
+        if frame is None:
+            return Taken(0, (), refused, last)
+        for tape in list(self.tapes):
+            tape.took(self.ingest, frame)
+        return Taken(frame.height, self.ingest.take(frame), refused, last)
 
     def take(self, most: int) -> tuple[pl.DataFrame | None, pl.DataFrame | None, bool]:
         """What has arrived: rows (a trickle's frames joined up to a batch), refused records, whether that was all.
@@ -226,8 +303,6 @@ class Feed:
             self._changed.notify_all()
         self.control.rows_in += rows
         self.control.batches_in += bool(frames)
-        if last:
-            self.ended = True
         joined = None
         if frames:
             joined = frames[0] if len(frames) == 1 else pl.concat(frames)

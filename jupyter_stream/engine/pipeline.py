@@ -5,6 +5,7 @@ All methods but the properties are called by the engine's thread alone.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -48,6 +49,7 @@ from jupyter_stream.operators.estimated import Estimated
 from jupyter_stream.operators.graph import Entry, Graph, build
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.planned import integer_time
+from jupyter_stream.operators.protocol import Foresees
 from jupyter_stream.operators.relation_join import RelationJoin
 from jupyter_stream.operators.slots import Slots
 from jupyter_stream.operators.table_lookup import TableLookup
@@ -231,6 +233,14 @@ class Pipeline:
             return
         tap.ended = True
         self._end()
+
+    def foresee(self, feed: Feed, batch: Batch) -> None:
+        """Have its operators work out what they can of rows that come next. Called by another thread than the engine's."""
+        for entry in self.feeds[feed]:
+            if entry.target is not None and isinstance(operator := entry.target.step.operator, Foresees):
+                # what fails fails again when the rows come, where it is seen to
+                with contextlib.suppress(Exception):
+                    operator.foresee(entry.target.port, batch)
 
     def _hold_back(self, later: Callable[[], None], rows: int) -> None:
         self._backlog.append(later)

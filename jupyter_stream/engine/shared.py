@@ -113,7 +113,7 @@ class SharedPart:
     def attach(self, feed: Feed, entries: list[Entry]) -> None:
         """Take rows of that feed where it enters here."""
         self.feeds[feed] = entries
-        self._reached[feed] = feed.ingest.frontier.value
+        self._reached[feed] = feed.reached
         feed.parts.append(self)
 
     def let_go(self, feed: Feed) -> None:

@@ -41,6 +41,16 @@ class ByKey(Protocol):
         """An input has promised something about rows of some keys."""
 
 
+@runtime_checkable
+class Foresees(Protocol):
+    """An operator that can work out something of rows before it is given them."""
+
+    def foresee(self, port: int, batch: Batch) -> None:
+        """A batch that comes next on an input, or never. Called by another thread than the engine's, while that may give it
+        others: it changes nothing of its state, and the answers are the same without.
+        """
+
+
 @dataclass(frozen=True)
 class Recall:
     """What an operator's answers to come go by.

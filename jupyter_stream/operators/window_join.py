@@ -6,7 +6,7 @@ could have. Rows without one are padded, or passed by an anti join, when that is
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -122,6 +122,7 @@ class WindowJoin:
         self._residual = None if config.residual is None else Evaluator([config.residual])
         self._sides = (Runs(), Runs())
         self._packing = Packing(self._sides)
+        self._foreseen: list[tuple[Batch, Run] | None] = [None, None]
         self._reached = [MIN_TIME, MIN_TIME]
         self._joint = None if config.joint is None else JointKeys(config.keys[config.joint][0].dtype)
         if self._joint is not None:
@@ -160,8 +161,27 @@ class WindowJoin:
         yield from self._past(new)
         self._report()
 
+    def foresee(self, port: int, batch: Batch) -> None:
+        """Work out the keys of rows none of which is late or fails, and how they are going to be looked for."""
+        if BROKEN in batch.frame.columns:
+            return
+        frame, columns, failed = self._evaluators[port].evaluate(batch.frame)
+        if failed is not None or not frame.height or any(c.null_count() for c in columns):
+            return
+        run = self._run(port, frame, columns, batch.span, self._packing.foreseen)
+        if run is None:
+            return
+        if run.keys.columns and not run.cells:
+            _ = run.keys.hashes
+        self._foreseen[port] = (batch, run)
+
     def _arrived(self, port: int, batch: Batch) -> Generator[Message, None, NewRows | None]:
         """The rows that may find partners; the others are told of."""
+        foreseen, self._foreseen[port] = self._foreseen[port], None
+        if foreseen is not None and foreseen[0] is batch and batch.span[0] >= self._reached[port]:
+            run = foreseen[1]
+            if self._packing.holds(run.keys):
+                return self._new(port, run)
         frame = batch.frame
         stamps = frame.get_column(TS)
         late = stamps < self._reached[port] if batch.span[0] < self._reached[port] else None
@@ -181,24 +201,42 @@ class WindowJoin:
             yield failed
         if not frame.height:
             return None
-        frame = self._kept_columns(port, frame)
         null = [c.is_null() for c in columns if c.null_count()]
         if null:  # NULL equals nothing: no partner, ever
             lone = null[0]
             for other in null[1:]:
                 lone |= other
-            yield from self._alone(port, frame.filter(lone).drop(ROW, strict=False))
+            yield from self._alone(port, self._kept_columns(port, frame.filter(lone)).drop(ROW, strict=False))
             frame, columns = frame.filter(~lone), [c.filter(~lone) for c in columns]
         if not frame.height:
             return None
+        span = batch.span if frame.height == batch.rows else None
+        arrived = self._run(port, frame, columns, span, self._packing.packed)
+        assert arrived is not None
+        return self._new(port, arrived)
+
+    def _run(
+        self,
+        port: int,
+        frame: pl.DataFrame,
+        columns: list[pl.Series],
+        span: tuple[int, int] | None,
+        in_words: Callable[[JoinKeys], JoinKeys | None],
+    ) -> Run | None:
+        """Rows with their keys; None where these can't be put in words."""
+        frame = self._kept_columns(port, frame)
         times = ints(frame.get_column(TS))
         if self._config.extents is not None:
             columns = [*columns, pl.Series((times - self._config.extents.phase) // self._config.extents.slide)]
-        matched = np.zeros(frame.height, np.bool_)
-        keys = self._packing.packed(JoinKeys.of(columns, frame.height))
-        span = batch.span if frame.height == batch.rows else None
-        nobody_asks = self._config.kind == "inner" and self.judged is None
-        return NewRows(port, Run(frame, keys, times, None if nobody_asks else matched, span), matched)
+        keys = in_words(JoinKeys.of(columns, frame.height))
+        return None if keys is None else Run(frame, keys, times, None, span)
+
+    def _new(self, port: int, run: Run) -> NewRows:
+        """New rows, none of which has found a partner."""
+        matched = np.zeros(run.rows, np.bool_)
+        if self._config.kind != "inner" or self.judged is not None:  # somebody asks
+            run.matched = matched
+        return NewRows(port, run, matched)
 
     def _kept_columns(self, port: int, frame: pl.DataFrame) -> pl.DataFrame:
         """The columns a joined row needs, `$ts`, an end of its own that the row has, its number where it is judged."""

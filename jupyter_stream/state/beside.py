@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
@@ -40,8 +40,22 @@ def side_by_side(tasks: Sequence[Callable[[], Made]]) -> list[Made]:
     try:
         work()
     finally:
-        other.result()
+        if not other.cancel():  # the second thread may not have come to it: it has begun something else
+            other.result()
     return [made[number] for number in range(len(tasks))]
+
+
+def begun(task: Callable[[], Made]) -> Future[Made]:
+    """What the second thread makes of a task as soon as it can, while the caller goes on. Tasks of its own it does alone."""
+
+    def work() -> Made:
+        _within.a_task = True
+        try:
+            return task()
+        finally:
+            _within.a_task = False
+
+    return _second().submit(work)
 
 
 @cache
@@ -49,4 +63,4 @@ def _second() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="jupyter-stream beside")
 
 
-__all__ = ["side_by_side"]
+__all__ = ["begun", "side_by_side"]

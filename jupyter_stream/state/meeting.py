@@ -23,7 +23,7 @@ Make: TypeAlias = Callable[[Run, Int64s, Int64s, frozenset[int]], Made]
 
 _PIECE: Final = 32_768
 """Rows looked up at a time where two threads do it."""
-_COUPLES: Final = 131_072
+_COUPLES: Final = 32_768
 """Places where rows of equal hashes meet that one of two threads looks at at a time."""
 _WORTH: Final = 8_192
 """New rows from which on sorting them with those kept is thought of,"""

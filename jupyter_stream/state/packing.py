@@ -26,6 +26,17 @@ class Packing:
         self._words: KeyWords | None = None
         self._ranges: list[tuple[int, int]] = []
 
+    def foreseen(self, keys: JoinKeys) -> JoinKeys | None:
+        """Keys of rows that are to come, in the words there are now; None where others may have to be chosen. Changes nothing."""
+        numbers, words = keys.numbers, self._words
+        if numbers is None or len(numbers) < _MANY or not self._pays:
+            return keys
+        return None if words is None else keys.packed(words)
+
+    def holds(self, keys: JoinKeys) -> bool:
+        """Whether foreseen keys are in the form that all rows kept are in."""
+        return keys.words is self._words
+
     def packed(self, keys: JoinKeys) -> JoinKeys:
         """Keys of new rows, in the same form as those of all rows kept."""
         numbers = keys.numbers

@@ -229,15 +229,17 @@ def cells_of(keys: JoinKeys) -> dict[int, tuple[int, int]]:
         if places * (many + 1) <= _SPREAD * keys.rows + _FEW:
             places *= many + 1
             cells[number] = (least, many)
+            if len(cells) == 1 and _tells_apart(keys, cells):
+                return cells  # each further column would cost every row that is looked up
     return cells if len(cells) == len(keys.columns) or _tells_apart(keys, cells) else {}
 
 
 def _tells_apart(keys: JoinKeys, cells: dict[int, tuple[int, int]]) -> bool:
     """Whether no two of a few rows are alike in these columns."""
-    if not cells:
-        return False
-    few = min(keys.rows, _FEW)
-    return len(set(zip(*(np.asarray(keys.columns[n])[:few].tolist() for n in cells), strict=True))) == few
+    few = [np.asarray(keys.columns[n])[:_FEW] for n in cells]
+    if len(few) == 1:
+        return bool((np.diff(np.sort(few[0])) != 0).all())
+    return bool(few) and len(set(zip(*(c.tolist() for c in few), strict=True))) == few[0].size
 
 
 class Hashed:
