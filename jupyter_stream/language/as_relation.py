@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Column
+from jupyter_stream.language.query_syntax import WindowClause
 from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.plan.logical import (
     Aggregate,
@@ -21,6 +22,7 @@ from jupyter_stream.plan.logical import (
     RelationJoin,
     Sample,
     Scan,
+    ToStream,
     Union,
     walk,
 )
@@ -81,6 +83,13 @@ def by_time(plan: Plan, source: SourceText, span: Span) -> Plan:
     if plan.where is not None:
         rows = Filter(rows, plan.where, rows.schema)
     return replace(plan, input=rows, window=UNBOUNDED, where=None)
+
+
+def entering(plan: Plan, clause: WindowClause, source: SourceText) -> Plan:
+    """What a window goes over: a stream's rows, and of a relation those that enter it."""
+    if clause.range is None or clause.range.kind != "rows":  # what counts rows needs no instants
+        plan = by_time(plan, source, clause.span)
+    return ToStream("istream", net(plan), plan.schema) if is_relation(plan) else plan
 
 
 def net(plan: Plan) -> Plan:

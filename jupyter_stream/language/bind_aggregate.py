@@ -15,8 +15,9 @@ from jupyter_stream.core.schema import TIMESTAMP, Field
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.functions import Call, Column, Expr, Literal
 from jupyter_stream.functions.expression import show
-from jupyter_stream.language.as_relation import instead_of_on
+from jupyter_stream.language.as_relation import entering, instead_of_on
 from jupyter_stream.language.bind_expression import ExpressionBinder
+from jupyter_stream.language.bind_several import check_together
 from jupyter_stream.language.bind_user_call import bind_user_call, version_for
 from jupyter_stream.language.bind_window import bind_window
 from jupyter_stream.language.join_windows import retimed
@@ -25,8 +26,8 @@ from jupyter_stream.language.query_syntax import WindowClause
 from jupyter_stream.language.scope import WINDOW_TIME, AmbiguousColumn, Scope
 from jupyter_stream.language.source_text import Name, SourceText, Span
 from jupyter_stream.plan.logical import AggregateCall, Filter
-from jupyter_stream.plan.relations import holds_join, is_relation, slides
-from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, SessionWindow, Window, instants, longest
+from jupyter_stream.plan.relations import holds_join, slides
+from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, SessionWindow, Window, longest
 
 _ENDS = "Write a window with an end: FROM stream [RANGE 10 MINUTES SLIDE 1 MINUTE]."
 _ENDS_OVER = "Write a window with an end: OVER (RANGE 10 MINUTES PRECEDING)."
@@ -93,8 +94,9 @@ def windowed(clause: WindowClause, scope: Scope, source: SourceText) -> Scope:
         QueryError: a mistake in the window.
         UnsupportedError: a kind of window that isn't available yet.
     """
+    plan = entering(scope.plan, clause, source)
+    scope = replace(scope, plan=plan)
     window = bind_window(clause, scope, source)
-    plan = scope.plan
     if clause.where is not None:
         names = InputNames(replace(scope, window=None), source, "WHERE")
         plan = Filter(plan, ExpressionBinder(source, names).condition(clause.where, "WHERE"), plan.schema)
@@ -169,20 +171,24 @@ class Grouping:
                 "this query has two windows", first.span, "Write it in FROM or behind the aggregate, not both."
             )
         self.scope = windowed(first, self.scope, self.source)
-        if isinstance(self.scope.window, LifetimeWindow) and self.scope.window.on is not None:
-            if holds_join(self.scope.plan) or is_relation(self.scope.plan):
-                raise self.source.error(
-                    f"rows of this input live by a time of their own, not by {self.scope.window.on}",
-                    first.span,
-                    instead_of_on(self.scope.window.on),
-                    UnsupportedError,
-                )
+        self._check_on(self.scope.window, first)
+        if isinstance(self.scope.window, LifetimeWindow):
             self.scope = retimed(self.scope)
         assert self.scope.window is not None
         self.window = self.scope.window
 
+    def _check_on(self, window: Window | None, clause: WindowClause) -> None:
+        """Raise for a window without SLIDE on another attribute than the one its rows live by."""
+        if isinstance(window, LifetimeWindow) and window.on is not None and holds_join(self.scope.plan):
+            raise self.source.error(
+                f"rows of this input live by a time of their own, not by {window.on}",
+                clause.span,
+                instead_of_on(window.on),
+                UnsupportedError,
+            )
+
     def _take_windows(self, clauses: list[WindowClause], elsewhere: list[WindowClause]) -> None:
-        """Different windows behind aggregates: they stand side by side where they look at the same instants."""
+        """Different windows behind aggregates: their answers stand in one row."""
         if elsewhere:
             raise self.source.error(
                 "this query has two windows",
@@ -194,15 +200,9 @@ class Grouping:
         self._windows = dict(zip(clauses, windows, strict=True))
         self.window = longest(windows)
         for clause, window in self._windows.items():
-            if instants(window) is None or instants(window) != instants(self.window):
-                other = next(c for c, w in self._windows.items() if w != window)
-                raise self.source.error(
-                    "several different windows in one query have to look at the same instants, and these don't",
-                    (clause if window != self.window else other).span,
-                    "Give them the same SLIDE: max(x) [RANGE 10 MINUTES SLIDE 1 MINUTE], "
-                    "avg(x) [RANGE 1 HOUR SLIDE 1 MINUTE]. Or write one query for each window.",
-                )
-        self.scope = replace(self.scope, window=self.window)
+            self._check_on(window, clause)
+        check_together(self._windows, self.source)
+        self.scope = replace(scopes[0], window=self.window)
 
     def _window_of(self, call: FunctionCall) -> Window:
         """The window an aggregate is over."""

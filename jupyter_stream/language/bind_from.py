@@ -10,7 +10,6 @@ from jupyter_stream import functions
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.core.table import ViewRows
 from jupyter_stream.functions import Column, Expr
-from jupyter_stream.language.as_relation import by_time, net
 from jupyter_stream.language.bind_aggregate import windowed
 from jupyter_stream.language.bind_join import bind_join
 from jupyter_stream.language.bind_sample import sampled
@@ -19,7 +18,7 @@ from jupyter_stream.language.query_syntax import FromItem, JoinRef, QueryBody, S
 from jupyter_stream.language.scope import Scope, time_of
 from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.plan.catalog import Catalog, DerivedStream, StreamDef
-from jupyter_stream.plan.logical import Derived, Plan, Project, Query, Scan, ToStream, Union
+from jupyter_stream.plan.logical import Derived, Plan, Project, Query, Scan, Union
 from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.windows import LifetimeWindow, Window
 
@@ -67,13 +66,9 @@ def bind_from(item: FromItem, catalog: Catalog, source: SourceText, bind_body: B
     scope = Scope(plan, qualifiers, window)
     if item.window is None:
         return scope
-    plan = scope.plan
-    if item.window.range is None or item.window.range.kind != "rows":  # what counts rows needs no instants
-        plan = by_time(plan, source, item.span)
-    if is_relation(plan):  # a window goes over what enters it
-        plan = ToStream("istream", net(plan), plan.schema)
+    if is_relation(scope.plan):
         scope = replace(scope, window=None)
-    return windowed(item.window, replace(scope, plan=plan), source)
+    return windowed(item.window, scope, source)
 
 
 def _stream(item: StreamRef, catalog: Catalog, source: SourceText) -> Plan:

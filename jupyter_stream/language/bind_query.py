@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from jupyter_stream.core.messages import WINDOW_START
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Column, Expr, Literal
@@ -26,6 +27,7 @@ from jupyter_stream.language.bind_sets import (
     only_tables,
     stream_of,
 )
+from jupyter_stream.language.bind_several import parted, stacked, start_of
 from jupyter_stream.language.bind_user_call import running, running_plan
 from jupyter_stream.language.join_conditions import absorb
 from jupyter_stream.language.join_windows import check_bounds, retimed
@@ -46,8 +48,8 @@ from jupyter_stream.plan.logical import (
     Project,
     StreamKind,
 )
-from jupyter_stream.plan.relations import holds_join, is_relation, slides, unbounded
-from jupyter_stream.windows import LifetimeWindow, RowWindow, Window
+from jupyter_stream.plan.relations import holds_join, is_relation, slides, staggered, unbounded
+from jupyter_stream.windows import LifetimeWindow, RowWindow, Window, changes, instants
 
 
 class Binder:
@@ -82,6 +84,13 @@ class Binder:
         if body.operator is None:
             return plan, lifetime
         kind: StreamKind = body.operator.text.lower()  # type: ignore[assignment]  # the parser knows just these
+        if looks is not None and kind != "rstream" and staggered(plan):
+            raise self.source.error(
+                f"{kind.upper()} compares an extent with the one before, and windows with different SLIDEs have each their own",
+                body.operator.span,
+                "Give them the same SLIDE, or write one query for each window.",
+                UnsupportedError,
+            )
         if looks is not None:
             return of_extents(kind, plan, looks, self.source, body.operator.span), None
         return stream_of(kind, plan, lifetime, self.source, body.operator.span), None
@@ -203,6 +212,7 @@ class Binder:
         group_nodes, window_clauses = self._group_nodes(body, scope)
         nodes = [item.expression for item in body.items]
         grouping.take_window(nodes + ([body.having] if body.having is not None else []), window_clauses)
+        rows, condition = grouping.scope.plan, where
         if where is not None and not isinstance(grouping.window, RowWindow):
             grouping.scope, where = filtered(grouping.scope, where), None
         self._check_lifetimes(grouping, body)
@@ -241,10 +251,18 @@ class Binder:
         schema = Schema(tuple(Field(n, e.dtype) for n, e in keys) + grouping.fields)
         user = tuple(grouping.user)
         # rows are numbered before WHERE: a window stands in FROM
-        (window, calls), *beside = grouping.by_window()
+        by_window = grouping.by_window()
+        (window, calls), *beside = by_window
         plan: Plan = Aggregate(
             grouping.scope.plan, keys, calls, window, schema, where, self._ends(grouping), user, tuple(beside)
         )
+        if beside and (changes(window) is not None or len({instants(w) for w, _ in by_window}) > 1):
+            parts = parted(grouping.scope.plan, rows, keys, by_window, condition)
+            plan, shown = stacked(parts, self.source, body.source.span)
+            if grouping.slides:
+                shown[WINDOW_START] = start_of([w for w, _ in by_window], grouping.window_dtype)
+            having = None if having is None else substitute(having, shown)
+            made = tuple((name, substitute(expr, shown)) for name, expr in made)
         if running(grouping):
             plan, of_keys = running_plan(grouping, keys)
             having = None if having is None else substitute(having, of_keys)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jupyter_stream import functions
 from jupyter_stream.core.schema import Field, Schema
+from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.language.as_relation import UNBOUNDED, net, relation_of, unites_joins
 from jupyter_stream.language.bind_from import as_schema, union_of
 from jupyter_stream.language.diagnose import did_you_mean
@@ -22,7 +23,7 @@ from jupyter_stream.plan.logical import (
     streams,
     walk,
 )
-from jupyter_stream.plan.relations import by_arrival, holds_join, is_relation, is_view
+from jupyter_stream.plan.relations import by_arrival, holds_join, is_relation, is_view, staggered
 from jupyter_stream.windows import LifetimeWindow, TimeWindow
 
 
@@ -139,6 +140,13 @@ def answer_of(plan: Plan) -> Plan:
 def view_of(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, span: Span) -> Plan:
     """CREATE VIEW makes any query a relation: of a window that slides, the answers of the extent that ended last."""
     if not is_relation(plan):
+        if staggered(plan):
+            raise source.error(
+                "a view shows the extent that ended last, and of windows with different SLIDEs each has its own",
+                span,
+                "Give them the same SLIDE, leave SLIDE out, or write one view for each window.",
+                UnsupportedError,
+            )
         windows = [n.window for n in walk(plan) if isinstance(n, Aggregate) and isinstance(n.window, TimeWindow)]
         if windows:
             assert isinstance(windows[0], TimeWindow)

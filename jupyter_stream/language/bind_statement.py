@@ -18,7 +18,7 @@ from jupyter_stream.language.syntax import CreateStreamAs, CreateTableAs, Create
 from jupyter_stream.plan import logical
 from jupyter_stream.plan.catalog import Catalog, DerivedStream
 from jupyter_stream.plan.logical import Emit, Plan, Project, Query, Top
-from jupyter_stream.plan.relations import is_relation
+from jupyter_stream.plan.relations import is_relation, staggered
 
 
 def bind_query(statement: Select, catalog: Catalog) -> Query:
@@ -47,6 +47,13 @@ def bind_query(statement: Select, catalog: Catalog) -> Query:
                 "LIMIT alone gives the rows that come first, and these are never revised",
                 statement.emit.span,
                 "Leave EMIT out, or say which rows of each extent are the first: ORDER BY n DESC LIMIT 10.",
+            )
+        if emit.mode != "final" and staggered(plan):
+            raise statement.source.error(
+                "EMIT shows open extents, and windows with different SLIDEs have theirs at different instants",
+                statement.emit.span,
+                "Give them the same SLIDE, or write one query for each window.",
+                UnsupportedError,
             )
         if emit.mode != "final" and plan.schema.find(IS_FINAL) is not None:
             raise statement.source.error(

@@ -211,8 +211,9 @@ class _Builder:
             case Derived():
                 self.visit(plan.input, self._step(Named(plan.name), target, self._edge, plan.name), boundary, at_base)
             case Retimed():
-                retime = self._step(Retime(plan.on), target, self._edge, plan.on)
-                self.visit(plan.input, retime, nothing_is_final, at_base)
+                above = at_base(target, plan) if at_base else target  # what is seen there is the time from here on
+                retime = self._step(Retime(plan.on), above, self._edge, plan.on)
+                self.visit(plan.input, retime, nothing_is_final, None)
             case Sample():
                 self.visit(plan.input, self._step(SampleOperator(plan), target, self._edge, plan), boundary, at_base)
             case Union():

@@ -22,6 +22,16 @@ from jupyter_stream.plan.logical import (
 )
 from jupyter_stream.windows import LifetimeWindow, RowWindow, TimeWindow, Window
 
+PART = "of window"
+"""The column that says which of several windows an answer is of, where these are put together by instant and group."""
+
+
+def staggered(plan: Plan) -> bool:
+    """Whether a plan puts together answers of windows that look at different instants."""
+    return any(
+        isinstance(n, Aggregate) and slides(n.window) and n.input.schema.find(PART) is not None for n in walk(plan)
+    )
+
 
 def slides(window: Window) -> bool:
     """Whether a window chooses the instants at which a query looks (it has a SLIDE)."""

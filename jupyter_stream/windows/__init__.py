@@ -1,6 +1,6 @@
 """One window per file: which extents, which lifetimes, when final, its Spark form. `WINDOWS` is all there is."""
 
-from jupyter_stream.windows.instants import instants, longest
+from jupyter_stream.windows.instants import changes, comparable, instants, length, longest
 from jupyter_stream.windows.lifetime import LifetimeWindow
 from jupyter_stream.windows.over import OverWindow
 from jupyter_stream.windows.protocol import Window
@@ -18,7 +18,10 @@ __all__ = [
     "TimeWindow",
     "TupleWindow",
     "Window",
+    "changes",
+    "comparable",
     "instants",
+    "length",
     "longest",
 ]
 

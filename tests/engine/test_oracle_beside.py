@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.session import Session
 from tests.oracle import strategies
 from tests.oracle.answer import answer
@@ -143,6 +144,75 @@ def test_several_windows_that_slide_by_rows(data: st.DataObject) -> None:
             assert_same_bag(came, rows, ("window_end", *keys, "a"), show(query, sizes))  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True)
+class Staggered(Beside):
+    """Queries that differ in the SLIDE of their windows as well."""
+
+    def answer(self) -> Answer:
+        sets: dict[object, list[int]] = {}
+        for i, part in enumerate(self.parts):
+            sets.setdefault((part.window.slide, (part.window.origin or 0) % part.window.slide), []).append(i)
+        found: dict[tuple, Row] = {}
+        late: dict[tuple, tuple] = {}
+        for places in sets.values():
+            places = sorted(places, key=lambda i: -_length(self.parts[i]))
+            beside = Beside(tuple(self.parts[i] for i in places))
+            answers = [answer(p) for p in beside.parts]
+            for row in beside.together([a.rows for a in answers]):
+                key = (row["window_end"], *(same_key(row[k]) for k in self.parts[0].keys))
+                whole = found.setdefault(key, {k: row[k] for k in ("window_end", *self.parts[0].keys)})
+                whole.update({f"a{i}": row[f"a{n}"] for n, i in enumerate(places)})
+            late.update({(*row.values(), broken): (row, broken, None) for row, broken, _ in answers[0].late})
+        rows = []
+        for row in found.values():
+            look = [p for p in self.parts if (row["window_end"] - (p.window.origin or 0)) % p.window.slide == 0]
+            for i, part in enumerate(self.parts):
+                row.setdefault(f"a{i}", part.aggregates[0].over([]) if part in look else None)
+            longest = max(look, key=_length).window
+            row["window_start"] = None if longest.range is None else row["window_end"] - longest.range
+            rows.append(row)
+        return Answer(rows, list(late.values()))
+
+
+def _length(part: Query) -> float:
+    return float("inf") if part.window.range is None else part.window.range
+
+
+@st.composite
+def staggered(draw: st.DrawFn) -> Staggered:
+    """A query with two or three windows over time of different slides."""
+    query = draw(strategies.queries())
+    assert isinstance(query.window, TimeExtents)
+    window = replace(query.window, starts=False, spelling="bracket", on=None)
+    calls = draw(st.lists(strategies.aggregates(strategies.data_columns(query.stream)), min_size=3, max_size=3))
+    windows = [window]
+    for _ in range(draw(st.integers(1, 2))):
+        slide = draw(st.integers(1, 4)) * window.slide
+        halves = draw(st.none() | st.integers(1, 9))
+        windows.append(replace(window, slide=slide, range=None if halves is None else halves * slide // 2 or 1))
+    windows = list(dict.fromkeys(windows))
+    where = None if any(w.range is None for w in windows) else query.where
+    parts = [
+        replace(query, window=w, aggregates=(call,), having=None, where=where, emit_every=None)
+        for w, call in zip(windows, calls, strict=False)
+    ]
+    return Staggered(tuple(parts))
+
+
+@searching
+@given(st.data())
+def test_windows_with_different_slides_answer_at_every_instant_of_any(data: st.DataObject) -> None:
+    query = data.draw(staggered())
+    expected = query.answer()
+    sizes = data.draw(strategies.splits(len(query.stream.rows)))
+    ran = Ran(query, sizes)  # type: ignore[arg-type]
+    about = show(query, sizes)  # type: ignore[arg-type]
+    assert_same_bag(ran.rows, in_columns(expected.rows, query.columns), query.columns, about)
+    names = [name for name, _ in query.stream.columns]
+    late = [(*(row[n] for n in names), broken) for row, broken, _ in expected.late]
+    assert_same_bag([row[:-1] for row in ran.late], late, [*names, "punctuation"], f"late rows\n{about}")
+
+
 def sums(text: str) -> tuple[list[tuple], int]:
     session = Session({"rows": [{"k": "ab"[i % 2], "n": n, "at": at} for i, (n, at) in enumerate(ROWS)]})
     with session:
@@ -189,3 +259,12 @@ def test_explain_names_every_window() -> None:
         session.execute("CREATE STREAM s (n INT, at BIGINT) ORDER BY at SOURCE 'python://rows'")
         (plan,) = session.execute(f"EXPLAIN SELECT {SHORT}, {LONG} FROM s")
         assert "[RANGE 20 MICROSECONDS SLIDE 10 MICROSECONDS] beside [RANGE 10 MICROSECONDS TUMBLING]" in str(plan)
+
+
+def test_windows_with_different_slides_are_no_view() -> None:
+    with Session({"rows": []}) as session:
+        session.execute("CREATE STREAM s (n BIGINT, at BIGINT) ORDER BY at SOURCE 'python://rows'")
+        with pytest.raises(UnsupportedError, match="a view shows the extent that ended last"):
+            session.execute(
+                "CREATE VIEW v AS SELECT max(n) [RANGE 4 SECONDS TUMBLING] AS a, min(n) [RANGE 3 SECONDS TUMBLING] AS b FROM s"
+            )

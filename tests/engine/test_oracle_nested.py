@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -34,10 +34,13 @@ class Inner:
     least: int | None
     grouped: bool
 
-    def sql(self) -> str:
-        window = f"[RANGE {self.range} MICROSECONDS]" if self.range is not None else ""
+    def window(self) -> str:
         if self.rows is not None:
-            window = f"[{'PARTITION BY k ' if self.partitioned else ''}ROWS {self.rows}]"
+            return f"[{'PARTITION BY k ' if self.partitioned else ''}ROWS {self.rows}]"
+        return f"[RANGE {self.range} MICROSECONDS]" if self.range is not None else "[RANGE UNBOUNDED]"
+
+    def sql(self) -> str:
+        window = self.window()
         where = "" if self.least is None else f" WHERE n >= {self.least}"
         key, group = ("k, ", " GROUP BY k") if self.grouped else ("", "")
         return f"SELECT {key}count(*) AS c, sum(n) AS t, max(n) AS m FROM s {window}{where}{group}"
@@ -146,11 +149,13 @@ def test_windows_are_over_what_enters(inner: Inner, s: Rows, pieces: list[int], 
         f"SELECT sum(c) AS a, count(*) AS d FROM ({inner.sql()}) [RANGE {length} MICROSECONDS]",
         f"SELECT c, count(*) OVER (RANGE {length} MICROSECONDS PRECEDING) AS d FROM ({inner.sql()})",
         f"SELECT count(*) AS d, sum(c) AS a FROM ({inner.sql()}) [SESSION {length} MICROSECONDS]",
+        f"SELECT sum(c) AS a, count(*) [RANGE {length} MICROSECONDS SLIDE {slide} MICROSECONDS] AS d FROM ({inner.sql()})",
     )
     with session_over({"s": s}, pieces) as session:
         handles = session.execute(";".join(queries))
         assert all(h.wait(30) for h in handles), inner.sql()
-        extents, lately, over, sessions = handles
+        extents, lately, over, sessions, behind = handles
+        assert Counter(behind.to_polars().rows()) == Counter(extents.to_polars().rows()), queries[-1]
         gave = [row for row in extents.to_polars().rows() if row[-1]]
         revised, passed, gaps = Counter(lately.changes().rows()), over.to_polars().rows(), sessions.to_polars().rows()
     entries = inner.entries(s)
@@ -167,3 +172,31 @@ def test_windows_are_over_what_enters(inner: Inner, s: Rows, pieces: list[int], 
     near = [(row[-3], sum(1 for other, _ in entries if at - length <= other <= at)) for at, row in entries]
     assert Counter(passed) == Counter(near), queries[2]
     assert sum(row[-2] for row in gaps) == len(entries), queries[3]
+
+
+@searching
+@given(
+    st.lists(inners, min_size=2, max_size=3, unique_by=Inner.window),
+    st.none() | st.integers(0, 3),
+    st.booleans(),
+    arrivals(),
+    st.lists(st.integers(1, 5), max_size=8),
+)
+def test_several_windows_without_slide_say_what_each_says_alone(
+    windows: list[Inner], least: int | None, grouped: bool, s: Rows, pieces: list[int]
+) -> None:
+    windows = [replace(w, least=least, grouped=grouped) for w in windows]
+    items = [f"count(*) {w.window()} AS c{i}, max(n) {w.window()} AS m{i}" for i, w in enumerate(windows)]
+    key, group = ("k, ", " GROUP BY k") if grouped else ("", "")
+    query = f"SELECT {key}{', '.join(items)} FROM s{'' if least is None else f' WHERE n >= {least}'}{group}"
+    with session_over({"s": s}, pieces) as session:
+        (handle,) = session.execute(query)
+        assert handle.wait(30), query
+        got = Counter(handle.changes().rows())
+    states = []
+    for instant in sorted({at for w in windows for at in w.instants(s)}):
+        alone = [{row[:-3]: (row[-3], row[-1]) for row in w.at(instant, s)} for w in windows]
+        found = dict.fromkeys(k for rows in alone for k in rows)
+        nothing = (0, None)
+        states.append((instant, Counter((*k, *(v for rows in alone for v in rows.get(k, nothing))) for k in found)))
+    assert got == changes(states), query

@@ -343,16 +343,28 @@ def test_a_wrong_window_says_what_to_write(
     [
         ("SELECT count(*) [RANGE 1 MINUTE TUMBLING] FROM M [RANGE 5 MINUTES]", "this query has two windows"),
         (
-            "SELECT count(*) [RANGE 1 MINUTE TUMBLING], max(len) [RANGE 2 MINUTES TUMBLING] FROM M",
-            "several different windows in one query have to look at the same instants",
+            "SELECT count(*) [RANGE 1 MINUTE TUMBLING], max(len) [RANGE 2 MINUTES] FROM M",
+            "have no instants in common",
         ),
         (
             "SELECT count(*) [RANGE 1 MINUTE SLIDE 1 MINUTE], max(len) [ROWS 10 SLIDE 5] FROM M",
-            "several different windows in one query have to look at the same instants",
+            "have no instants in common",
         ),
         (
-            "SELECT count(*) [RANGE 2 MINUTES], max(len) [RANGE 1 MINUTE] FROM M",
-            "several different windows in one query have to look at the same instants",
+            "SELECT count(*) [SESSION 1 MINUTE], max(len) [SESSION 2 MINUTES] FROM M",
+            "have no instants in common",
+        ),
+        (
+            "SELECT count(*) [PARTITION BY srcIP ROWS 2 WHERE len > 3], max(len) [RANGE 1 MINUTE] FROM M",
+            "one of several windows can't have a WHERE of its own",
+        ),
+        (
+            "SELECT count(*) [RANGE 1 MINUTE TUMBLING], max(len) [RANGE 2 MINUTES TUMBLING] FROM M EMIT CHANGES",
+            "windows with different SLIDEs have theirs at different instants",
+        ),
+        (
+            "SELECT DSTREAM count(*) [RANGE 1 MINUTE TUMBLING], max(len) [RANGE 2 MINUTES TUMBLING] FROM M",
+            "DSTREAM compares an extent with the one before",
         ),
         (
             "SELECT count(*), min(len) [RANGE 2 MINUTES SLIDE 1 MINUTE], max(len) [RANGE 1 MINUTE TUMBLING] FROM M",
