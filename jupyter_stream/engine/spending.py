@@ -12,6 +12,7 @@ from typing import Final, Protocol, runtime_checkable
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.coverage import Coverage
 from jupyter_stream.core.messages import Message
+from jupyter_stream.operators.promises import Allowance
 from jupyter_stream.operators.steps import Step
 from jupyter_stream.plan.preference import Budget
 
@@ -31,10 +32,10 @@ class Budgeted(Protocol):
     """An operator that puts work off. Reads `probes_per_row` and `rest_probes` of its control table's settings.
 
     Attributes:
-        allowance: says how many probes may be made now, where that is not a matter of rows; None where it is.
+        allowance: says what may be done now, where that is not a matter of rows; None where it is.
     """
 
-    allowance: Callable[[], float] | None
+    allowance: Allowance | None
     control: ControlTable
 
     @property
@@ -86,8 +87,10 @@ class Spending:
         self._began: int | None = None
         self._worked = 0
         self._since: int | None = None
-        self._cost = _GUESS
-        self._seen = (0, 0)
+        self._cost: float | None = None
+        self._asked = (0, 0)  # when probes were last asked for: processor time, and probes made
+        self._got_ready: int | None = None
+        self._ready_took = 0
         self._paid = 0  # nanoseconds spent on a former budget's account
         self._rest = float(operator.control.settings["rest_probes"])
         self.weigh(weight)
@@ -101,7 +104,6 @@ class Spending:
         """Another budget from now on: what was saved up, or spent too much, is forgotten."""
         self._budget = budget
         self._paid += self.spent
-        self._seen = (0, self._seen[1])
         self._began = None if self._began is None else self._clock()
         self._hand_over()
 
@@ -109,7 +111,7 @@ class Spending:
         """Tell the operator what it has."""
         of_rows = self._budget.kind == "probes"
         self.operator.control.settings["probes_per_row"] = self._budget.amount if of_rows else 0.0
-        self.operator.allowance = None if of_rows else self.allowed
+        self.operator.allowance = None if of_rows else self
 
     def work(self, do: Callable[[], None]) -> None:
         """Do some of the query's work, on its account."""
@@ -145,25 +147,51 @@ class Spending:
         most = int(self.operator.control.settings["rest_probes"])
         if self._budget.kind == "probes":
             return most if live else 0
-        return min(most, int(self.allowed()))
+        return min(most, int(self.probes()))
 
-    def allowed(self) -> float:
-        """Probes that the share of the time passed pays for, beside what was spent; none while too much was."""
-        now, spent, made = self._clock(), self.spent, self.operator.probes
+    def pays(self) -> bool:
+        """Whether there is the time it took to get rows ready the last time."""
+        left = self._left()
+        pays = left > 0 and left >= min(self._ready_took, self._budget.amount * _SAVED / 2)
+        if pays:
+            self._got_ready = self._processor()
+        return pays
+
+    def probes(self) -> float:
+        """Probes that the share of the time passed pays for, beside what was spent; none while too much was.
+
+        Where rows have just been got ready for them, at least as many as take as long. What that spends too much is waited for.
+        """
+        used = self._processor()
+        least = 0.0
+        if self._got_ready is not None:
+            self._ready_took, self._got_ready = used - self._got_ready, None
+            least = float(self._ready_took)
+        self._asked = used, self.operator.probes
+        left = max(self._left(), least)
+        # Some at least while there is any time: what each time costs, however few are made, would make few seem dear for ever.
+        return max(float(_LEAST), left / max(self._cost or _GUESS, 1.0)) if left > 0 else 0.0
+
+    def made(self) -> None:
+        """The probes last asked for are made: now it is known what one costs."""
+        used, before = self._asked
+        many = self.operator.probes - before
+        if many > 0:
+            measured = (self._processor() - used) / many
+            self._cost = measured if self._cost is None else self._cost + _NEWEST * (measured - self._cost)
+            self._asked = self._processor(), self.operator.probes
+
+    def _left(self) -> float:
+        """Nanoseconds that may be spent now; below 0 where too much was spent."""
+        now, spent = self._clock(), self.spent
         if self._began is None:
             self._began = now
-        if made > self._seen[1]:
-            measured = (spent - self._seen[0]) / (made - self._seen[1])
-            self._cost += _NEWEST * (measured - self._cost) if self._seen[1] else measured - self._cost
-            self._seen = (spent, made)
         left = self._budget.amount * (now - self._began) - spent
         too_much = left - self._budget.amount * _SAVED
         if too_much > 0:
             self._began += int(too_much / self._budget.amount)
             left -= too_much
-        # Some at least while there is any time: what each time costs, however few are made, would make few seem dear for ever.
-        # What that spends too much is waited for.
-        return max(float(_LEAST), left / max(self._cost, 1.0)) if left > 0 else 0.0
+        return left
 
 
 __all__ = ["Budgeted", "Spending"]

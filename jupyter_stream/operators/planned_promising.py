@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from jupyter_stream.functions.expression import Expr, columns
 from jupyter_stream.operators import planned
@@ -17,6 +18,9 @@ from jupyter_stream.plan.logical import Aggregate, Join, Query
 from jupyter_stream.plan.preference import PreferenceItem
 from jupyter_stream.plan.promising import Promising, about, asked_by, own_columns, predicate_of, scaled, scan_of
 from jupyter_stream.windows import TimeWindow
+
+MOST_AT_ONCE: Final = 16
+"""Slots."""
 
 
 def slots(how: Promising, port: int) -> tuple[Slots, object]:
@@ -56,8 +60,17 @@ def promising_join(
     config = planned.join_config(join, wanted)
     promises = (_promise(how.items[0], asked[0]), _promise(how.items[1], asked[1]))
     of_own = (_promise(how.items[0], own[0]), _promise(how.items[1], own[1]))
-    made = PromisingJoinConfig(replace(config, promised=(None, None)), how.width, query.preference, promises, of_own)
+    plain = replace(config, promised=(None, None))
+    made = PromisingJoinConfig(plain, how.width, query.preference, promises, of_own, _at_once(how))
     return PromisingJoin(made, lambda: (keeper_of(place(), 0), keeper_of(place(), 1)))
+
+
+def _at_once(how: Promising) -> int:
+    """Slots whose rows may look for partners together: what a summary knows of the time before them is coarse by then, so that
+    it reaches as far again.
+    """
+    reach = min((s.spec.reach(s.spec.depth) for of in how.summaries for s in of), default=MOST_AT_ONCE * how.width * 2)
+    return max(1, min(MOST_AT_ONCE, reach // (2 * how.width)))
 
 
 def estimated(query: Query, aggregate: Aggregate, place: Callable[[], Step]) -> Estimated:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import polars as pl
@@ -39,6 +39,19 @@ UNKNOWN: Final = -1
 REST_PROBES: Final = 16_384
 """Probes made at a time of what is left, unless set."""
 UNIFORM: Final = "a uniform sample: the query has a budget and no preference"
+
+
+class Allowance(Protocol):
+    """What a budget in time lets a query do: operators read no clocks, and ask."""
+
+    def pays(self) -> bool:
+        """Whether there is time to get rows ready for probes, and for some of these."""
+
+    def probes(self) -> float:
+        """How many may be made now."""
+
+    def made(self) -> None:
+        """They are."""
 
 
 @dataclass(frozen=True)
@@ -287,6 +300,10 @@ class Promises:
         """Bytes held."""
         return self._waiting.bytes
 
+    @property
+    def _note(self) -> str:
+        return UNIFORM if self.preference is None else f"preferred: {self.preference}"
+
     def push(
         self, scores: Float64s, expected: Float64s, columns: dict[str, Int64s], probes: Float64s | None = None
     ) -> None:
@@ -345,11 +362,21 @@ class Promises:
         self.found += found
         self._found_of = of
 
-    def coverage(self) -> Coverage:
-        """The share of the exact answer given: what was found, beside what the few entries known say of the rest."""
+    def coverage(self, unseen: float = 0.0) -> Coverage:
+        """The share of the exact answer given: what was found, beside what the few entries known say of the rest.
+
+        Args:
+            unseen: the share of the rows that came of which nothing has been pushed yet. Their answers are taken to be as many
+                as others', and possibly twice as many or none.
+        """
+        if unseen:
+            seen = self.coverage()
+            low = seen.low * (1 - unseen) / (1 + unseen)
+            note = seen.note or self._note
+            return Coverage(seen.share * (1 - unseen), low, seen.high, note)
         if not self.left and not self.let_go:
             return WHOLE
-        note = UNIFORM if self.preference is None else f"preferred: {self.preference}"
+        note = self._note
         rest, variance = self._few.of(self._entries_left, max(0.0, self._expected_left))
         kept = (self.found + 1) / (self._found_of + 1)  # by the rest of the condition
         rest, off = rest * kept, NORMAL * float(np.sqrt(variance)) * kept + 1

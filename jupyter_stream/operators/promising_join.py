@@ -10,23 +10,28 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import polars as pl
 
 from jupyter_stream.core.coverage import Coverage
-from jupyter_stream.core.messages import Batch, Int64s, Message, Punctuation, Rest
-from jupyter_stream.core.rows import rows_at, together
+from jupyter_stream.core.messages import TS, Batch, Int64s, Message, Punctuation, Rest, ints
+from jupyter_stream.core.rows import together
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.operators.promises import MEMORY, REST_PROBES, UNKNOWN, Promise, Promises, sampled, scored
+from jupyter_stream.operators.lookups import Entries, Lookups
+from jupyter_stream.operators.lookups import together as entries_together
+from jupyter_stream.operators.promises import MEMORY, REST_PROBES, Allowance, Promise, Promises
 from jupyter_stream.operators.slots import Keeper
 from jupyter_stream.operators.window_join import NewRows, WindowJoin, WindowJoinConfig, head_of
 from jupyter_stream.plan.preference import Preference
+from jupyter_stream.state.join_keys import Bools
 from jupyter_stream.state.probed_rows import ProbedRows, Segment, looked_up
-from jupyter_stream.state.runs import Run
-from jupyter_stream.summaries.hashing import mixed
 from jupyter_stream.summaries.priorities import Taken
-from jupyter_stream.summaries.protocol import Float64s, Items
+from jupyter_stream.summaries.protocol import Float64s
+
+_NOBODY_ASKS: Final[Bools] = np.empty(0, np.bool_)
+"""Which rows have found a partner."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,7 @@ class PromisingJoinConfig:
         preference: what comes first; None for a uniform sample.
         promises: by the side looked into, what its summaries say of the values of rows of the other side; None without.
         own: by side, what its summaries say of the values of its own rows; None without.
+        at_once: slots whose rows may look for partners together, where there is no time to do it slot by slot.
     """
 
     join: WindowJoinConfig
@@ -46,6 +52,7 @@ class PromisingJoinConfig:
     preference: Preference | None
     promises: tuple[Promise | None, Promise | None]
     own: tuple[Promise | None, Promise | None]
+    at_once: int
 
 
 @dataclass(eq=False)
@@ -64,41 +71,12 @@ class _Round:
 
 
 @dataclass(frozen=True, slots=True)
-class _Zones:
-    """Stretches of one side's rows, oldest first, those of a zone together; arrays of one shape (zones,).
+class _Came:
+    """Rows of a slot, before they look for partners."""
 
-    Attributes:
-        first: number of the first row.
-        end: one after the last.
-        low: their earliest time, microseconds.
-        high: their latest.
-        level: the zone's granularity.
-        place: which of the summary's zones that is, counted from the newest, which is -1.
-        last: the same of the last zone, where that is another one.
-        share: how many of the zone's rows these are, 0 to 1.
-    """
-
-    first: Int64s
-    end: Int64s
-    low: Int64s
-    high: Int64s
-    level: Int64s
-    place: Int64s
-    last: Int64s
-    share: Float64s
-
-
-@dataclass(frozen=True, slots=True)
-class _Entries:
-    """Lookups of one slot's rows, before they are put in order: arrays of one shape (entries,)."""
-
-    columns: dict[str, Int64s]
-    probes: Float64s
-    promise: Float64s
-    counts: Float64s
-    groups: Items
-    expected: Float64s
-    fade: Float64s
+    low: int
+    frame: pl.DataFrame
+    bytes: int
 
 
 class PromisingJoin(WindowJoin):
@@ -109,24 +87,36 @@ class PromisingJoin(WindowJoin):
         self._packs = False  # rows that wait keep the keys they came with
         kind = "a uniform sample" if config.preference is None else str(config.preference)
         self.control.name = f"promising join, {kind}"
-        self.control.settings |= {"probes_per_row": 0.0, "rest_probes": REST_PROBES, "memory_limit": MEMORY}
+        self.control.settings |= {
+            "probes_per_row": 0.0,
+            "rest_probes": REST_PROBES,
+            "memory_limit": MEMORY,
+            "slots_at_once": config.at_once,
+        }
         self._promising = config
         self._keepers = keepers
-        self._slots: tuple[deque[NewRows], deque[NewRows]] = (deque(), deque())
+        self._coming: tuple[deque[_Came], deque[_Came]] = (deque(), deque())
+        # of slots that both streams have passed, whose rows have not yet looked for partners
+        self._due: tuple[deque[_Came], deque[_Came]] = (deque(), deque())
+        self._put_off = 0  # rows of these
+        self._put_off_bytes = 0
         self._rows = (ProbedRows(), ProbedRows())
+        bounds = config.join.low, config.join.high, (self._least, self._most)
+        self._lookups = Lookups(config.preference, *bounds, config.promises, config.own, self._rows, keepers)
         self._rounds: tuple[dict[int, _Round], dict[int, _Round]] = ({}, {})
         self._named = 0
         self._purse = 0.0
         self._met_so_far = 0  # pairs, before the further condition is asked
-        self.allowance: Callable[[], float] | None = None
+        self._looked = 0  # rows that have
+        self.allowance: Allowance | None = None
         self.promises = Promises(config.preference)
 
     # -- what the engine sees --------------------------------------------------------------------------------------------
 
     @property
     def left(self) -> int:
-        """Probes that wait."""
-        return self.promises.left
+        """Probes that wait; of rows that have not begun to look, one each."""
+        return self.promises.left + self._put_off
 
     @property
     def probes(self) -> int:
@@ -136,34 +126,37 @@ class PromisingJoin(WindowJoin):
     @property
     def coverage(self) -> Coverage:
         """The share of the exact answer given so far."""
-        return self.promises.coverage()
+        rows = self._put_off
+        return self.promises.coverage(unseen=rows / (rows + self._looked) if rows else 0.0)
 
     def take_up(self, probes: int) -> Iterator[Message]:
         """Make some of the probes that wait."""
+        if any(self._due):
+            yield from self._round(int(self.control.settings["slots_at_once"]))
         taken = self.promises.take(probes)
         if taken is not None:
             yield from self._probe(taken)
-            self._report()
+        if self.allowance is not None:
+            self.allowance.made()
+        self._report()
 
     # -- rows and time -----------------------------------------------------------------------------------------------------
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep the rows of a slot until both streams have passed it."""
-        new = yield from self._arrived(port, batch)
-        if new is not None:
-            self._slots[port].append(new)
+        frame = yield from self._on_time(port, batch)
+        if frame.height:
+            low = batch.span[0] if frame.height == batch.rows else int(ints(frame.get_column(TS)).min())
+            self._coming[port].append(_Came(low, frame, int(frame.estimated_size())))
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
-        """Make the probes of the slots that both streams have passed; in the end all that are left."""
+        """Make probes, when both streams have passed a slot; in the end all that are left."""
         if punctuation.value <= self._reached[port]:
             return
         self._reached[port] = punctuation.value
         both = min(self._reached)
-        width = self._promising.width
-        while (slot := self._next_slot()) is not None and (slot + 1) * width <= both:
-            yield from self._round(slot)
-            self._let_go(both)
-            self._report()
+        self._pass(both)
+        yield from self._look_for(both)
         if both == MAX_TIME:
             while self.left:
                 yield from self.take_up(int(self.control.settings["rest_probes"]))
@@ -174,180 +167,91 @@ class PromisingJoin(WindowJoin):
             self._said = self.control.low_watermark = both
             yield Punctuation(both)
 
-    def _next_slot(self) -> int | None:
-        return min((slots[0].run.low // self._promising.width for slots in self._slots if slots), default=None)
+    def _pass(self, both: int) -> None:
+        """Both streams have come so far: rows of the slots before are due."""
+        width = self._promising.width
+        for coming, due in zip(self._coming, self._due, strict=True):
+            while coming and (coming[0].low // width + 1) * width <= both:
+                due.append(coming.popleft())
+                self._put_off += due[-1].frame.height
+                self._put_off_bytes += due[-1].bytes
 
-    # -- a slot --------------------------------------------------------------------------------------------------------------
+    def _look_for(self, both: int) -> Iterator[Message]:
+        """Have the rows that are due look for partners, unless there is no time even to begin.
 
-    def _round(self, slot: int) -> Iterator[Message]:
-        end = (slot + 1) * self._promising.width
+        With a budget in probes that is done slot by slot; with one in time as many slots at once as have waited, since each time
+        costs much whatever the rows.
+        """
+        many = 1 if self.allowance is None else int(self.control.settings["slots_at_once"])
+        while any(self._due):
+            limit = int(self.control.settings["memory_limit"])
+            full = self._put_off_bytes + self._waiting_bytes(self._begun(both)) > limit
+            if not (self.allowance is None or self.allowance.pays() or full):
+                break
+            yield from self._round(many)
+            self._let_go(self._begun(both))
+            self._report()
+
+    def _begun(self, both: int) -> int:
+        """Rows that have not yet begun to look for partners are no older."""
+        width = self._promising.width
+        return min((due[0].low // width * width for due in self._due if due), default=both)
+
+    # -- a round -------------------------------------------------------------------------------------------------------------
+
+    def _round(self, many: int) -> Iterator[Message]:
+        """The rows of the first so many slots look for partners: of their probes and of those that waited the most promising."""
+        width = self._promising.width
+        last = max(due[-1].low // width for due in self._due if due)
+        slot = min(last, min(due[0].low // width for due in self._due if due) + many - 1)
+        end = (slot + 1) * width
         for keeper in self._keepers():
             keeper.advance(end)
-        entries: list[_Entries] = []
+        entries: list[Entries] = []
         rows = 0
-        for port in (0, 1):  # left rows meet older right ones; right rows then meet left ones of the same slot too
-            while self._slots[port] and self._slots[port][0].run.low < end:
-                new = self._slots[port].popleft()
-                rows += new.run.rows
-                entries += self._entries(port, new.run)
-        self._push(entries, slot)
+        for port, due in enumerate(
+            self._due
+        ):  # left rows meet older right ones; right rows then left ones of these slots too
+            frames = []
+            while due and due[0].low < end:
+                came = due.popleft()
+                frames.append(came.frame)
+                self._put_off -= came.frame.height
+                self._put_off_bytes -= came.bytes
+            if not frames:
+                continue
+            frame = together(frames)
+            rows += frame.height
+            new = yield from self._made_ready(port, frame, None)
+            found = None if new is None else self._lookups.of(port, new.run, width, self._named)
+            if found is not None:
+                number = self._named * 2 + port
+                found.columns["round"] = np.full(found.probes.size, number)
+                self._rounds[port][number] = _Round(int(found.probes.sum()), found.own, found.other)
+                self._named += 1
+                entries.append(found)
+        self._looked += rows
+        if entries:
+            every = entries_together(entries)
+            scores = every.scores(self._promising.preference, slot)
+            self.promises.push(scores, every.expected, every.columns, every.probes)
         if self.allowance is not None:
-            self._purse = self.allowance()
+            self._purse = self.allowance.probes()
         else:
             self._purse += float(self.control.settings["probes_per_row"]) * rows
         taken = self.promises.take(self._purse)
         if taken is not None:
             self._purse -= float(taken.cost.sum())
             yield from self._probe(taken)
-        if not self.left:
+        if self.allowance is not None:
+            self.allowance.made()
+        if not self.promises.left:
             self._purse = 0.0
         limit = int(self.control.settings["memory_limit"])
-        while self.left and self._waiting_bytes(end) > limit:
+        while self.promises.left and self._waiting_bytes(end) > limit:
             for number, many in zip(*(a.tolist() for a in self.promises.let_go_of_oldest("round")), strict=True):
                 self._done(number, many)
             self._let_go(end)
-
-    def _entries(self, port: int, run: Run) -> Iterator[_Entries]:
-        """Where new rows can look for partners, and what that promises.
-
-        A lookup is of all of a slot's rows with one key, but of a single row where a fair sample is wanted: of each value a part.
-        """
-        own, config = self._rows[port], self._promising
-        first = own.came
-        run, begins = own.add(run)
-        zones = self._zones(1 - port, run)
-        if not zones.first.size:
-            return
-        reached = self._reached_of(port, run, zones)
-        theirs, mine = config.promises[1 - port], config.own[port]
-        values = rows_at(run.frame, begins) if begins.size < run.rows else run.frame
-        which = np.repeat(np.arange(begins.size), np.diff(begins, append=run.rows))
-        preference = config.preference
-        if preference is not None and preference.order != "weighted":  # all rows of a key together
-            near = np.add.reduceat(reached > 0, begins, axis=1, dtype=np.float64)
-            share = np.add.reduceat(reached, begins, axis=1)
-            at, many, which = begins, np.diff(begins, append=run.rows), np.arange(begins.size)
-        else:
-            near, share, at, many = (
-                (reached > 0).astype(np.float64),
-                reached,
-                np.arange(run.rows),
-                np.ones(run.rows, np.int64),
-            )
-        promise, counts, items = self._worth(port, values, zones, theirs, mine)
-        zone, unit = np.nonzero(near)
-        if not zone.size:
-            return
-        value = which[unit]
-        size = zone.size
-        columns = {
-            "round": np.full(size, self._named * 2 + port),
-            "first": (at + first)[unit],
-            "many": many[unit],
-            "low": zones.first[zone],
-            "high": zones.end[zone],
-        }
-        groups = items[value]
-        if theirs is None and mine is None:
-            numbers = (columns["first"] - first).astype(np.uint64)
-            groups = mixed(numbers + (zones.first[zone].astype(np.uint64) << np.uint64(32)) + np.uint64(port << 63))
-        probes = near[zone, unit]
-        sample = sampled(size, self._named)
-        columns["$found"] = np.full(size, UNKNOWN)
-        columns["$found"][sample] = self._would_find(port, {name: c[sample] for name, c in columns.items()})
-        fade: Float64s = np.ones(size) if preference is None else np.power(preference.fade, zones.level[zone] - 1.0)
-        found = counts[zone, value]
-        yield _Entries(
-            columns, probes, promise[zone, value], found, groups, found * share[zone, unit] * zones.share[zone], fade
-        )
-        self._rounds[port][self._named * 2 + port] = _Round(int(probes.sum()), first, int(zones.first[0]))
-        self._named += 1
-
-    def _would_find(self, port: int, lookups: dict[str, Int64s]) -> Int64s:
-        """How many pairs lookups of a slot's rows will bring, as far as keys and times say."""
-        own = self._rows[port].segments[-1]
-        first, many, low, high = (lookups[name] for name in ("first", "many", "low", "high"))
-        found = np.zeros(first.size, np.int64)
-        for held in self._rows[1 - port].segments:
-            for which, mine, theirs in looked_up(own, first, many, held, low, high):
-                apart = held.run.times.take(theirs) - own.run.times.take(mine)
-                apart = apart if port == 0 else -apart
-                near = np.ones(which.size, np.bool_) if self._least is None else apart >= self._least
-                if self._most is not None:
-                    near &= apart <= self._most
-                found += np.bincount(which[near], minlength=found.size)
-        return found
-
-    def _worth(
-        self, port: int, values: pl.DataFrame, zones: _Zones, theirs: Promise | None, own: Promise | None
-    ) -> tuple[Float64s, Float64s, Items]:
-        """What looking up values in zones promises, how many rows it may find there, both of shape (zones, values); their hashes.
-
-        The preference speaks of what is found: estimates are the other stream's. Where it says nothing of that stream, and of the
-        rarest, they are those of all time, of the row's own stream too: a value frequent there makes no rare answer.
-        """
-        keepers = self._keepers()
-        preference = self._promising.preference
-        shape = (zones.first.size, values.height)
-        promise, counts, items = np.ones(shape), np.ones(shape), np.zeros(values.height, np.uint64)
-        rarest = preference is not None and preference.order == "asc"
-        if own is not None and (theirs is None or rarest):
-            asked = own.ask(values)
-            items = asked.items[0]
-            promise = promise * own.of_all(keepers[port], asked)[0]
-        if theirs is not None:
-            asked = theirs.ask(values)
-            items = asked.items[0]
-            found = theirs.by_zone(keepers[1 - port], asked, int(zones.low.min()))
-            counts = _sums(found.counts, zones)
-            promise = promise * (theirs.of_all(keepers[1 - port], asked)[0] if rarest else _sums(found.promise, zones))
-        return promise, counts, items
-
-    def _reached_of(self, port: int, run: Run, zones: _Zones) -> Float64s:
-        """For each zone and row how much of the zone's time the row's partners may lie in, 0 to 1; shape (zones, rows)."""
-        least, most = self._config.low, self._config.high
-        if port == 1:
-            least, most = (None if most is None else -most), (None if least is None else -least)
-        low, high = zones.low[:, None], zones.high[:, None]
-        begin = low if least is None else np.maximum(run.times + least, low)
-        end = high if most is None else np.minimum(run.times + most, high)
-        return np.broadcast_to(np.maximum(end - begin + 1, 0) / (high - low + 1), (zones.low.size, run.rows))
-
-    def _zones(self, side: int, run: Run) -> _Zones:
-        """Where rows may find partners among the rows that one side has had."""
-        least, most = self._config.low, self._config.high
-        if side == 0:
-            least, most = (None if most is None else -most), (None if least is None else -least)
-        low, high = MIN_TIME if least is None else run.low + least, MAX_TIME if most is None else run.high + most
-        slots = self._rows[side].slots_within(low, high)
-        numbers = np.array([(s.first, s.end, s.low, s.high) for s in slots], np.int64).reshape(-1, 4)
-        first, end, lows, highs = numbers.T
-        promise = self._promising.promises[side]
-        if promise is None or not slots:
-            one = np.ones(len(slots), np.int64)
-            return _Zones(first, end, lows, highs, one, -one, -one, one.astype(np.float64))
-        known = promise.zones(self._keepers()[side])
-        many = known.starts.size
-        place = np.maximum(np.searchsorted(known.starts, lows, "right") - 1, 0)
-        begins = np.flatnonzero(np.concatenate([[True], place[1:] != place[:-1]]))
-        ends = np.append(begins[1:], place.size) - 1
-        first, end, place = first[begins], end[ends], place[begins]
-        low_of, high_of = np.minimum.reduceat(lows, begins), np.maximum.reduceat(highs, begins)
-        last = np.maximum(np.searchsorted(known.starts, high_of, "right") - 1, place)  # a zone may end within a slot
-        held = np.concatenate([[0], np.cumsum(known.rows)])
-        share = np.minimum(1.0, (end - first) / np.maximum(held[last + 1] - held[place], 1))
-        return _Zones(first, end, low_of, high_of, known.levels[place], place - many, last - many, share)
-
-    def _push(self, entries: list[_Entries], slot: int) -> None:
-        if not entries:
-            return
-        promise, counts, groups, expected, probes, fade = (
-            np.concatenate([getattr(e, name) for e in entries])
-            for name in ("promise", "counts", "groups", "expected", "probes", "fade")
-        )
-        columns = {name: np.concatenate([e.columns[name] for e in entries]) for name in entries[0].columns}
-        scores = scored(self._promising.preference, promise, counts, groups, slot) * fade
-        self.promises.push(scores, expected, columns, probes)
 
     def _probe(self, taken: Taken) -> Iterator[Message]:
         """Look rows up in the zones they were to be looked up in: the pairs, as one batch."""
@@ -370,7 +274,7 @@ class PromisingJoin(WindowJoin):
     def _look_up(self, port: int, own: Segment, taken: Taken, frames: list[pl.DataFrame]) -> Iterator[Message]:
         """Look rows of a segment up; pairs go to `frames`."""
         first, many, low, high = (taken.columns[name] for name in ("first", "many", "low", "high"))
-        new = NewRows(port, own.run, np.empty(0, np.bool_))
+        new = NewRows(port, own.run, _NOBODY_ASKS)
         for held in self._rows[1 - port].segments:
             for _, mine, theirs in looked_up(own, first, many, held, low, high):
                 met = self._met(new, held.run, mine, theirs, frozenset())
@@ -420,7 +324,7 @@ class PromisingJoin(WindowJoin):
         for table, rows in zip(self.synopses, self._rows, strict=True):
             table.holds(rows.bytes)
             table.extra["rows"] = rows.rows
-        self.control.holds(sum(t.bytes for t in self.synopses) + self.promises.bytes)
+        self.control.holds(sum(t.bytes for t in self.synopses) + self.promises.bytes + self._put_off_bytes)
         self.control.extra["probes"] = self.promises.probes
         self.control.extra["probes_left"] = self.promises.left
 
@@ -431,17 +335,9 @@ class PromisingJoin(WindowJoin):
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""
         assert self.promises.left == sum(r.left for rounds in self._rounds for r in rounds.values())
+        assert self._put_off == sum(came.frame.height for due in self._due for came in due)
         for rows in self._rows:
             rows.check()
-
-
-def _sums(by_zone: Float64s, zones: _Zones) -> Float64s:
-    """What is known of the summary's zones, for each of the stretches."""
-    found = by_zone[zones.place]
-    for more in np.flatnonzero(zones.last > zones.place).tolist():
-        end = int(zones.last[more]) + 1
-        found[more] = by_zone[int(zones.place[more]) : end if end else None].sum(axis=0)
-    return found
 
 
 def _summed(numbers: Int64s, probes: Float64s) -> Iterator[tuple[int, int]]:

@@ -20,7 +20,16 @@ from jupyter_stream.core.rows import rows_at, shown, together
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
-from jupyter_stream.operators.promises import MEMORY, REST_PROBES, UNKNOWN, Promise, Promises, sampled, scored
+from jupyter_stream.operators.promises import (
+    MEMORY,
+    REST_PROBES,
+    UNKNOWN,
+    Allowance,
+    Promise,
+    Promises,
+    sampled,
+    scored,
+)
 from jupyter_stream.operators.slots import Keeper
 from jupyter_stream.plan.preference import Preference
 from jupyter_stream.state.join_keys import Bools
@@ -87,7 +96,7 @@ class PromisingRows:
         self._named = 0
         self._bytes = 0  # of the rows of chunks
         self._purse = 0.0
-        self.allowance: Callable[[], float] | None = None
+        self.allowance: Allowance | None = None
         self._slots_seen: dict[int, tuple[int, int]] = {}  # by their first row's time: rows, and those looked at
         self._untold = 0  # slots since estimates were given
         self._known = np.empty(0, np.uint64)
@@ -177,7 +186,7 @@ class PromisingRows:
         self._slot = []
         self._keeper().advance(end)
         if self.allowance is not None:
-            self._purse = min(self._purse, 0.0) + self.allowance()
+            self._purse = min(self._purse, 0.0) + self.allowance.probes()
         else:
             self._purse += float(self.control.settings["probes_per_row"]) * frame.height
         times = ints(frame.get_column(TS))
@@ -199,6 +208,8 @@ class PromisingRows:
         if taken is not None:
             self._purse -= len(taken)
             yield from self._look_at(taken)
+        if self.allowance is not None:
+            self.allowance.made()
         if not self.left:
             self._purse = min(self._purse, 0.0)
         while self.left and self.promises.bytes + self._bytes > int(self.control.settings["memory_limit"]):

@@ -6,7 +6,9 @@ them can come: what a budget of probes per row then buys depends on no batch, an
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -27,13 +29,22 @@ from jupyter_stream.core.messages import (
     ints,
 )
 from jupyter_stream.core.order import order_of
-from jupyter_stream.core.rows import columns_of, rows_where, shown, together
+from jupyter_stream.core.rows import columns_of, rows_at, rows_where, shown, together
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.plan.preference import SummaryDef
 from jupyter_stream.summaries.stream_summary import StreamSummary
 
 LATE_COLUMNS: Final = frozenset((BROKEN, BROKEN_BY_ALL, LATE_ID))
 """Columns that only late rows have a use for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Coming:
+    """Rows of a slot that no query has got to, and when it ends."""
+
+    end: int
+    frame: pl.DataFrame
+    bytes: int
 
 
 class Keeper:
@@ -48,7 +59,8 @@ class Keeper:
         self._keep = keep
         self._summaries = {s.name.lower(): StreamSummary(s.spec) for s in summaries}
         self._names = {s.name.lower(): (TS, *s.spec.columns) for s in summaries}
-        self._coming: list[tuple[int, pl.DataFrame]] = []
+        self._coming: deque[_Coming] = deque()
+        self._coming_bytes = 0
         self.reached = MIN_TIME
         self._seen: pl.DataFrame | None = None
         self._seen_rows = 0
@@ -66,17 +78,23 @@ class Keeper:
     def give(self, end: int, frame: pl.DataFrame) -> None:
         """Rows of a slot, to be taken in when a query gets there."""
         if self._summaries:
-            self._coming.append((end, frame))
+            self._coming.append(_Coming(end, frame, int(frame.estimated_size())))
+            self._coming_bytes += self._coming[-1].bytes
 
     def advance(self, end: int) -> None:
         """Take in the slots up to there. A second query that gets there finds them taken in."""
         if end <= self.reached:
             return
         self.reached = end
-        while self._coming and self._coming[0][0] <= end:
-            at, frame = self._coming.pop(0)
-            for name, summary in self._summaries.items():
-                summary.insert(columns_of(frame, self._names[name]))
+        at, frames = end, []
+        while self._coming and self._coming[0].end <= end:
+            coming = self._coming.popleft()
+            at = coming.end
+            frames.append(coming.frame)
+            self._coming_bytes -= coming.bytes
+        for name, summary in self._summaries.items():
+            if frames:  # of several slots at once: each time costs much whatever the rows
+                summary.insert(together([columns_of(f, self._names[name]) for f in frames]))
                 if at != MAX_TIME:
                     reach = max(summary.spec.reach(summary.spec.depth), self._keep or 0)
                     summary.advance(at, max(MIN_TIME, at - reach))
@@ -92,7 +110,7 @@ class Keeper:
     @property
     def row_bytes(self) -> int:
         """Bytes of the rows still to be taken in."""
-        return sum(int(f.estimated_size()) for _, f in self._coming)
+        return self._coming_bytes
 
 
 class Slots:
@@ -115,6 +133,7 @@ class Slots:
         self.width = width
         self.keeper = Keeper(summaries, keep)
         self._waiting: list[pl.DataFrame] = []
+        self._waiting_bytes = 0
         self._said = MIN_TIME
 
     def head(self, most: int) -> pl.DataFrame:
@@ -133,6 +152,7 @@ class Slots:
             frame = frame.drop([c for c in frame.columns if c in LATE_COLUMNS])
         if frame.height:
             self._waiting.append(frame)
+            self._waiting_bytes += int(frame.estimated_size())
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Give the slots that are over, each with its end."""
@@ -141,10 +161,16 @@ class Slots:
         if self._waiting and reached > self._said:
             frame = together(self._waiting)
             slots = ints(frame.get_column(TS)) // self.width
-            over = np.ones(slots.size, np.bool_) if reached == MAX_TIME else slots < reached // self.width
-            self._waiting = [] if over.all() else [rows_where(frame, ~over)]
-            if over.any():
-                yield from self._slots(rows_where(frame, over), slots[over])
+            over = slots.size if reached == MAX_TIME else int(np.count_nonzero(slots < reached // self.width))
+            if over and over < slots.size and (slots[1:] < slots[:-1]).any():
+                order = order_of(slots)
+                frame, slots = rows_at(frame, order), slots[order]
+            if over:
+                self._waiting = [frame[over:]] if over < slots.size else []
+                self._waiting_bytes = sum(int(f.estimated_size()) for f in self._waiting)
+                yield from self._slots(frame[:over], slots[:over])
+            else:
+                self._waiting = [frame]
             self._report()
         if reached > self._said:
             self._said = self.control.low_watermark = reached
@@ -168,7 +194,6 @@ class Slots:
         yield tick
 
     def _report(self) -> None:
-        waiting = sum(int(f.estimated_size()) for f in self._waiting)
         if self.synopses:
             self.synopses[0].holds(self.keeper.bytes)
-        self.control.holds(waiting + self.keeper.bytes + self.keeper.row_bytes)
+        self.control.holds(self._waiting_bytes + self.keeper.bytes + self.keeper.row_bytes)

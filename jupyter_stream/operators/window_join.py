@@ -182,6 +182,13 @@ class WindowJoin:
             run = foreseen[1]
             if self._packing.holds(run.keys):
                 return self._new(port, run)
+        frame = yield from self._on_time(port, batch)
+        if not frame.height:
+            return None
+        return (yield from self._made_ready(port, frame, batch.span if frame.height == batch.rows else None))
+
+    def _on_time(self, port: int, batch: Batch) -> Generator[Message, None, pl.DataFrame]:
+        """The rows that are not late; those that are, are told of."""
         frame = batch.frame
         stamps = frame.get_column(TS)
         late = stamps < self._reached[port] if batch.span[0] < self._reached[port] else None
@@ -194,8 +201,13 @@ class WindowJoin:
             if LATE_ID in missed.columns:
                 yield Missed(ints(missed.get_column(LATE_ID).drop_nulls()), None)
             frame = frame.filter(~late)
-        if not frame.height:
-            return None
+        return frame
+
+    def _made_ready(
+        self, port: int, frame: pl.DataFrame, span: tuple[int, int] | None
+    ) -> Generator[Message, None, NewRows | None]:
+        """Rows, at least one, with their keys; those that can find no partner are told of."""
+        rows = frame.height
         frame, columns, failed = self._evaluators[port].evaluate(frame)
         if failed is not None:
             yield failed
@@ -210,7 +222,7 @@ class WindowJoin:
             frame, columns = frame.filter(~lone), [c.filter(~lone) for c in columns]
         if not frame.height:
             return None
-        span = batch.span if frame.height == batch.rows else None
+        span = span if frame.height == rows else None
         arrived = self._run(port, frame, columns, span, self._packing.packed)
         assert arrived is not None
         return self._new(port, arrived)

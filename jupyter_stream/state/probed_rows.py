@@ -16,6 +16,7 @@ import numpy as np
 
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.core.rows import rows_at
+from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.state.join_keys import Hashes
 from jupyter_stream.state.runs import Run
 
@@ -119,18 +120,34 @@ class ProbedRows:
         """Those with a row of `low <= time <= high`, maybe."""
         return self.slots[bisect_left(self.slots, low, key=_HIGH) : bisect_right(self.slots, high, key=_LOW)]
 
-    def add(self, run: Run) -> tuple[Run, Int64s]:
-        """Take in the rows of a slot.
+    def add(self, run: Run, width: int = MAX_TIME) -> tuple[Run, Int64s]:
+        """Take in the rows of a slot, or of several, which come slot by slot.
+
+        Args:
+            run: the rows.
+            width: of a slot, microseconds; where none is given they are of one.
 
         Returns:
-            They in the order of their numbers, the first of which is what `came` was; and where in it each key begins.
+            They in the order of their numbers, the first of which is what `came` was; and where in it each key of a slot begins.
         """
-        order = np.argsort(run.keys.hashes, kind="stable")
-        run = Run(rows_at(run.frame, order), run.keys.at(order), run.times[order], None)
         hashes = run.keys.hashes
-        begins = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))
+        one = run.low // width == run.high // width
+        slots = np.zeros(run.rows, np.int64) if one else run.times // width
+        order = np.argsort(hashes, kind="stable") if one else np.lexsort((hashes, slots))
+        run = Run(rows_at(run.frame, order), run.keys.at(order), run.times[order], None, (run.low, run.high))
+        hashes, slots = run.keys.hashes, slots[order]
+        others = np.concatenate([[True], slots[1:] != slots[:-1]])
+        begins = np.flatnonzero(others | np.concatenate([[True], hashes[1:] != hashes[:-1]]))
         index = (hashes & ~_NUMBER) | np.arange(run.rows, dtype=np.uint64)
-        self.slots.append(Slot(self.came, self.came + run.rows, run.low, run.high))
+        if not one:
+            index.sort(kind="stable")  # a sorted stretch of each slot: a merge
+        at = np.flatnonzero(others)
+        low, high = np.minimum.reduceat(run.times, at), np.maximum.reduceat(run.times, at)
+        ends = np.append(at[1:], run.rows)
+        self.slots += [
+            Slot(self.came + a, self.came + b, c, d)
+            for a, b, c, d in zip(at.tolist(), ends.tolist(), low.tolist(), high.tolist(), strict=True)
+        ]
         added = Segment(self.came, run, index)
         self.came += run.rows
         while self.segments and self.segments[-1].run.rows < max(_SMALL, 2 * added.run.rows):

@@ -390,28 +390,93 @@ def test_a_share_of_a_core_pays_for_what_it_was_measured_to_cost(session):
     spending = Spending(step, operator, query.budget, 1.0, clock=lambda: now[0], processor=lambda: used[0])
 
     def work(nanoseconds: int, probes: int = 0) -> None:
+        allowed = spending.probes()
         used[0] += nanoseconds
         operator.promises.probes += probes
+        spending.made()
+        assert allowed >= 0
 
     spending.work(lambda: work(0))  # the clock starts
     now[0] = 100_000_000  # a tenth of a second later: 20 ms may have been spent
-    assert operator.allowance() == pytest.approx(20_000)  # at 1 µs a probe, as long as none is measured
+    assert operator.allowance.probes() == pytest.approx(20_000)  # at 1 µs a probe, as long as none is measured
     spending.work(lambda: work(10_000_000, probes=1_000))
-    assert operator.allowance() == pytest.approx(1_000)  # they took 10 µs each
+    assert operator.allowance.probes() == pytest.approx(1_000)  # they took 10 µs each
     spending.work(lambda: work(20_000_000))
-    assert operator.allowance() == 0.0  # too much was spent
+    assert operator.allowance.probes() == 0.0  # too much was spent
     assert spending.idle(live=True) == 0
+    assert not operator.allowance.pays()
     now[0] = 200_000_000
-    assert operator.allowance() > 0
+    assert operator.allowance.probes() > 0
     assert spending.share == pytest.approx(0.15)
     spending.work(lambda: work(900_000_000, probes=1))  # the core was busy with something else
-    assert operator.allowance() == 0
+    assert operator.allowance.probes() == 0
     now[0] = 30_000_000_000  # more time than is saved up: some are made, dear as they seem
-    assert operator.allowance() == 256
+    assert operator.allowance.probes() == 256
     for _ in range(40):
         spending.work(lambda: work(10_000, probes=1))
-        most = operator.allowance()
+        most = operator.allowance.probes()
     assert 10_000 < most <= 200_000_000 / 10_000  # no more than a second's share was saved up
+
+
+def test_rows_are_got_ready_when_there_is_time_for_it_and_probes_then_get_as_much(session):
+    now, used = [0], [0]
+    query = replace(bound(session, JOIN.format("DESC"), 1.0), budget=Budget("share", 0.1))
+    step = Run(query).spending.step
+    spending = Spending(step, step.operator, query.budget, 1.0, clock=lambda: now[0], processor=lambda: used[0])
+
+    def begin() -> bool:
+        if pays := spending.pays():
+            used[0] += 5_000_000  # rows are got ready in 5 ms
+            assert spending.probes() == pytest.approx(5_000)  # at 1 µs each
+        return pays
+
+    spending.work(lambda: None)  # the clock starts
+    begun = []
+    for now[0] in range(10_000_000, 1_000_000_000, 10_000_000):  # 1 ms is earned at a time
+        spending.work(lambda: begun.append(begin()))
+    assert begun[0]
+    assert begun.index(True, 1) >= 9  # 4 ms were spent too much, and 5 are needed
+    assert sum(begun) == pytest.approx(99 / 5, abs=1)
+
+
+@pytest.mark.parametrize("order", ["DESC", "WEIGHTED"])
+def test_slots_wait_for_time_and_then_look_for_partners_together(session, order):
+    class Time:
+        """No time but now and then."""
+
+        def __init__(self) -> None:
+            self.asked = 0
+
+        def pays(self) -> bool:
+            self.asked += 1
+            return self.asked % 3 == 0
+
+        def probes(self) -> float:
+            return 20.0
+
+        def made(self) -> None:
+            pass
+
+    arrivals = [rows(31, 800, 800), rows(32, 800, 800)]
+    _, exact = run(bound(session, QUERIES[f"join {order}"], None), arrivals, [])
+    running = Run(bound(session, QUERIES[f"join {order}"], 1.0))
+    operator = running.spending.operator
+    operator.allowance = Time()
+    waited = False
+    for begin in range(0, 800, 50):
+        for stream, frame in enumerate(arrivals):
+            part = frame.filter((pl.col("ts") >= begin) & (pl.col("ts") < begin + 50))
+            running.tell(stream, Batch(part.with_columns(pl.col("ts").alias(TS))))
+            running.tell(stream, Punctuation(begin + 50))
+        operator.check()
+        waited |= operator.left > operator.promises.left
+        assert operator.left == 0 or operator.coverage.share < 1
+    before = Counter(running.given)
+    assert waited
+    assert Counter() < before < exact
+    running.end()
+    assert Counter(running.given) == exact
+    assert operator.coverage == WHOLE
 
 
 def test_a_replay_with_probes_per_row_takes_nothing_up_before_its_end(session):
