@@ -22,6 +22,7 @@ from jupyter_stream.operators.extent_rows import ExtentRows
 from jupyter_stream.operators.filter import Filter
 from jupyter_stream.operators.for_all import ForAll
 from jupyter_stream.operators.graph import Entry, Step
+from jupyter_stream.operators.looks import LivesLooked
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.project import Project
 from jupyter_stream.operators.protocol import Forgets
@@ -32,7 +33,7 @@ from jupyter_stream.operators.to_stream import Entering
 from jupyter_stream.operators.user_answers import UserAnswers
 from jupyter_stream.operators.witness import Witness
 
-_FORGETFUL = (Entering, ExtentRows, Filter, ForAll, Named, Project, Retime, Sample, UserAnswers, Witness)
+_FORGETFUL = (Entering, ExtentRows, Filter, ForAll, LivesLooked, Named, Project, Retime, Sample, UserAnswers, Witness)
 """Operators whose answers depend on the rows at hand alone."""
 
 

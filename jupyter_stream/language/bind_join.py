@@ -14,6 +14,7 @@ from jupyter_stream.language.as_relation import UNBOUNDED, newest_of, relation_o
 from jupyter_stream.language.bind_aggregate import InputNames, check_qualifier, lookup
 from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.join_conditions import matched, matching, take
+from jupyter_stream.language.join_looks import looked, looks_of, unlooked
 from jupyter_stream.language.join_windows import bounds_of, check_input, retimed
 from jupyter_stream.language.query_syntax import FromItem, JoinRef
 from jupyter_stream.language.scope import JoinedColumn, Scope
@@ -36,6 +37,9 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
     if table_of(left) is not None and table_of(right) is None and item.kind == "inner":
         left, right = right, left  # SELECT * shows the stream's columns first
         item = replace(item, parts=(item.parts[1], item.parts[0]))
+    looks = looking(left, right, item, source)
+    if looks is not None:
+        return looked(_join_at_every_instant(item, unlooked(left), unlooked(right), source), looks)
     if relational(left, right):
         return _join_relations(item, left, right, source)
     table = table_of(right)
@@ -47,6 +51,11 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
         )
     if table is not None and table_of(left) is None:
         return _look_up(item, left, right, table, source)
+    return _join_streams(item, left, right, source)
+
+
+def _join_streams(item: JoinRef, left: Scope, right: Scope, source: SourceText) -> Scope:
+    """Pairs of rows of two streams, whose windows say how far apart they may be."""
     for scope, part in ((left, item.parts[0]), (right, item.parts[1])):
         check_input(scope, part, source)
     left, right = retimed(left), retimed(right)
@@ -81,6 +90,21 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
         return Scope(plan, left.qualifiers, None, left.joined)
     # a tumbling join's rows are each in one extent, so that aggregates over it are answered extent by extent
     return replace(scope, window=left.window) if isinstance(left.window, TimeWindow) else scope
+
+
+def looking(left: Scope, right: Scope, item: JoinRef, source: SourceText) -> TimeWindow | None:
+    """The extents of the rows of a join under SLIDE. Rows of a stream that look up a table's keep their own window."""
+    tables = [table for table in (table_of(left), table_of(right)) if table is not None]
+    return None if any(not table.retroactive for table in tables) else looks_of(left, right, item, source)
+
+
+def _join_at_every_instant(item: JoinRef, left: Scope, right: Scope, source: SourceText) -> Scope:
+    """The relation that a join under SLIDE is looked at."""
+    lives = all(isinstance(scope.window, LifetimeWindow) and not is_relation(scope.plan) for scope in (left, right))
+    if item.kind != "inner" or not lives:
+        return _join_relations(item, left, right, source)
+    scope = _join_streams(item, left, right, source)
+    return replace(scope, plan=relation_of(scope.plan, None, source, item.span))
 
 
 def living(scope: Scope) -> Scope:
@@ -163,7 +187,7 @@ def relations_joined(made: Join, left: Scope, right: Scope, item: JoinRef, sourc
             raise source.error(
                 f"a join of relations under {window} isn't available in this version",
                 item.span,
-                "Write a window without SLIDE, [RANGE 5 MINUTES], and aggregate over the join.",
+                "Write [RANGE 5 MINUTES], or with SLIDE 1 MINUTE in it if that is when to look at the join.",
                 UnsupportedError,
             )
         sides.append(relation_of(scope.plan, window, source, item.span))
@@ -261,4 +285,4 @@ def _equal(left: Expr, right: Expr) -> tuple[Expr, Expr]:
     return functions.cast(left, common), functions.cast(right, common)
 
 
-__all__ = ["bind_join", "joined", "relational", "relations_joined", "table_of"]
+__all__ = ["bind_join", "joined", "looking", "relational", "relations_joined", "table_of"]

@@ -23,8 +23,11 @@ from jupyter_stream.plan.logical import (
     streams,
     walk,
 )
-from jupyter_stream.plan.relations import by_arrival, holds_join, is_relation, is_view, staggered
+from jupyter_stream.plan.relations import by_arrival, holds_join, is_relation, is_view, of_extents, staggered
 from jupyter_stream.windows import LifetimeWindow, TimeWindow
+
+_AT_ITS_END = LifetimeWindow(1)
+"""The life of an extent's rows: they are compared with those of the other part's extents that end when theirs does."""
 
 
 def bind_set(
@@ -35,6 +38,8 @@ def bind_set(
     Raises:
         QueryError: the parts don't go together, or would have to be remembered for ever.
     """
+    if body.kind != "union" or not body.all:
+        parts = [(plan, _AT_ITS_END if of_extents(plan) else lifetime) for plan, lifetime in parts]
     if body.kind == "union":
         return _union(body, parts, source)
     for plan, lifetime in parts:

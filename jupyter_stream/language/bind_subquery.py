@@ -11,8 +11,9 @@ from jupyter_stream.functions.expression import substitute
 from jupyter_stream.functions.types import BIGINT
 from jupyter_stream.language.bind_aggregate import InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
-from jupyter_stream.language.bind_join import joined, living, relational, relations_joined, table_of
+from jupyter_stream.language.bind_join import joined, living, looking, relational, relations_joined, table_of
 from jupyter_stream.language.join_conditions import matched, matching, take
+from jupyter_stream.language.join_looks import looked, unlooked
 from jupyter_stream.language.join_windows import bounds_of, check_input
 from jupyter_stream.language.nodes import FunctionCall, Node, Operation, Star, Subselect, walk
 from jupyter_stream.language.query_syntax import FromItem, JoinKind, JoinRef, QueryBody, SelectBody, SubqueryRef
@@ -123,7 +124,10 @@ def apply(scope: Scope, found: Membership, source: SourceText, bind_body: BindBo
     part = _place(found)
     if table_of(scope) is None or table_of(right) is None:  # tables and views only are answered once, as they are
         scope, right = living(scope), living(right)
-    if table_of(scope) is None and table_of(right) is None and not relational(scope, right):
+    looks = looking(scope, right, part, source) if isinstance(scope.window, TimeWindow) else None
+    if looks is not None:
+        scope, right = unlooked(scope), unlooked(right)
+    elif table_of(scope) is None and table_of(right) is None and not relational(scope, right):
         for each in (scope, right):
             check_input(each, part, source)
     if table_of(scope) is not None and table_of(right) is None:
@@ -143,8 +147,8 @@ def apply(scope: Scope, found: Membership, source: SourceText, bind_body: BindBo
             # NULL is neither in nor not in: a NULL inside, or a NULL looked for in what isn't empty, lets no row pass
             conditions += [([(one, _if_null(item))], False), ([(_if_null(value), one)], False)]
     for keys, _ in conditions:
-        scope = _joined_once(scope, right, kinds, keys, where, part, source)
-    return scope
+        scope = _joined_once(scope, right, kinds, keys, where, part, source, looks is not None)
+    return scope if looks is None else looked(scope, looks)
 
 
 def _if_null(expr: Expr) -> Expr:
@@ -199,11 +203,12 @@ def _joined_once(
     where: Node | None,
     part: JoinRef,
     source: SourceText,
+    at_every_instant: bool,
 ) -> Scope:
     item = replace(part, kind=kind)
     table = table_of(right)
     low = high = same = None
-    of_relations = relational(left, right)
+    of_relations = at_every_instant or relational(left, right)
     if table is None and not of_relations:
         low, high, same = bounds_of(left, right, item, source)
     made, _ = joined(left, right, item, low, high)

@@ -10,7 +10,7 @@ from jupyter_stream import functions
 from jupyter_stream.functions import Call, Column, Expr, Literal
 from jupyter_stream.functions.expression import columns, substitute
 from jupyter_stream.language.scope import time_of
-from jupyter_stream.plan.logical import Filter, Join, Lookup, Plan, RelationJoin
+from jupyter_stream.plan.logical import Alive, Filter, Join, Lookup, Plan, RelationJoin, ToStream
 
 _COMPARISONS = {"<": (None, -1), "<=": (None, 0), ">": (1, None), ">=": (0, None), "=": (0, 0)}
 """What `difference op 0` says of the least and the greatest difference."""
@@ -44,6 +44,10 @@ def absorb(plan: Plan, where: Expr) -> Plan:
         if before is not None:
             plan = replace(plan, input=absorb(plan.input, before))
         return plan if after is None else matched(plan, after)
+    if (isinstance(plan, Alive) and plan.ends) or (isinstance(plan, ToStream) and plan.looks is not None):
+        below = absorb(plan.input, where)
+        if not isinstance(below, Filter):  # it is the conditions of the join that is looked at
+            return replace(plan, input=below)
     return Filter(plan, where, plan.schema)
 
 

@@ -42,7 +42,7 @@ def check_input(scope: Scope, part: FromItem, source: SourceText) -> None:
     raise source.error(
         f"a join under {window} isn't available in this version",
         part.span,
-        "Joins take [RANGE 5 MINUTES], [RANGE 5 MINUTES TUMBLING], [ROWS 5] or [RANGE UNBOUNDED].",
+        "Joins take [RANGE 5 MINUTES], [RANGE 5 MINUTES SLIDE 1 MINUTE], [ROWS 5] or [RANGE UNBOUNDED].",
         UnsupportedError,
     )
 

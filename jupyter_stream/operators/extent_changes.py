@@ -89,7 +89,7 @@ class ExtentChanges(Stateless):
     def _in_extents(self, rows: pl.DataFrame) -> pl.DataFrame:
         window = self._window
         end = pl.col(WINDOW_ID) * window.slide + window.phase
-        start = pl.lit(None, pl.Int64()) if window.range is None else end - window.range
+        start = pl.lit(None, pl.Int64()) if window.length is None else end - window.length
         rows = rows.with_columns(
             start.cast(self._time).alias(WINDOW_START), end.cast(self._time).alias(WINDOW_END), (end - 1).alias(TS)
         )

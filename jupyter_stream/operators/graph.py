@@ -11,6 +11,7 @@ from jupyter_stream.operators import planned, planned_promising
 from jupyter_stream.operators.filter import Filter as FilterOperator
 from jupyter_stream.operators.for_all import ForAll
 from jupyter_stream.operators.instant_ticker import InstantTicker
+from jupyter_stream.operators.looks import LivesLooked, RelationLooked
 from jupyter_stream.operators.meld import Meld
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.project import Project as ProjectOperator
@@ -297,6 +298,8 @@ class _Builder:
                 else:
                     top = self._step(planned.top(plan), target, self._edge, plan)
                 self.visit(plan.input, top, boundary, at_base)
+            case ToStream(looks=TimeWindow() as looks):
+                self._looks(plan, looks, target, at_base)
             case ToStream():
                 self.visit(
                     plan.input,
@@ -306,6 +309,17 @@ class _Builder:
                 )
             case _:
                 raise UnsupportedError(f"{type(plan).__name__} can't be run in the kernel yet")
+
+    def _looks(self, plan: ToStream, window: TimeWindow, target: Target | None, at_base: AtBase | None) -> None:
+        """A join under SLIDE: rows of known ends come at once for all their instants, others when each is over."""
+        if planned.gives_at_once(plan):
+            looked = self._step(LivesLooked(window), target, self._edge, window)
+            self.visit(plan.input.inputs[0], looked, everything_is_final, at_base)
+            return
+        operator = RelationLooked(window)
+        at = self._step(operator, target, self._edge, (window, self._maintenance))
+        witness = AtBase(lambda to, _: self._witness(operator.saw, to, at.step), through=True)
+        self.visit(plan.input, at, everything_is_final, witness)
 
     def _once(self, plan: Over | Join | ExtentChanges) -> None:
         """What gives each row once takes no provisional ones, and gives none: there is nothing to revise."""
@@ -334,6 +348,12 @@ class _Builder:
         ticks = emit.interval if emit.mode == "every" else None
         budgeted = self._promising is not None and self._promising.aggregate is plan
         provisional = emit.mode != "final" or budgeted
+        below = base(plan.input)
+        if provisional and isinstance(below, ToStream) and below.looks is not None and not planned.gives_at_once(below):
+            raise UnsupportedError(
+                "EMIT has nothing to revise here: the rows of this join come when their extent is final",
+                hint="Leave EMIT out; inner joins of streams under [RANGE 10 MINUTES SLIDE 1 MINUTE] have answers before.",
+            )
         revised = emit.mode == "changes" or (provisional and self._several)
         if revised:
             names = [name for name, _ in plan.keys]

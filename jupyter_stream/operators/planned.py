@@ -66,6 +66,7 @@ from jupyter_stream.plan.logical import (
     Scan,
     TableRelation,
     Top,
+    ToStream,
     Union,
 )
 from jupyter_stream.plan.references import bounds, judged, referring
@@ -191,6 +192,14 @@ def distinct(plan: Distinct, maintenance: Maintenance) -> Operator:
     return RelationAggregate(
         RelationAggregateConfig(plan.window, keys, (), (), progressing(plan.input), _feed(plan), "distinct")
     )
+
+
+def gives_at_once(plan: ToStream) -> bool:
+    """Whether all instants at which a join's rows are looked at are known when they are joined."""
+    below, looks = plan.input, plan.looks
+    if looks is None or looks.length is None:
+        return False  # a landmark is looked at for as long as rows come
+    return isinstance(below, Alive) and below.ends and longest_life(below.input) is not None
 
 
 def longest_life(plan: Plan) -> int | None:

@@ -416,10 +416,10 @@ class WindowAggregate:
             gathered = self._groups.slots.gather(found.slots)
             columns = [c.alias(n) for c, (n, _, _) in zip(gathered, self._config.keys, strict=True)]
         columns += found.answers
-        if window.range is None:
+        if window.length is None:
             start = pl.Series(WINDOW_START, [None], dtype=time).new_from_index(0, ends.size)
         else:
-            start = pl.Series(WINDOW_START, ends - window.range).cast(time)
+            start = pl.Series(WINDOW_START, ends - window.length).cast(time)
         system = [
             start,
             pl.Series(WINDOW_END, ends).cast(time),

@@ -420,11 +420,17 @@ class Bags:
 
 @dataclass(frozen=True)
 class ToStream:
-    """A relation's rows as a stream: when they enter, when they leave, or all at every change (CQL)."""
+    """A relation's rows as a stream: when they enter, when they leave, or all at every change (CQL).
+
+    Attributes:
+        looks: the window by whose SLIDE a join is looked at: all rows just before each of its instants, with that time;
+            None for every change.
+    """
 
     kind: StreamKind
     input: Plan
     schema: Schema
+    looks: TimeWindow | None = None
 
     @property
     def inputs(self) -> tuple[Plan, ...]:

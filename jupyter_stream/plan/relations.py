@@ -7,6 +7,7 @@ from jupyter_stream.plan.logical import (
     Alive,
     Bags,
     Distinct,
+    ExtentRows,
     Filter,
     Join,
     Lookup,
@@ -36,6 +37,13 @@ def staggered(plan: Plan) -> bool:
 def slides(window: Window) -> bool:
     """Whether a window chooses the instants at which a query looks (it has a SLIDE)."""
     return not (isinstance(window, LifetimeWindow) or (isinstance(window, RowWindow) and window.slide is None))
+
+
+def of_extents(plan: Plan) -> bool:
+    """Whether rows are those of a SELECT over a window with SLIDE over time, extent by extent."""
+    while isinstance(plan, Project | Filter | Top | ExtentRows):
+        plan = plan.input
+    return isinstance(plan, Aggregate) and isinstance(plan.window, TimeWindow)
 
 
 def is_relation(plan: Plan) -> bool:

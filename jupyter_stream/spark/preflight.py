@@ -256,6 +256,8 @@ def _own(plan: Plan) -> tuple[str, Support]:
     match plan:
         case Distinct() | Bags():
             return type(plan).__name__.lower(), find("clause", "DISTINCT, EXCEPT, INTERSECT")
+        case ToStream(looks=TimeWindow() as looks):
+            return str(looks), find("clause", "joins under SLIDE")
         case ToStream(kind=kind):
             return kind.upper(), find("clause", "ISTREAM, DSTREAM, RSTREAM")
         case Sample(percent=percent):

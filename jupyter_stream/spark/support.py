@@ -103,6 +103,7 @@ TABLE: Final[tuple[Support, ...]] = (
     _whole("clause", "outer joins without bounds", "Spark must know when a row finds no partner any more"),
     _whole("clause", "above joins without bounds", "Spark never knows when what is above an unbounded join is final"),
     _whole("clause", "joins of windows", "the kernel's join, above the kernel's windows"),
+    _whole("clause", "joins under SLIDE", "the kernel's join, and its look at each extent"),
     _whole("clause", "conditions of outer joins that can fail", "the failing pair is told, the query goes on"),
     _whole("clause", "DISTINCT, EXCEPT, INTERSECT", "of relations: the kernel's, by counters"),
     _whole("clause", "ISTREAM, DSTREAM, RSTREAM", "the kernel's, from the changes of a relation"),

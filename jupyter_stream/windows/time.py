@@ -23,6 +23,8 @@ class TimeWindow:
         on: the windowing attribute, where it is not the stream's own.
         starts: True for the spellings of Flink and Spark (TUMBLE, HOP, window()), whose extents start, rather than end,
             at multiples of the slide. Only differs where the range is no multiple of the slide.
+        earlier: how much before that extents are said to start, None for at no time: rows of a join that has been looked
+            at are in one extent each, and joined of rows of longer ones.
     """
 
     range: int | None
@@ -30,6 +32,12 @@ class TimeWindow:
     origin: int = 0
     on: str | None = None
     starts: bool = False
+    earlier: int | None = 0
+
+    @property
+    def length(self) -> int | None:
+        """From `window_start` to `window_end`, microseconds; None for a landmark, which has no start."""
+        return None if self.range is None or self.earlier is None else self.range + self.earlier
 
     @property
     def phase(self) -> int:
@@ -109,8 +117,8 @@ class TimeWindow:
         return (pane - 1) // 2 + self.slides
 
     def __str__(self) -> str:
-        head = "RANGE ALL" if self.range is None else f"RANGE {show_duration(self.range).upper()}"
-        tail = " TUMBLING" if self.range == self.slide else f" SLIDE {show_duration(self.slide).upper()}"
+        head = "RANGE ALL" if self.length is None else f"RANGE {show_duration(self.length).upper()}"
+        tail = " TUMBLING" if self.length == self.slide else f" SLIDE {show_duration(self.slide).upper()}"
         on = f" ON {self.on}" if self.on else ""
         origin = f" ORIGIN '{show(self.origin)}'" if self.origin else ""
         return f"[{head}{tail}{on}{origin}]"
