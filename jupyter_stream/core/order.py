@@ -33,6 +33,10 @@ def order_of(*keys: Numbers) -> Int64s:
     bits = keys[0].size.bit_length()
     if sum(widths) + bits > 63:
         return np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys[::-1])
+    if len(keys) == 1 and widths[0] <= 1:  # of two values at most: 2 ns a row where sorting takes 11
+        return np.concatenate(
+            [np.flatnonzero(keys[0] == value) for value in (lows[0], lows[0] + widths[0])[: widths[0] + 1]]
+        )
     if len(keys) == 1 and widths[0] <= 16:
         return np.argsort((keys[0].astype(np.int64) - lows[0]).astype(np.uint16), kind="stable")
     packed = keys[0].astype(np.int64) - lows[0]

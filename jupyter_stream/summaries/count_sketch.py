@@ -140,7 +140,9 @@ class CountSketchCells:
 
 def _bits(items: Items, row: int) -> Int64s:
     """A column and, above it, a bit for the sign: cut out of the item's lower bits, other ones for each row."""
-    return ((items >> np.uint64(row * (_WIDTH_BITS + 1))) & np.uint64(2 * WIDTH - 1)).astype(np.int64)
+    bits = items >> np.uint64(row * (_WIDTH_BITS + 1))
+    bits &= np.uint64(2 * WIDTH - 1)
+    return bits.view(np.int64)
 
 
 class CountSketch:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import gcd
 from typing import Final
 
 import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import TS, Int64s, ints
+from jupyter_stream.core.order import order_of
 from jupyter_stream.summaries.granularities import Granularities
 from jupyter_stream.summaries.hashing import bucket_of, items_of
 from jupyter_stream.summaries.protocol import Float64s, Items, Measure
@@ -69,42 +71,51 @@ class StreamSummary:
         ts = ints(frame.get_column(TS))
         items = items_of([frame.get_column(c) for c in self.spec.columns])
         self.came += ts.size
-        rows = _Rows(ts, bucket_of(items, self.spec.buckets), items, self._values(frame))
+        rows = _Rows(items, self._values(frame))
         zones = self._zones
         if ts.size and int(ts.min()) < zones.kept_from:
             alive = np.flatnonzero(ts >= zones.kept_from)
             self.gone += ts.size - alive.size
-            rows = rows.at(alive)
-        if not rows.ts.size:
+            rows, ts = rows.at(alive), ts.take(alive)
+        if not ts.size:
             return
+        low, high = int(ts.min()), int(ts.max())
+        if not zones.zones:
+            zones.begin(max(low, high - self.spec.granularity) // zones.atom * zones.atom)
+        # all zones begin at multiples of this: rows stand by it, so that those of a zone are a slice
+        unit = gcd(zones.atom, self.spec.granularity)
+        units = ts // unit
+        if (units[1:] < units[:-1]).any():
+            order = order_of(units)
+            rows, units = rows.at(order), units.take(order)
+        at = 0
 
         def take_before(zone: Zone, end: int) -> None:
             """Give a zone its rows."""
-            nonlocal rows
-            before = rows.ts < end
-            if before.any():
-                taken = rows if before.all() else rows.at(np.flatnonzero(before))
-                self._take(zone, taken)
-                rows = rows.at(np.flatnonzero(~before))
+            nonlocal at
+            stop = units.size if end > high else int(np.searchsorted(units, end // unit))
+            if stop > at:
+                self._take(zone, rows.part(at, stop), min(high, (int(units[stop - 1]) + 1) * unit - 1))
+                at = stop
 
-        low, high = int(rows.ts.min()), int(rows.ts.max())
-        if not zones.zones:
-            zones.begin(max(low, high - self.spec.granularity) // zones.atom * zones.atom)
         for zone, end in [(z, zones.end(i)) for i, z in enumerate(zones.zones[:-1])][zones.place(low) :]:
             take_before(zone, end)
-        if rows.ts.size:  # in the newest zone, piece by piece: where it has to end, the next one begins
-            low = int(rows.ts.min())
-            pieces = min(_STEPS, 1 + rows.ts.size // _PIECE)
-            atom = zones.atom * max(1, -(-(high - low + 1) // (zones.atom * pieces)))
-        while rows.ts.size:
-            least = int(rows.ts.min())
+        if at < units.size:  # in the newest zone, piece by piece: where it has to end, the next one begins
+            pieces = min(_STEPS, 1 + (units.size - at) // _PIECE)
+            atom = zones.atom * max(1, -(-(high - int(units[at]) * unit + 1) // (zones.atom * pieces)))
+        while at < units.size:
+            least = int(units[at]) * unit
             if least // zones.atom * zones.atom >= zones.longest(zones.zones[-1]):
                 zones.end_newest(least // zones.atom * zones.atom)
             place = zones.place(least)
             zone = zones.zones[place]
             newest = place == len(zones.zones) - 1
-            at = (least // atom + 1) * atom
-            end = min(at, zones.longest(zone)) if newest and least < zones.longest(zone) else min(at, zones.end(place))
+            step = (least // atom + 1) * atom
+            end = (
+                min(step, zones.longest(zone))
+                if newest and least < zones.longest(zone)
+                else min(step, zones.end(place))
+            )
             take_before(zone, end)
             if newest and zone.drifts():
                 zones.end_newest(end)
@@ -207,10 +218,10 @@ class StreamSummary:
         columns = [frame.get_column(c).cast(pl.Float64).to_numpy() for c in self.spec.measured]
         return np.stack([np.asarray(c, dtype=np.float64) for c in columns])
 
-    def _take(self, zone: Zone, rows: _Rows) -> None:
-        zone.sketch.summarize(rows.cells, rows.items, rows.values)
-        zone.high = max(zone.high, int(rows.ts.max()))
-        zone.rows += rows.ts.size
+    def _take(self, zone: Zone, rows: _Rows, high: int) -> None:
+        zone.sketch.summarize(bucket_of(rows.items, self.spec.buckets), rows.items, rows.values)
+        zone.high = max(zone.high, high)
+        zone.rows += rows.items.size
         zone.version += 1
 
 
@@ -218,11 +229,13 @@ class StreamSummary:
 class _Rows:
     """Rows of a batch on their way to their zones."""
 
-    ts: Int64s
-    cells: Int64s
     items: Items
     values: Float64s
 
+    def part(self, begin: int, end: int) -> _Rows:
+        """Those next to each other."""
+        return _Rows(self.items[begin:end], self.values[:, begin:end])
+
     def at(self, places: Int64s) -> _Rows:
         values = self.values[:, places] if len(self.values) else np.zeros((0, places.size))
-        return _Rows(self.ts.take(places), self.cells.take(places), self.items.take(places), values)
+        return _Rows(self.items.take(places), values)

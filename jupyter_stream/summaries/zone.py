@@ -21,7 +21,7 @@ class Zone:
         level: its granularity, 1 for the newest.
         sketch: the summary of its cells.
         rows: how many it has had.
-        high: the latest time of a row of it, microseconds.
+        high: none of its rows is later, microseconds.
         version: changes whenever the sketch does.
     """
 
