@@ -7,6 +7,7 @@ and its run-time controls, §4.3). One view in one output cell; the view thread 
 from __future__ import annotations
 
 import base64
+import contextlib
 import time
 import uuid
 import weakref
@@ -123,10 +124,8 @@ class PlanView:
             self._before = (now, drawn)
         self._diagram, self._drawn_at, self._fresh = drawn, now, False
         if self._chosen is not None:
-            try:
+            with contextlib.suppress(TimeoutError):  # a long batch is under way: what was seen last stays
                 self._looked = query.rows_at(self._chosen, SHOWN_ROWS)
-            except TimeoutError:
-                self._looked = {}  # a long batch is under way; the next picture has them
         return self._send()
 
     def hello(self) -> int:
