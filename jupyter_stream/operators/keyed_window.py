@@ -36,7 +36,7 @@ from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.state.cells import SLOT, Cells
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.state.slots import KeySlots
 from jupyter_stream.state.spread import EXTENT, PANE, Spread
 from jupyter_stream.windows import TimeWindow

@@ -74,7 +74,7 @@ from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.plan.strategy import Strategy, choose
 from jupyter_stream.plan.upkeep import Maintenance
 from jupyter_stream.state.expiry import Expiring, Fifo, Partitions, Scanned
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.windows import LifetimeWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow, Window
 
 _UNKNOWN = 60_000_000

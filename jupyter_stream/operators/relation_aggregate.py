@@ -32,7 +32,7 @@ from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.plan.logical import Derived, Filter, Lookup, Over, Plan, Project, Scan, Union
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.state.relation import Beyond, RelationGroups
 from jupyter_stream.state.relation_ends import EndingGroups, SignedGroups
 from jupyter_stream.windows import LifetimeWindow

@@ -17,7 +17,7 @@ from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.protocol import Recall
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.state.relation_rows import RowRelationGroups
 from jupyter_stream.state.slots import KeySlots
 from jupyter_stream.windows import RowWindow

@@ -36,7 +36,7 @@ from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.plan.folds import describe_bins
 from jupyter_stream.plan.logical import Aggregate, Derived, Over, Plan, walk
 from jupyter_stream.state.bins import Bins, Found
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.state.tuple_extents import Ends, TupleExtents
 from jupyter_stream.windows import TupleWindow
 

@@ -28,36 +28,34 @@ import polars as pl
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import (
     BROKEN,
-    LATE_ID,
     TS,
-    WINDOW_END,
-    WINDOW_ID,
-    WINDOW_START,
     Batch,
     Failed,
     Int64s,
     Message,
-    Missed,
     Punctuation,
     Rest,
     Tick,
     ints,
 )
-from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.core.stint import Stint
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.operators.extent_answers import Answers, ExtentAnswers
+from jupyter_stream.operators.late_for_extents import judge
 from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.plan import folds, strategy
 from jupyter_stream.plan.strategy import Choice
 from jupyter_stream.state.adaptive import AdaptiveGroups, would_take
 from jupyter_stream.state.closed import Closed, Overflowed
 from jupyter_stream.state.extents import ExtentGroups
-from jupyter_stream.state.groups import GroupAggregate, WindowGroups
+from jupyter_stream.state.group_aggregate import GroupAggregate
+from jupyter_stream.state.groups import WindowGroups
 from jupyter_stream.windows import TimeWindow
 
-_OUT_ROWS = 65_536
+_MANY = 65_536
+"""Groups from which on answers wait until a batch more has been taken."""
 _LEAST = 4096
 """Answers given, or slots given back, between two rests at any rate."""
 
@@ -99,6 +97,9 @@ class WindowAggregate:
         self._gaps = config.gaps and not config.keys
         self._config = config
         self._evaluator = Evaluator([e for _, e, _ in config.keys] + list(config.inputs))
+        self._rows = ExtentAnswers(
+            config.window, [n for n, _, _ in config.keys], config.aggregates, config.integer_time
+        )
         self._groups = _synopsis(config)
         self.synopses = self._groups.tables
         self._reached = MIN_TIME
@@ -172,38 +173,15 @@ class WindowAggregate:
                 self._go_over(strategy.sparse(groups.live, len(groups.occupied)))
 
     def _take_late(self, frame: pl.DataFrame) -> Iterator[Message]:
-        """Judge late rows one by one: each is used in the extents that were open when it came, and in no other."""
-        window = self._window
-        is_late = frame.get_column(BROKEN).is_not_null().to_numpy()
-        late = frame.filter(pl.Series(is_late))
-        ts, broken = ints(late.get_column(TS)), ints(late.get_column(BROKEN))
-        panes = window.pane(ts)
-        first = panes // window.panes_per_slide + 1
-        if window.range is None:
-            last = np.full(panes.size, np.iinfo(np.int64).max)
-        else:
-            last = panes + window.slides if window.panes_per_slide == 1 else (panes - 1) // 2 + window.slides
-        final = (broken - window.phase) // window.slide
-        if self._closed is not None:
-            np.maximum(final, self._closed, out=final)
-        missed = np.minimum(final, last) - first + 1
-        some = np.flatnonzero((missed > 0) & (last >= first))
-        if some.size:
-            self.control.late_rows += some.size
-            yield Missed(ints(late.get_column(LATE_ID))[some], missed[some])
-        usable = np.ones(frame.height, np.bool_)
-        usable[is_late] = final < last
-        # an answer that became final within this batch is given when the rows before a late one that missed it are in,
-        # and before that one is
-        closed = self._closed if self._closed is not None else np.iinfo(np.int64).min
-        closing = np.full(frame.height, closed, np.int64)
-        closing[is_late] = np.where((final < last) & (missed > 0), final, closed)
-        np.maximum.accumulate(closing, out=closing)
+        judged = judge(self._window, frame, self._closed)
+        if judged.missed is not None:
+            self.control.late_rows += judged.missed.late_ids.size
+            yield judged.missed
         start = 0
-        for cut in [*np.flatnonzero(closing != np.concatenate([[closed], closing[:-1]])).tolist(), frame.height]:
-            yield from self._fold(frame[start:cut].filter(pl.Series(usable[start:cut])))
+        for cut in judged.cuts(self._closed):
+            yield from self._fold(frame[start:cut].filter(pl.Series(judged.usable[start:cut])))
             if cut < frame.height:
-                yield from _without_rest(self._close(int(closing[cut])))
+                yield from _without_rest(self._close(int(judged.closing[cut])))
             start = cut
 
     # -- time --------------------------------------------------------------------------------------------------------
@@ -234,7 +212,7 @@ class WindowAggregate:
 
     def _keep_promises(self) -> Iterator[Message]:
         """Give the extents punctuations have made final, and say so, resting now and then."""
-        if self._groups.live > _OUT_ROWS:
+        if self._groups.live > _MANY:
             yield Rest()  # the batch just taken has taken its time
         while self._promises:
             k, ended = self._promises[0]
@@ -316,9 +294,9 @@ class WindowAggregate:
 
     def _give_closed(self, closed: Closed) -> Iterator[Message]:
         if closed.lost_slots.size:
-            yield self._overflowed(closed.lost_extents, closed.lost_slots)
+            yield self._rows.overflowed(closed.lost_extents, closed.lost_slots, self._groups.slots)
         full = np.union1d(closed.extents, closed.lost_extents) if closed.lost_extents.size else closed.extents
-        yield from self._give(_Answers(closed.extents, closed.slots, closed.answers), full)
+        yield from self._give(Answers(closed.extents, closed.slots, closed.answers), full)
 
     def _extents_until(self, k: int, after: int | None) -> Iterator[int]:
         """Extents after that one, up to k, that hold rows; skips gaps however long."""
@@ -346,7 +324,7 @@ class WindowAggregate:
 
     def _read(
         self, k: int, read: Callable[[int, Int64s], tuple[Int64s, list[pl.Series]]]
-    ) -> tuple[_Answers | None, Failed | None]:
+    ) -> tuple[Answers | None, Failed | None]:
         """Answers of an extent; groups whose sums are beyond 64 bits have none, and are told of."""
         beyond = np.empty(0, np.int64)
         while True:
@@ -355,78 +333,26 @@ class WindowAggregate:
                 break
             except Overflowed as overflow:
                 beyond = np.concatenate([beyond, overflow.slots])
-        failed = self._overflowed(np.full(beyond.size, k), beyond) if beyond.size else None
-        return (_Answers(np.full(slots.size, k, np.int64), slots, answers) if slots.size else None), failed
-
-    def _overflowed(self, extents: Int64s, slots: Int64s) -> Failed:
-        nothing = [
-            pl.Series(a.name, [None], dtype=a.dtype).new_from_index(0, slots.size) for a in self._config.aggregates
-        ]
-        frame = self._frame(_Answers(extents, slots, nothing))
-        shown = frame.select(
-            *(name for name, _, _ in self._config.keys if name not in ("window_start", "window_end")),
-            pl.col(WINDOW_START).alias("window_start"),
-            pl.col(WINDOW_END).alias("window_end"),
-        )
-        return Failed(shown, pl.Series(["a sum is beyond BIGINT"] * slots.size))
+        failed = None
+        if beyond.size:
+            failed = self._rows.overflowed(np.full(beyond.size, k), beyond, self._groups.slots)
+        return (Answers(np.full(slots.size, k, np.int64), slots, answers) if slots.size else None), failed
 
     # -- answers -----------------------------------------------------------------------------------------------------
 
-    def _give(self, found: _Answers, full: Int64s) -> Iterator[Message]:
+    def _give(self, found: Answers, full: Int64s) -> Iterator[Message]:
         """Give answers, and those of the empty extents before them; `full` are the extents that hold rows, ascending."""
         if not full.size:
             return
         if self._gaps:
-            for empties in self._empties_before(full, self._last_full):
+            for empties in self._rows.between(full, self._last_full):
                 yield Batch(self._frame(empties))
         self._last_full = int(full[-1])
         if found.slots.size:
             yield Batch(self._frame(found))
 
-    def _empties_before(self, extents: Int64s, after: int | None) -> Iterator[_Answers]:
-        """Ungrouped: the extents without rows between `after` and `extents`, which hold some, a batch at a time."""
-        known = extents if after is None else np.concatenate([[after], extents])
-        pieces: list[Int64s] = []
-        rows = 0
-        for i in np.flatnonzero(np.diff(known) > 1).tolist():
-            end = int(known[i + 1])
-            for start in range(int(known[i]) + 1, end, _OUT_ROWS):
-                pieces.append(np.arange(start, min(end, start + _OUT_ROWS)))
-                rows += pieces[-1].size
-                if rows >= _OUT_ROWS:
-                    yield self._nothing_in(np.concatenate(pieces))
-                    pieces, rows = [], 0
-        if pieces:
-            yield self._nothing_in(np.concatenate(pieces))
-
-    def _nothing_in(self, extents: Int64s) -> _Answers:
-        """Answers of extents without rows: counts are 0, all else is NULL."""
-        answers = []
-        for aggregate in self._config.aggregates:
-            value = 0 if aggregate.function.name == "count" else None
-            answers.append(pl.Series(aggregate.name, [value], dtype=aggregate.dtype).new_from_index(0, extents.size))
-        return _Answers(extents, np.zeros(extents.size, np.int64), answers)
-
-    def _frame(self, found: _Answers) -> pl.DataFrame:
-        window = self._window
-        ends = found.extents * window.slide + window.phase
-        time = pl.Int64() if self._config.integer_time else TIMESTAMP
-        columns = []
-        if self._groups.slots is not None:
-            gathered = self._groups.slots.gather(found.slots)
-            columns = [c.alias(n) for c, (n, _, _) in zip(gathered, self._config.keys, strict=True)]
-        columns += found.answers
-        if window.length is None:
-            start = pl.Series(WINDOW_START, [None], dtype=time).new_from_index(0, ends.size)
-        else:
-            start = pl.Series(WINDOW_START, ends - window.length).cast(time)
-        system = [
-            start,
-            pl.Series(WINDOW_END, ends).cast(time),
-            pl.Series(WINDOW_ID, found.extents),
-            pl.Series(TS, ends - 1),
-        ]
-        return pl.DataFrame([*columns, *system])
+    def _frame(self, found: Answers) -> pl.DataFrame:
+        return self._rows.frame(found, self._groups.slots)
 
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Provisional answers of every open extent, as one snapshot."""
@@ -434,7 +360,7 @@ class WindowAggregate:
         if not self._config.provisional:
             yield tick
             return
-        found: list[_Answers] = []
+        found: list[Answers] = []
         full: list[int] = []
         newest = self._groups.occupied.peekitem(-1)[0] if self._groups.occupied else None
         last = None if newest is None else self._window.last_extent(newest)
@@ -456,8 +382,8 @@ class WindowAggregate:
             # empty extents that are final already are given once a later one that holds rows is final
             given = [k for k in (self._last_full, self._closed) if k is not None]
             after = max(given) if self._last_full is not None else None
-            found += self._empties_before(np.array(full), after)
-        frame = self._frame(_Answers.concat(found) if found else self._nothing_in(np.empty(0, np.int64)))
+            found += self._rows.between(np.array(full), after)
+        frame = self._frame(Answers.concat(found) if found else self._rows.of_nothing(np.empty(0, np.int64)))
         yield Batch(frame, provisional=tick.at)
         yield tick
 
@@ -521,25 +447,6 @@ def _title(config: WindowAggregateConfig, choice: Choice) -> str:
 
 def _without_rest(messages: Iterator[Message]) -> Iterator[Message]:
     return (m for m in messages if not isinstance(m, Rest))
-
-
-@dataclass(frozen=True)
-class _Answers:
-    """Extent, group and the aggregates' columns, row by row."""
-
-    extents: Int64s
-    slots: Int64s
-    answers: Sequence[pl.Series]
-
-    @classmethod
-    def concat(cls, parts: list[_Answers]) -> _Answers:
-        if len(parts) == 1:
-            return parts[0]
-        return cls(
-            np.concatenate([p.extents for p in parts]),
-            np.concatenate([p.slots for p in parts]),
-            [pl.concat(columns) for columns in zip(*(p.answers for p in parts), strict=True)],
-        )
 
 
 __all__ = ["WindowAggregate", "WindowAggregateConfig"]

@@ -19,8 +19,8 @@ from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import Int64s, ints
 from jupyter_stream.core.order import order_of
 from jupyter_stream.state.frame_bins import FrameBins, spread_out
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.state.group_line import GroupLine
-from jupyter_stream.state.groups import GroupAggregate
 from jupyter_stream.state.range_fold import lifted, sums
 from jupyter_stream.state.slots import KeySlots
 from jupyter_stream.state.timeline import Timeline

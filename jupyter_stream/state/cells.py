@@ -15,7 +15,7 @@ from jupyter_stream.aggregates.framed import Framed, SumOverflow
 from jupyter_stream.aggregates.protocol import SLOT, VALUE, Dense, Partial
 from jupyter_stream.core.messages import TS
 from jupyter_stream.core.rows import first_rows
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 
 _LOOSE = 4_096
 """Partial results appended before they are merged into those of the same cells, at least."""

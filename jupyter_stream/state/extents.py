@@ -16,7 +16,8 @@ from sortedcontainers import SortedDict
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.state.closed import Closed, one_by_one, single_panes
-from jupyter_stream.state.groups import GroupAggregate, WindowGroups
+from jupyter_stream.state.group_aggregate import GroupAggregate
+from jupyter_stream.state.groups import WindowGroups
 from jupyter_stream.windows import TimeWindow
 
 

@@ -6,7 +6,7 @@ window, read it. Which extents there are and when one is final is the operator's
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 from sortedcontainers import SortedDict
 
-from jupyter_stream.aggregates import AggregateFunction, Dense, FrameForm, Partial
+from jupyter_stream.aggregates import Dense, FrameForm, Partial
 from jupyter_stream.aggregates.count import DistinctValues
 from jupyter_stream.aggregates.protocol import SLOT, VALUE, Array
 from jupyter_stream.aggregates.user.rows import HeldForm
@@ -23,7 +23,11 @@ from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.state.closed import Closed, Overflowed
 from jupyter_stream.state.distinct_panes import DistinctPanes
+from jupyter_stream.state.finisher import Finisher
 from jupyter_stream.state.frames import PANE, FrameAnswers, FramePanes, one_by_one
+from jupyter_stream.state.group_aggregate import GroupAggregate
+from jupyter_stream.state.inputs import Input, mask_of
+from jupyter_stream.state.layout import Layout
 from jupyter_stream.state.panes import Cells, Halves, PaneMap, Panes
 from jupyter_stream.state.sliding import SlidingFold
 from jupyter_stream.state.slots import KeySlots
@@ -41,27 +45,6 @@ _PIECE = 16_384
 _LOOKED_AT = 8192
 """Groups looked at together when slots are to be used again: 1 to 4 ms."""
 _NARROWEST = 2_048
-
-
-@dataclass(frozen=True)
-class GroupAggregate:
-    """One aggregate as the state sees it.
-
-    Attributes:
-        function: its algebra.
-        form: its dense or frame form for the argument types.
-        inputs: indexes of its per-row arguments among the inputs; empty for count(*).
-        where: index of its FILTER condition among the inputs, None without.
-        dtype: the result's type.
-        name: the output column.
-    """
-
-    function: AggregateFunction
-    form: Dense | FrameForm
-    inputs: tuple[int, ...]
-    where: int | None
-    dtype: pl.DataType
-    name: str
 
 
 class PanedWindow(PaneMap, Protocol):
@@ -101,35 +84,13 @@ class WindowGroups:
         self._window = window
         self._aggregates = tuple(aggregates)
         self.slots = KeySlots(keys) if keys else None
-        self._inputs: list[tuple[int | None, int | None]] = []  # of each dense partial: value and FILTER columns
-        partials = [Partial("count")]
-        self._inputs.append((None, None))
-        self._dense: list[list[int]] = []  # of each aggregate: its partials
-        self._frames: list[FramePanes | UserPanes | DistinctPanes | None] = []
-        known: dict[tuple[Partial, int | None, int | None], int] = {(partials[0], None, None): 0}
-        for aggregate in self._aggregates:
-            own: list[int] = []
-            if isinstance(aggregate.form, Dense):
-                argument = aggregate.inputs[0] if aggregate.inputs else None
-                for partial in aggregate.form.partials:
-                    key = (partial, argument, aggregate.where)
-                    if key not in known:
-                        known[key] = len(partials)
-                        partials.append(partial)
-                        self._inputs.append((argument, aggregate.where))
-                    own.append(known[key])
-                self._frames.append(None)
-            else:
-                form = aggregate.form
-                if isinstance(form, HeldForm):
-                    self._frames.append(UserPanes(form))
-                elif marks and isinstance(form, DistinctValues):
-                    self._frames.append(DistinctPanes(form, bool(keys)))
-                else:
-                    self._frames.append(FramePanes(form))
-            self._dense.append(own)
+        layout = Layout.of([(a.form, a.inputs[0] if a.inputs else None, a.where) for a in self._aggregates])
+        partials = layout.partials
+        self._inputs = layout.inputs
+        self._frames = [self._frames_of(a.form, marks, bool(keys)) for a in self._aggregates]
         # memory never written to is none, and making room for another pane moves all there are
         self.panes = Panes(partials, min(64, window.slides * window.panes_per_slide + 2) if room is None else room)
+        self._finisher = Finisher(self._aggregates, layout.own, self.panes)
         # counts of arguments that were never NULL are the row count: kept once, split off when the first NULL comes
         for i in range(1, len(partials)):
             if partials[i].op == "count" and self._inputs[i][1] is None:
@@ -141,6 +102,16 @@ class WindowGroups:
         self._mass: dict[int, int] = {}
         self._largest: dict[int, int] = {}
         self._checked = 0
+
+    @staticmethod
+    def _frames_of(form: Dense | FrameForm, marks: bool, keyed: bool) -> FramePanes | UserPanes | DistinctPanes | None:
+        if isinstance(form, Dense):
+            return None
+        if isinstance(form, HeldForm):
+            return UserPanes(form)
+        if marks and isinstance(form, DistinctValues):
+            return DistinctPanes(form, keyed)
+        return FramePanes(form)
 
     @property
     def live(self) -> int:
@@ -204,7 +175,7 @@ class WindowGroups:
 
     def add(self, ts: Int64s, keys: Sequence[pl.Series], inputs: Sequence[pl.Series]) -> None:
         """Fold rows in: their times, grouping columns and inputs (arguments and FILTER conditions)."""
-        columns = {i: _Input(inputs[i]) for i in {i for pair in self._inputs for i in pair if i is not None}}
+        columns = {i: Input(inputs[i]) for i in {i for pair in self._inputs for i in pair if i is not None}}
         all_slots = np.zeros(ts.size, np.int64) if any(f is not None for f in self._frames) else None
         numbers = ints(keys[0]) if self.slots is not None and self.slots.takes_numbers(keys) else None
         chunk = _CHUNK if self.slots is not None else _CHUNK_OF_ONE
@@ -230,7 +201,7 @@ class WindowGroups:
 
     def fold_known(self, ts: Int64s, slots: Int64s, inputs: Sequence[pl.Series], times: Int64s | None = None) -> None:
         """Fold rows of known groups in. `ts` says which panes they are in, `times` what their times are, if not that."""
-        columns = {i: _Input(inputs[i]) for i in {i for pair in self._inputs for i in pair if i is not None}}
+        columns = {i: Input(inputs[i]) for i in {i for pair in self._inputs for i in pair if i is not None}}
         for start in range(0, ts.size, _CHUNK):
             stop = min(ts.size, start + _CHUNK)
             self._fold_chunk(ts[start:stop], slots[start:stop], columns, start, stop)
@@ -239,7 +210,7 @@ class WindowGroups:
 
     def fold_pane(self, pane: int, slots: Int64s, ts: Int64s | None, inputs: Sequence[pl.Series]) -> None:
         """Fold rows of known groups in, all of one pane; `ts` are their times, where an aggregate needs them."""
-        columns = {i: _Input(inputs[i]) for i in {i for pair in self._inputs for i in pair if i is not None}}
+        columns = {i: Input(inputs[i]) for i in {i for pair in self._inputs for i in pair if i is not None}}
         late = None
         if self.fold.back is not None and pane <= self.fold.back:
             self.fold.reopen(pane)
@@ -249,7 +220,9 @@ class WindowGroups:
         if any(f is not None for f in self._frames):
             self._add_frames(np.full(slots.size, pane), ts, slots, inputs)
 
-    def _fold_chunk(self, ts: Int64s, slots: Int64s | None, columns: dict[int, _Input], start: int, stop: int) -> None:
+    def _fold_chunk(
+        self, ts: Int64s, slots: Int64s | None, columns: Mapping[int, Input], start: int, stop: int
+    ) -> None:
         low, high = int(ts.min()), int(ts.max())
         late = None
         which = self._already_folded(ts, low)
@@ -261,7 +234,7 @@ class WindowGroups:
         self._fold_cells(self.panes.cells(ts, slots, self._window, (low, high)), late, columns, start, stop)
 
     def _fold_cells(
-        self, cells: Cells | Halves, late: _Late | None, columns: dict[int, _Input], start: int, stop: int
+        self, cells: Cells | Halves, late: _Late | None, columns: Mapping[int, Input], start: int, stop: int
     ) -> None:
         for index, (argument, _) in enumerate(self._inputs):
             # before the row count takes these rows, which a copy of it must not have
@@ -271,7 +244,7 @@ class WindowGroups:
             partial = self.panes.partials[index]
             if self.panes.shared(index):
                 continue
-            mask = _mask(
+            mask = mask_of(
                 columns, argument if partial.op == "count" or argument is not None else None, where, start, stop
             )
             values = None
@@ -306,7 +279,7 @@ class WindowGroups:
             self.fold.patch(index, pane, slots[which], None if values is None else values[which])
 
     def _values(
-        self, index: int, partial: Partial, column: _Input, mask: NDArray[np.bool_] | None, start: int, stop: int
+        self, index: int, partial: Partial, column: Input, mask: NDArray[np.bool_] | None, start: int, stop: int
     ) -> Array:
         values: Array = column.floats(start, stop) if partial.kind == "float" else column.integers(start, stop)
         if mask is not None:
@@ -467,11 +440,11 @@ class WindowGroups:
             slots = np.setdiff1d(slots, without, assume_unique=True)
         first, end = self._window.first_pane(k), self._window.panes_per_slide * k
         taken = [arrays[0 if self.panes.shared(i) else i][slots] for i in range(len(arrays))]
-        beyond = self._beyond(taken)
+        beyond = self._finisher.beyond(taken)
         if beyond is not None:
             raise Overflowed(slots[beyond])
         answers = []
-        for aggregate, frames, answer in zip(self._aggregates, self._frames, self._finish(taken, slots), strict=True):
+        for aggregate, frames, answer in zip(self._aggregates, self._frames, self._finisher.finish(taken), strict=True):
             if answer is None:
                 assert frames is not None
                 answer = self._answers_of(aggregate, frames.finish(first, end)).of(slots)
@@ -512,14 +485,14 @@ class WindowGroups:
         taken = [arrays[0].reshape(-1).take(cells)] * len(arrays)
         for i in self.panes.active():
             taken[i] = arrays[i].reshape(-1).take(cells)
-        beyond = self._beyond(taken)
+        beyond = self._finisher.beyond(taken)
         lost = (which[:0], slots[:0])
         if beyond is not None:
             lost = (extents[which[beyond]], slots[beyond])
             which, slots, taken = which[~beyond], slots[~beyond], [t[~beyond] for t in taken]
         answers = []
         cuts = np.searchsorted(which, np.arange(extents.size + 1)).tolist()
-        for n, answer in enumerate(self._finish(taken, slots)):
+        for n, answer in enumerate(self._finisher.finish(taken)):
             if answer is None:
                 parts = [
                     found.of(slots[a:b])
@@ -546,17 +519,6 @@ class WindowGroups:
         of_nothing = 0 if of.function.name == "count" else None
         return FrameAnswers(found, self.panes.slots, of.name, of.dtype, of_nothing)
 
-    def _beyond(self, arrays: Sequence[Array]) -> NDArray[np.bool_] | None:
-        """Which cells hold a sum beyond 64 bits that would have to be exact; None if none does."""
-        beyond: NDArray[np.bool_] | None = None
-        for aggregate, own in zip(self._aggregates, self._dense, strict=True):
-            for index in own:
-                if self.panes.is_wide(index) and aggregate.dtype.is_integer():
-                    high = arrays[index] + (arrays[self.panes.low_limb(index)] >> 32)
-                    too_far = (high >= 1 << 31) | (high < -(1 << 31))
-                    beyond = too_far if beyond is None else beyond | too_far
-        return beyond if beyond is not None and beyond.any() else None
-
     def read_tumbling(self, panes: Sequence[int]) -> tuple[Int64s, Int64s, list[pl.Series]]:
         """Answers of many single-pane extents at once: index into `panes`, slot, and the answers, row by row."""
         rows = [self.panes.rows[p] for p in panes]
@@ -564,10 +526,10 @@ class WindowGroups:
         which, slots = np.nonzero(counts)
         at = np.asarray(rows)[which]
         arrays = [a[at, slots] for a in self.panes.arrays]
-        beyond = self._beyond(arrays)
+        beyond = self._finisher.beyond(arrays)
         if beyond is not None:
             raise Overflowed(slots[beyond])
-        answers = [a for a in self._finish(arrays, slots) if a is not None]
+        answers = [a for a in self._finisher.finish(arrays) if a is not None]
         if len(answers) < len(self._aggregates):
             raise TypeError("frame partials are finished extent by extent")
         return which, slots, answers
@@ -576,26 +538,6 @@ class WindowGroups:
     def dense(self) -> bool:
         """Whether every aggregate is kept as numbers."""
         return all(f is None for f in self._frames)
-
-    def _finish(self, arrays: Sequence[Array], slots: Int64s) -> list[pl.Series | None]:
-        """Answers of the aggregates that are kept as numbers, None for the others. No sum is beyond 64 bits."""
-        columns: list[pl.Series | None] = []
-        for aggregate, own, frames in zip(self._aggregates, self._dense, self._frames, strict=True):
-            if frames is not None:
-                columns.append(None)
-                continue
-            partials = []
-            for index in own:
-                values = arrays[0] if self.panes.shared(index) else arrays[index]
-                if self.panes.is_wide(index):
-                    low = arrays[self.panes.low_limb(index)]
-                    if aggregate.dtype.is_integer():
-                        values = ((values + (low >> 32)) << 32) | (low & 0xFFFFFFFF)
-                    else:
-                        values = values * float(1 << 32) + low
-                partials.append(values)
-            columns.append(aggregate.function.finish(partials, aggregate.dtype).alias(aggregate.name))
-        return columns
 
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""
@@ -611,52 +553,3 @@ class _Late:
     rows: NDArray[np.bool_]
     panes: Int64s
     slots: Int64s
-
-
-class _Input:
-    """An input column as arrays, converted once per batch."""
-
-    def __init__(self, series: pl.Series) -> None:
-        self._series = series
-        self.valid: NDArray[np.bool_] | None = None
-        if series.null_count():
-            self.valid = series.is_not_null().to_numpy()
-        self._ints: Int64s | None = None
-        self._floats: NDArray[np.float64] | None = None
-
-    def whole(self, start: int, stop: int) -> bool:
-        """Whether no value in the slice is NULL."""
-        return self.valid is None or bool(self.valid[start:stop].all())
-
-    def integers(self, start: int, stop: int) -> Int64s:
-        if self._ints is None:
-            series = self._series
-            if self.valid is not None:
-                series = series.to_physical().cast(pl.Int64).fill_null(0)
-            self._ints = ints(series)
-        return self._ints[start:stop]
-
-    def floats(self, start: int, stop: int) -> NDArray[np.float64]:
-        if self._floats is None:
-            series = self._series.fill_null(0.0) if self.valid is not None else self._series
-            self._floats = series.to_numpy().astype(np.float64, copy=False)
-        return self._floats[start:stop]
-
-    def truth(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """A condition; NULL is not true."""
-        truth: NDArray[np.bool_] = self._series[start:stop].fill_null(False).to_numpy()
-        return truth
-
-
-def _mask(
-    columns: dict[int, _Input], argument: int | None, where: int | None, start: int, stop: int
-) -> NDArray[np.bool_] | None:
-    mask = None
-    if argument is not None and not columns[argument].whole(start, stop):
-        valid = columns[argument].valid
-        assert valid is not None
-        mask = valid[start:stop]
-    if where is not None:
-        truth = columns[where].truth(start, stop)
-        mask = truth if mask is None else mask & truth
-    return mask

@@ -16,7 +16,7 @@ from jupyter_stream.aggregates import Dense, Partial
 from jupyter_stream.aggregates.framed import Framed
 from jupyter_stream.aggregates.protocol import SLOT, VALUE, Array
 from jupyter_stream.core.messages import TS, Int64s, ints
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.state.range_fold import folds, sums
 
 Bools = NDArray[np.bool_]

@@ -17,7 +17,7 @@ from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.core.order import order_of
 from jupyter_stream.core.rows import earliest, shown
 from jupyter_stream.core.time import MAX_TIME
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.state.over_folds import Answers, Rows, Running, over_ranges
 from jupyter_stream.windows import OverWindow
 

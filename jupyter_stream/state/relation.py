@@ -18,7 +18,7 @@ from jupyter_stream.core.messages import SIGN, TS, Int64s, ints
 from jupyter_stream.core.order import order_of
 from jupyter_stream.core.rows import earliest
 from jupyter_stream.core.time import MAX_TIME
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.state.relation_additions import ADDITIONS, Sums
 from jupyter_stream.state.relation_columns import Count, Counted, Held, Once, Total
 from jupyter_stream.state.relation_exact import Exact

@@ -9,7 +9,7 @@ import polars as pl
 
 from jupyter_stream.core.messages import TS, UNTIL, Int64s, ints
 from jupyter_stream.core.time import MAX_TIME
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.state.relation import RelationGroups
 
 

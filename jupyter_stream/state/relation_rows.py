@@ -14,7 +14,7 @@ import polars as pl
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.core.order import order_of
 from jupyter_stream.core.time import MAX_TIME
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.state.relation import RelationGroups
 from jupyter_stream.state.relation_slab import Slab
 

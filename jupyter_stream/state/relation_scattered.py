@@ -13,7 +13,7 @@ import polars as pl
 from jupyter_stream.aggregates.framed import Framed
 from jupyter_stream.aggregates.protocol import SLOT, VALUE
 from jupyter_stream.core.messages import TS, Int64s
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.state.relation_slab import Bools, Slab
 
 _EXPANDED = 1 << 20

@@ -10,7 +10,7 @@ import polars as pl
 from jupyter_stream.aggregates import FrameForm
 from jupyter_stream.aggregates.protocol import SLOT, VALUE
 from jupyter_stream.core.messages import TS, Int64s, ints
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.state.relation_columns import inverse
 from jupyter_stream.state.relation_slab import Bools, Slab, Spans, spans
 

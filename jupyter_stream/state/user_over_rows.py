@@ -23,7 +23,7 @@ from jupyter_stream.core.order import order_of
 from jupyter_stream.core.rows import shown
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.functions.scalar import RowError
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.state.over_folds import Answers
 from jupyter_stream.state.over_rows import NUMBER, SLOT, OverRows, Released
 from jupyter_stream.windows import OverWindow

@@ -20,7 +20,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, size in (
         (engine, "_MEANWHILE", 97),
         (engine, "_LEAST_MEANWHILE", 97),
-        (window_aggregate, "_OUT_ROWS", 8),
+        (window_aggregate, "_MANY", 8),
         (window_aggregate, "_LEAST", 32),
         (stint, "SECONDS", 0.0),
         (groups, "_CELLS", 64),

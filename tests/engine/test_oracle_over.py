@@ -16,7 +16,7 @@ from jupyter_stream.core.messages import TS, Batch, Punctuation
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.functions.expression import Column
 from jupyter_stream.operators.over_window import Over, OverConfig
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.windows import OverWindow
 from tests.engine.test_oracle_edges import COUNT, SECOND, YEAR, stream
 from tests.oracle import strategies

@@ -27,7 +27,7 @@ from jupyter_stream.operators.session_aggregate import SessionAggregate, Session
 from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig
 from jupyter_stream.operators.ticker import Ticker
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
 
 V = Column("v", pl.Int64())

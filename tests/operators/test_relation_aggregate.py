@@ -32,7 +32,7 @@ from jupyter_stream.functions.expression import Column, Expr, Literal
 from jupyter_stream.operators.relation_aggregate import RelationAggregate, RelationAggregateConfig
 from jupyter_stream.state import relation as relation_state
 from jupyter_stream.state import relation_stretches
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.windows import LifetimeWindow
 
 TYPES = {"k": pl.String(), "f": pl.Float64(), "i": pl.Int64(), "s": pl.String(), "b": pl.Boolean()}

@@ -17,7 +17,7 @@ from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.functions import resolve
 from jupyter_stream.functions.expression import Column, Literal
 from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig
-from jupyter_stream.state.groups import GroupAggregate
+from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.state.range_fold import folds, sums
 from jupyter_stream.windows import TupleWindow
 

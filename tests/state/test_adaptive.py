@@ -9,7 +9,8 @@ import pytest
 from jupyter_stream import aggregates
 from jupyter_stream.aggregates.protocol import Dense, Partial
 from jupyter_stream.state.adaptive import AdaptiveGroups
-from jupyter_stream.state.groups import GroupAggregate, WindowGroups
+from jupyter_stream.state.group_aggregate import GroupAggregate
+from jupyter_stream.state.groups import WindowGroups
 from jupyter_stream.state.memory_condition import MemoryCondition
 from jupyter_stream.windows import TimeWindow
 
