@@ -33,6 +33,8 @@ _ENDS = "Write a window with an end: FROM stream [RANGE 10 MINUTES SLIDE 1 MINUT
 _ENDS_OVER = "Write a window with an end: OVER (RANGE 10 MINUTES PRECEDING)."
 _UNBOUNDED = LifetimeWindow(None, written=False)
 
+_IN_WINDOW = "a window's WHERE"
+
 WINDOW_COLUMNS = {"window_start": WINDOW_START, "window_end": WINDOW_END, "window_id": WINDOW_ID, WINDOW_TIME: TS}
 """What can be said about the extent an answer is for."""
 
@@ -78,6 +80,10 @@ class InputNames:
     def aggregate(self, call: FunctionCall) -> Expr:
         """None may stand here."""
         hint = "Conditions on aggregates belong into HAVING." if self.clause == "WHERE" else None
+        if self.clause == _IN_WINDOW:
+            hint = (
+                "It is about single rows, which are counted if it is true. Conditions on aggregates belong into HAVING."
+            )
         if self.clause == "an aggregate":
             hint = "Aggregate in a subquery first: SELECT max(n) FROM (SELECT count(*) AS n FROM ...)."
         raise self.source.error(f"an aggregate can't stand in {self.clause}", call.span, hint)
@@ -98,8 +104,8 @@ def windowed(clause: WindowClause, scope: Scope, source: SourceText) -> Scope:
     scope = replace(scope, plan=plan)
     window = bind_window(clause, scope, source)
     if clause.where is not None:
-        names = InputNames(replace(scope, window=None), source, "WHERE")
-        plan = Filter(plan, ExpressionBinder(source, names).condition(clause.where, "WHERE"), plan.schema)
+        names = InputNames(replace(scope, window=None), source, _IN_WINDOW)
+        plan = Filter(plan, ExpressionBinder(source, names).condition(clause.where, _IN_WINDOW), plan.schema)
     return replace(scope, plan=plan, window=window)
 
 
@@ -329,7 +335,11 @@ class Grouping:
         function = aggregates.find(name)
         if function is None:
             if name in functions.names():
-                raise self._error(f"FILTER and windows go with aggregates, and {name} is none", call)
+                raise self._error(
+                    f"FILTER and windows go with aggregates, and {name} is none",
+                    call,
+                    "Put the window behind the stream in FROM, and FILTER's condition into WHERE.",
+                )
             return ExpressionBinder(self.source, self).call(call.name.text, [], call)  # it says what is wrong
         if call.ignore_nulls is not None:
             raise self.source.error(

@@ -134,6 +134,8 @@ class ExpressionBinder:
                 iter(unknown.suggestions), None
             )
             hint = f"Did you mean {best}?" if best else "DESCRIBE FUNCTIONS lists what there is."
+            if function.lower() in ("window", "session_window", "tumble", "hop"):
+                hint = f"{function} stands in GROUP BY, or write the window behind the stream: [RANGE 10 MINUTES SLIDE 1 MINUTE]."
             raise self.error(f"there is no function called {function}", node, hint) from None
         except functions.BadArguments as bad:
             raise self.error(bad.message, node) from None
@@ -162,6 +164,10 @@ class ExpressionBinder:
             return self.call(lower, [], node)
         if lower in functions.names() or aggregates.find(lower) is not None:
             hint = f"Functions are called with parentheses: {name.text}(...)."
+        elif lower in ("window_start", "window_end", "window_id"):
+            hint = (
+                f"{lower} is of windows with SLIDE: [RANGE 10 MINUTES SLIDE 1 MINUTE], [RANGE 5 MINUTES TUMBLING], ...."
+            )
         raise self.error(f"there is no column called {name.text}", node, hint)
 
     def _field(self, struct: Expr, name: Name, node: Node) -> Expr:

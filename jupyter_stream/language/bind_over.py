@@ -103,6 +103,13 @@ def bind_over(clause: WindowClause, scope: Scope, source: SourceText) -> OverWin
             None if scope.time.column is None else f"Write ORDER BY {scope.time.column}, or leave it out.",
             UnsupportedError,
         )
+    if clause.session is not None or clause.landmark:
+        raise source.error(
+            "OVER takes ROWS or RANGE: the rows before each row, not a session or a landmark",
+            clause.span,
+            "Write OVER (RANGE 10 MINUTES PRECEDING) or OVER (RANGE UNBOUNDED PRECEDING); a session stands in FROM: "
+            "[SESSION 30 MINUTES].",
+        )
     partition = tuple(expr for _, expr in bind_partition(WindowContext(clause, scope, source)))
     rows = clause.range.value if clause.range is not None and clause.range.kind == "rows" else None
     length = clause.range.value if clause.range is not None and clause.range.kind == "time" else None

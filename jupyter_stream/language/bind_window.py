@@ -88,6 +88,7 @@ def _not_yet(context: WindowContext) -> Window | None:
     what, hint = None, "Windows over time are: [RANGE 10 MINUTES SLIDE 1 MINUTE]."
     if clause.range is not None and clause.range.kind == "rows":
         what = "a window of ROWS by rank"
+        hint = "Rows of a window are counted as they arrive: take BY RANK away. In order of time: sum(x) OVER (ROWS 4 PRECEDING)."
     elif clause.slide is not None and clause.slide.kind == "rows" and clause.range is None:
         what = "RANGE ALL with SLIDE by rows"
         hint = (
@@ -95,6 +96,7 @@ def _not_yet(context: WindowContext) -> Window | None:
         )
     elif clause.slide_on is not None and (clause.on is None or clause.slide_on.text.lower() != clause.on.text.lower()):
         what = "SATTR with another attribute than the window's"
+        hint = "Name the same attribute twice, or write one ON: [RANGE 10 MINUTES SLIDE 1 MINUTE ON sent]."
     if what is None:
         return None
     raise context.source.error(

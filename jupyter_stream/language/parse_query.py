@@ -327,6 +327,8 @@ def _function(p: ExpressionParser, name: Name, start: Span) -> FromItem:
     """`late(s)`, `errors(s)`, and the windows of Flink: `TUMBLE(s, ts, INTERVAL '1' MINUTE)`."""
     p.advance()
     lower = name.text.lower()
+    if any(p.peek(word) for word in ("RANGE", "ROWS", "NOW", "PARTITION", "SESSION", "SLIDE")):
+        p.fail("a window stands in square brackets", p.behind, f"Write {name.text} [{p.curr.text} ...].")
     if lower in ("late", "errors"):
         inner = p.name("a stream")
         p.expect_sign(TokenType.R_PAREN, ")")
@@ -460,7 +462,8 @@ def _count(p: ExpressionParser, example: str) -> int:
 def _refuse_rest(p: ExpressionParser) -> None:
     for word, clause in _NOT_YET.items():
         if p.peek(word):
-            p.unsupported(clause)
+            hint = "Write it behind OVER: sum(x) OVER (ROWS 10 PRECEDING); or behind the stream: FROM stream [RANGE 10 MINUTES]."
+            p.unsupported(clause, hint=hint if word == "WINDOW" else None)
 
 
 def _emit(p: ExpressionParser) -> EmitClause | None:

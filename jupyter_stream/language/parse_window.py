@@ -14,21 +14,16 @@ from sqlglot import TokenType
 
 from jupyter_stream.core.schema import INTERVAL
 from jupyter_stream.core.time import show_duration, unit
-from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.durations import LONGEST, microseconds, parse_duration
 from jupyter_stream.language.nodes import ColumnRef
 from jupyter_stream.language.parameters import constant
 from jupyter_stream.language.parse_expression import WINDOW_WORDS, ExpressionParser
 from jupyter_stream.language.query_syntax import Amount, WindowClause
 from jupyter_stream.language.source_text import Name, Span
+from jupyter_stream.language.window_hints import EXAMPLE, OVER_EXAMPLE, instead_of
 
-_PART_WORDS = (
-    "RANGE", "ROWS", "SLIDE", "TUMBLING", "NOW", "UNBOUNDED", "SESSION", "PARTITION BY", "ON", "ORIGIN", "WHERE", "BY RANK",
-    "PRECEDING", "WA", "WATTR", "RATTR", "SATTR", "PA",
-)  # fmt: skip
 _ROW_NUM = ("row_num", "rownum", "row-num")
 _FOR_ALL = "For all rows so far, write RANGE ALL SLIDE 1 MINUTE, or RANGE UNBOUNDED."
-_EXAMPLE = "Write [RANGE 10 MINUTES SLIDE 1 MINUTE], [RANGE 5 MINUTES TUMBLING] or [ROWS 100 SLIDE 10]."
 
 
 def parse_window(p: ExpressionParser) -> WindowClause:
@@ -102,6 +97,8 @@ def amount(p: ExpressionParser, example: str) -> Amount:
         "ACTIVE",
         "AND",
     }:
+        if p.peek("FOLLOWING"):
+            p.fail("FOLLOWING isn't expected in a window", hint=instead_of("FOLLOWING", over=False))
         raise p.bad_unit(number, p.since(start))
     if not _is_whole(number):
         return Amount("bare", 0, p.since(start))
@@ -189,7 +186,7 @@ class _Parts:
         p = self.p
         while not p.sign(self.close):
             if p.at_end:
-                p.fail(f"{self.close_shown} is missing here", hint="The window isn't closed.")
+                p.fail(f"{self.close_shown} is missing here", hint=f"Close the window with {self.close_shown}.")
             if p.sign(TokenType.COMMA):
                 continue
             self._part()
@@ -206,6 +203,8 @@ class _Parts:
                 return
         if p.comes(TokenType.WHERE):
             p.advance()
+            if p.comes(self.close):
+                p.fail("a condition is missing here", hint="Write [PARTITION BY k ROWS 100 WHERE x > 0].")
             self._set("where", p.expression("a condition"), at, "WHERE")
             return
         if p.comes(TokenType.ORDER_BY):
@@ -219,10 +218,19 @@ class _Parts:
             return
         token = p.curr
         if token.kind in (TokenType.NUMBER, TokenType.STRING, TokenType.INTERVAL) or p.value_ahead():
-            p.fail("RANGE, ROWS or SLIDE is missing before this", hint=_EXAMPLE)
+            hint = OVER_EXAMPLE if self.over else EXAMPLE
+            if (
+                isinstance(self.got.get("range"), Amount)
+                and self.got["range"].kind == "time"
+                and list(self.got)[-1] == "range"
+            ):
+                hint = (
+                    "A length of time has one unit, or stands in quotes: RANGE 90 MINUTES, RANGE '1 hour 30 minutes'."
+                )
+            p.fail("RANGE, ROWS or SLIDE is missing before this", hint=hint)
         if token.text.upper() == "BY" and "slide" in self.got:
             p.fail("BY isn't expected in a window", hint="Did you mean SLIDE 10 ROWS BY RANK?")
-        self.p.fail(f"{token.text} isn't expected in a window", hint=did_you_mean(token.text, _PART_WORDS) or _EXAMPLE)
+        self.p.fail(f"{token.text} isn't expected in a window", hint=instead_of(token.text, self.over))
 
     def _set(self, name: str, value: object, at: Span, word: str) -> None:
         if name in self.got:
@@ -277,6 +285,11 @@ class _Parts:
 
     def _read_rows(self, at: Span) -> None:
         p = self.p
+        if p.peek("ALL"):
+            p.fail(
+                "a number of rows is missing here",
+                hint="For all rows so far, write RANGE UNBOUNDED or RANGE ALL SLIDE 1 MINUTE.",
+            )
         if p.word("UNBOUNDED"):
             self._set("unbounded", True, at, "ROWS")
         elif p.comes(TokenType.BETWEEN):
@@ -307,6 +320,8 @@ class _Parts:
     def _session(self, at: Span) -> None:
         p = self.p
         p.word("GAP")
+        if p.comes(self.close):
+            p.fail("the gap of the session is missing here", hint="Write [SESSION 30 MINUTES].")
         taken = amount(p, "Write SESSION 30 MINUTES.")
         if taken.kind == "rows":
             p.fail("the gap of a session is a length of time", taken.span, "Write [SESSION 30 MINUTES].")
@@ -317,6 +332,9 @@ class _Parts:
     def _partition(self, at: Span) -> None:
         p = self.p
         wrapped = p.sign(TokenType.L_PAREN)
+        part = any(p.peek(word) for word in ("ROWS", "RANGE", "SESSION")) and p.next.kind == TokenType.NUMBER
+        if part or p.comes(self.close):
+            p.fail("the name of a column is missing here", hint="Write [PARTITION BY k ROWS 100].")
         columns: list[ColumnRef] = [_attribute(p)]
         while p.comes(TokenType.COMMA) and (wrapped or p.next.text.upper() not in WINDOW_WORDS | {"WHERE"}):
             p.advance()
@@ -328,6 +346,11 @@ class _Parts:
     def _on(self, at: Span) -> None:
         p = self.p
         start = p.here
+        if p.comes(self.close):
+            p.fail(
+                "the name of a column is missing here",
+                hint="Name a time column: [RANGE 10 MINUTES SLIDE 1 MINUTE ON sent].",
+            )
         column = _attribute(p)
         self._set("on", Name(column.name.text, p.since(start)), at, "the windowing attribute")
 
@@ -361,9 +384,13 @@ class _Parts:
             if "session" in shapes:
                 p.fail("a session has a gap and nothing else", self.seen[shapes[0]], "Write [SESSION 30 MINUTES].")
             p.fail("a window has one range", self.seen[shapes[1]], "Take one of them away.")
-        if not shapes and not (self.over and (self.got.get("partition") or not got)):
-            missing = "RANGE" if "slide" in got or self.tumbling else "RANGE or ROWS"
-            p.fail(f"{missing} is missing in this window", self.span, _EXAMPLE)
+        if not shapes and not (self.over and got.keys() <= {"partition", "on"}):
+            missing, hint = "RANGE or ROWS", OVER_EXAMPLE if self.over else EXAMPLE
+            if "partition" in got:
+                missing, hint = "ROWS", "Write [PARTITION BY k ROWS 100] or [PARTITION BY k ROWS 100 SLIDE 10]."
+            elif "slide" in got or self.tumbling:
+                missing = "RANGE"
+            p.fail(f"{missing} is missing in this window", self.span, hint)
         span: Amount | None = got.get("range")
         on_rows = isinstance(got.get("on"), Name) and got["on"].text.lower() in _ROW_NUM
         if span is not None and span.kind == "bare":
@@ -377,10 +404,10 @@ class _Parts:
                 p.fail("a length of time can't be measured on row_num", got["on"].span, "Write ROWS n, or name a time.")
             if span is not None:
                 del got["on"]
-        self._check_slide(span)
         if "session" in got and ("slide" in got or self.tumbling):
             where = self.seen.get("slide") or self.tumbling
             p.fail("a session has no SLIDE: it ends when its gap has passed", where, "Write [SESSION 30 MINUTES].")
+        self._check_slide(span)
         if "landmark" in got and "slide" not in got:
             p.fail(
                 "RANGE ALL needs a SLIDE",
@@ -400,7 +427,14 @@ class _Parts:
                 "Use GROUP BY: windows over time are the same for all groups.",
             )
         if "origin" in got and (got.get("slide") is None or got["slide"].kind != "time"):
-            p.fail("ORIGIN goes with a SLIDE over time", self.seen["origin"], "Take it away: rows are counted from 1.")
+            hint = (
+                "Take it away: rows are counted from 1." if "slide" in got or (span and span.kind == "rows") else None
+            )
+            hint = (
+                hint
+                or "Write a SLIDE, whose multiples it moves: [RANGE 1 DAY SLIDE 1 HOUR ORIGIN '2024-01-01 00:30:00']."
+            )
+            p.fail("ORIGIN goes with a SLIDE over time", self.seen["origin"], hint)
         if "active_expiration" in got and not self.over:
             p.fail(
                 "ACTIVE EXPIRATION goes with OVER",
@@ -432,7 +466,7 @@ class _Parts:
             slide = got["slide"] = Amount("rows", slide.value, slide.span)
         if slide is not None:
             if "now" in got:
-                p.fail("NOW has no SLIDE", self.seen["slide"], f"Write [NOW] alone, or {_EXAMPLE[6:]}")
+                p.fail("NOW has no SLIDE", self.seen["slide"], f"Write [NOW] alone, or {EXAMPLE[6:]}")
             if "unbounded" in got and not self.over:
                 p.fail(
                     "an unbounded window with a SLIDE is a landmark",

@@ -243,6 +243,8 @@ class Reader:
             hint = "There is no ( for this )."
         elif token.kind == TokenType.R_BRACKET:
             hint = "There is no [ for this ]."
+        elif token.kind == TokenType.L_BRACE:
+            hint = "A window stands in square brackets, a value from the notebook in {{ }}."
         self.fail(f"{self.piece.masked[token.span.start : token.span.end]} isn't expected here", hint=hint)
 
     def value_ahead(self) -> bool:

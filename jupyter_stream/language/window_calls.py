@@ -39,8 +39,10 @@ def window_call(node: Node, source: SourceText, scope: Scope) -> WindowClause | 
     lengths = []
     for i, argument in enumerate(rest):
         micros = _micros(argument)
-        if micros is None or (micros <= 0 and i < 2):
+        if micros is None:
             raise source.error("this is no length of time", argument.span, "Write '10 minutes'.")
+        if micros <= 0 and i < 2:
+            raise source.error("this must be more than zero", argument.span, "Write '10 minutes'.")
         lengths.append(Amount("time", micros, argument.span))
     on = Name(column.name.text, column.span)
     if function in ("session", "session_window"):

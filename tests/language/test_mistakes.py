@@ -37,7 +37,7 @@ MISTAKES = [
     ("SELECT upper(srcIP «FROM» M", ") is missing here", "A parenthesis isn't closed."),
     ("SELECT upper(srcIP «len») FROM M", ") is missing here", "Or is a comma or an operator missing?"),
     ("SELECT len FROM M«)»", ") isn't expected here", "There is no ( for this )."),
-    ("SELECT len FROM M [RANGE 5 «MINUTES»", "] is missing here: the statement ends here", "The window isn't closed."),
+    ("SELECT len FROM M [RANGE 5 «MINUTES»", "] is missing here: the statement ends here", "Close the window with ]."),
     ("SELECT len FROM M WHERE len BETWEEN 1 «5»", "AND is missing here", "Write x BETWEEN low AND high."),
     ("SELECT len FROM M WHERE len IN «1»", "( is missing here", "x IN (1, 2, 3)"),
     ("SELECT CASE len > 1 «FROM» M", "WHEN is missing here", "CASE WHEN"),
