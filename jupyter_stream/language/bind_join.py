@@ -20,8 +20,9 @@ from jupyter_stream.language.query_syntax import FromItem, JoinRef
 from jupyter_stream.language.scope import JoinedColumn, Scope
 from jupyter_stream.language.source_text import SourceText
 from jupyter_stream.plan.catalog import StreamDef
-from jupyter_stream.plan.logical import Join, Lookup, Plan, Project, RelationJoin, Scan, TableRelation
+from jupyter_stream.plan.logical import Join, Lookup, Plan, Project, RelationJoin, Scan, TableRelation, streams, walk
 from jupyter_stream.plan.relations import holds_join, is_relation
+from jupyter_stream.plan.rules.common import with_inputs
 from jupyter_stream.windows import LifetimeWindow, RowWindow, TimeWindow, Window
 
 
@@ -108,12 +109,24 @@ def _join_at_every_instant(item: JoinRef, left: Scope, right: Scope, source: Sou
 
 
 def living(scope: Scope) -> Scope:
-    """A view as the relation that its SELECT defines, which changes while the query runs; anything else as it is."""
-    table = table_of(scope)
-    if table is None or not isinstance(table.table, ViewRows):
+    """Views as the relations that their SELECTs define, which change while the query runs; anything else as it is."""
+    plan = _living(scope.plan)
+    if plan is scope.plan:
         return scope
-    plan: Plan = table.table.plan  # type: ignore[assignment]  # core knows no plans
-    return Scope(plan, scope.qualifiers, None)
+    window = None if is_relation(plan) else scope.window
+    return replace(scope, plan=plan, window=window)
+
+
+def _living(plan: Plan) -> Plan:
+    if isinstance(plan, Scan):
+        table = plan.stream.table
+        if not isinstance(table, ViewRows):
+            return plan
+        defined: Plan = table.plan  # type: ignore[assignment]  # core knows no plans
+        return defined
+    inputs = [_living(part) for part in plan.inputs]
+    same = all(one is other for one, other in zip(inputs, plan.inputs, strict=True))
+    return plan if same else with_inputs(plan, inputs)
 
 
 def relational(left: Scope, right: Scope) -> bool:
@@ -190,8 +203,22 @@ def relations_joined(made: Join, left: Scope, right: Scope, item: JoinRef, sourc
                 "Write [RANGE 5 MINUTES], or with SLIDE 1 MINUTE in it if that is when to look at the join.",
                 UnsupportedError,
             )
+        if any(isinstance(n, Scan) and n.stream.table is not None for n in walk(scope.plan)) and not _answered_once(
+            made
+        ):
+            raise source.error(
+                "what a SELECT makes of a table can't be joined with a stream in this version",
+                item.parts[len(sides)].span,
+                "Join with the table itself: FROM stream JOIN table ON ....",
+                UnsupportedError,
+            )
         sides.append(relation_of(scope.plan, window, source, item.span))
-    return RelationJoin(sides[0], sides[1], item.kind, (), None, made.right_names, made.schema)
+    return RelationJoin(sides[0], sides[1], item.kind, (), None, made.right_names, made.schema, item.value)
+
+
+def _answered_once(plan: Plan) -> bool:
+    """Whether a plan reads tables and no stream."""
+    return all(stream.table is not None for stream in streams(plan))
 
 
 def table_of(scope: Scope) -> StreamDef | None:

@@ -12,7 +12,7 @@ from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.expression import substitute, walk
-from jupyter_stream.language import bind_subquery
+from jupyter_stream.language import bind_scalar, bind_subquery
 from jupyter_stream.language.as_relation import by_time, relation_of, unites_joins
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
@@ -121,14 +121,16 @@ class Binder:
                 "A condition on rows belongs into WHERE.",
             )
         where: Expr | None = None
-        plain, memberships = bind_subquery.split(body.where, self.source)
+        plain, memberships, valued = bind_subquery.split(body.where, self.source)
         if plain is not None:
             names = InputNames(scope, self.source, "WHERE")
             where = ExpressionBinder(self.source, names).condition(plain, "WHERE")
-        if memberships:
+        if memberships or valued:
             scope, where = scope if where is None else filtered(scope, where), None
             for found in memberships:
                 scope = bind_subquery.apply(scope, found, self.source, self.body, self._from)
+            for condition in valued:
+                scope = bind_scalar.apply(scope, body.source, condition, self.source, self.body, self._from)
             sliding = scope.window is not None and slides(scope.window)
         grouped = aggregated or not self._takes_rows(body, scope)
         if aggregated or (body.distinct is not None and sliding and grouped):

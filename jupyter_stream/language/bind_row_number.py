@@ -17,6 +17,7 @@ from jupyter_stream.language.bind_aggregate import InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.join_conditions import conjuncts
 from jupyter_stream.language.nodes import Constant, Node, Operation, RowNumber, walk
+from jupyter_stream.language.nodes import conjuncts as written
 from jupyter_stream.language.query_syntax import SelectBody, SelectItem
 from jupyter_stream.language.scope import Scope, is_windowed
 from jupyter_stream.language.select_list import schema_of
@@ -60,7 +61,7 @@ def numbers(body: SelectBody, source: SourceText) -> Numbered | None:
             item = SelectItem(zero, name, item.text, item.span)
         items.append(item)
     where, conditions = _split(body.where)
-    conditions = [*conditions, *_parts(body.qualify)]
+    conditions = [*conditions, *written(body.qualify)]
     for condition in conditions:
         for part in walk(condition):
             if isinstance(part, RowNumber):
@@ -96,17 +97,11 @@ def _number(at: int) -> str:
     return f"{HIDDEN}number{at}"
 
 
-def _parts(condition: Node | None) -> list[Node]:
-    if isinstance(condition, Operation) and condition.function == "and":
-        return [part for arg in condition.args for part in _parts(arg)]
-    return [] if condition is None else [condition]
-
-
 def _split(where: Node | None) -> tuple[Node | None, list[Node]]:
     """WHERE without its conditions on row numbers, and those."""
     plain: Node | None = None
     found = []
-    for part in _parts(where):
+    for part in written(where):
         if any(isinstance(n, RowNumber) for n in walk(part)):
             found.append(part)
         else:

@@ -43,34 +43,40 @@ class Membership:
     negated: bool
 
 
-def split(where: Node | None, source: SourceText) -> tuple[Node | None, list[Membership]]:
-    """WHERE without its conditions on other queries, and those.
+def split(where: Node | None, source: SourceText) -> tuple[Node | None, list[Membership], list[Node]]:
+    """WHERE without its conditions on other queries; those on their rows, and those on values that they stand for.
 
     Raises:
-        QueryError: one of them isn't simply joined to the rest with AND.
+        QueryError: IN or EXISTS isn't simply joined to the rest with AND.
     """
     if where is None:
-        return None, []
+        return None, [], []
     if isinstance(where, Operation) and where.function == "and":
         kept: Node | None = None
         found: list[Membership] = []
+        valued: list[Node] = []
         for arg in where.args:
-            rest, more = split(arg, source)
+            rest, more, others = split(arg, source)
             found += more
+            valued += others
             if rest is not None:
                 kept = rest if kept is None else replace(where, args=(kept, rest))
-        return kept, found
+        return kept, found, valued
     membership = _membership(where)
     if membership is not None:
-        return None, [membership]
-    for node in walk(where):
-        if isinstance(node, Subselect):
+        return None, [membership], []
+    nodes = list(walk(where))
+    for node in nodes:
+        inside = _membership(node)
+        if inside is not None:
             raise source.error(
-                "a SELECT inside an expression stands in IN or EXISTS, and these are joined to the rest of WHERE with AND",
-                node.span,
+                "IN and EXISTS with a SELECT are joined to the rest of WHERE with AND",
+                inside.node.span,
                 "Or join with it: FROM a JOIN (SELECT ...) b ON ....",
             )
-    return where, []
+    if any(isinstance(node, Subselect) for node in nodes):
+        return None, [], [where]
+    return where, [], []
 
 
 def _membership(node: Node) -> Membership | None:

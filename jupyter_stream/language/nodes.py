@@ -160,3 +160,10 @@ def walk(node: Node) -> Iterator[Node]:
         below = (*node.partition, *(key.expression for key in node.order))
     for part in below:
         yield from walk(part)
+
+
+def conjuncts(condition: Node | None) -> list[Node]:
+    """The parts of a condition that all have to be true."""
+    if isinstance(condition, Operation) and condition.function == "and":
+        return [part for arg in condition.args for part in conjuncts(arg)]
+    return [] if condition is None else [condition]

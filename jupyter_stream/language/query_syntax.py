@@ -138,6 +138,7 @@ class JoinRef:
         on: the condition of ON; None with USING, for a comma and for CROSS.
         using: columns of USING.
         span: where it stands.
+        value: it isn't written: a SELECT that stands for a value is joined with what it is asked for.
     """
 
     kind: JoinKind
@@ -148,6 +149,7 @@ class JoinRef:
     window: WindowClause | None = None
     alias: Name | None = None
     sample: SampleClause | None = None
+    value: bool = False
 
 
 FromItem: TypeAlias = StreamRef | SubqueryRef | UnionRef | JoinRef

@@ -457,6 +457,7 @@ class RelationJoin:
         residual: a further condition over the joined row; None without.
         right_names: the right columns' names in the joined row, in the order of the right schema.
         schema: left columns, then right ones (semi, anti: left ones only).
+        value: the right one stands for a value that rows of the left are asked by: what enters it is no answer.
     """
 
     left: Plan
@@ -466,6 +467,7 @@ class RelationJoin:
     residual: Expr | None
     right_names: tuple[str, ...]
     schema: Schema
+    value: bool = False
 
     @property
     def inputs(self) -> tuple[Plan, ...]:

@@ -74,6 +74,8 @@ def is_view(plan: Plan) -> bool:
             return is_relation(plan)
         case TableRelation():
             return plan.table.retroactive
+        case RelationJoin(value=True):
+            return is_view(plan.left)
     return any(is_view(part) for part in plan.inputs)
 
 

@@ -85,7 +85,7 @@ def test_conditions_on_streams_judge_a_row_over_its_whole_lifetime(
     ("query", "message"),
     [
         ("SELECT n FROM s WHERE k IN (SELECT k FROM t)", "nothing says how long rows of the left input wait"),
-        ("SELECT n FROM s WHERE n = 1 OR k IN (SELECT k FROM t)", "these are joined to the rest of WHERE with AND"),
+        ("SELECT n FROM s WHERE n = 1 OR k IN (SELECT k FROM t)", "are joined to the rest of WHERE with AND"),
         ("SELECT n FROM s WHERE k IN (SELECT k, n FROM t)", "IN compares with one column, and this SELECT has 2"),
         ("SELECT n FROM s [RANGE 5 MICROSECONDS] WHERE EXISTS (SELECT * FROM t [RANGE 5 MICROSECONDS] WHERE t.x = 1)",
          "there is no column t.x"),
