@@ -427,13 +427,9 @@ class _Parts:
                 "Use GROUP BY: windows over time are the same for all groups.",
             )
         if "origin" in got and (got.get("slide") is None or got["slide"].kind != "time"):
-            hint = (
-                "Take it away: rows are counted from 1." if "slide" in got or (span and span.kind == "rows") else None
-            )
-            hint = (
-                hint
-                or "Write a SLIDE, whose multiples it moves: [RANGE 1 DAY SLIDE 1 HOUR ORIGIN '2024-01-01 00:30:00']."
-            )
+            hint = "Write a SLIDE, whose multiples it moves: [RANGE 1 DAY SLIDE 1 HOUR ORIGIN '2024-01-01 00:30:00']."
+            if "slide" in got or (span is not None and span.kind == "rows"):
+                hint = "Take it away: rows are counted from 1."
             p.fail("ORIGIN goes with a SLIDE over time", self.seen["origin"], hint)
         if "active_expiration" in got and not self.over:
             p.fail(
