@@ -17,6 +17,7 @@ from jupyter_stream.language.syntax import CreateSummary
 
 _SUMMARY: Final = "Write CREATE SUMMARY name ON stream (column) WITH GRANULARITY 1 MINUTE AND COLLAPSE (4, 3)."
 _PREFERENCE: Final = "Write WITH PREFERENCE DESC SUMMARY.Estimate.Count(column)."
+_ESTIMATES: Final = "Write SUMMARY.Estimate.Count, Sum, Min or Max, and the column in parentheses."
 _ORDERS: Final[tuple[Literal["desc", "asc", "weighted"], ...]] = ("desc", "asc", "weighted")
 _MOST: Final = 1_000
 """Greatest rate and depth: the oldest granularity would be longer than time otherwise."""
@@ -35,7 +36,9 @@ def parse_summary(p: ExpressionParser, common: dict[str, Any]) -> CreateSummary:
     columns = [p.name("a column")]
     while p.sign(TokenType.COMMA):
         columns.append(p.name("a column"))
-    p.expect_sign(TokenType.R_PAREN, ")")
+    p.expect_sign(TokenType.R_PAREN, ")", "A summary is of columns as they are: name them, with commas between.")
+    if p.peek("USING"):
+        p.fail("USING stands at the end", hint="Write ... AND COLLAPSE (4, 3) USING count_sketch.")
     p.expect("WITH", hint=_SUMMARY)
     p.expect("GRANULARITY", hint=_SUMMARY)
     at = p.here
@@ -72,6 +75,10 @@ def _whole(p: ExpressionParser, least: int, otherwise: str) -> int:
 def parse_preference(p: ExpressionParser) -> PreferenceClause | None:
     """Take `WITH PREFERENCE [DESC | ASC | WEIGHTED] expr, ... [FADE FACTOR f] [WINDOW d]`, if it comes next."""
     start = p.here
+    if p.peek("WITH") and p.next.kind == TokenType.VAR and not p.peek("WITH", "PREFERENCE"):
+        p.advance()
+        meant = nearest(p.curr.text, ["PREFERENCE"])
+        p.fail("PREFERENCE is missing here", hint="Did you mean PREFERENCE?" if meant else _PREFERENCE)
     if not p.word("WITH", "PREFERENCE"):
         return None
     order: Literal["desc", "asc", "weighted"] = next((o for o in _ORDERS if p.word(o.upper())), "desc")
@@ -106,12 +113,16 @@ def parse_preference(p: ExpressionParser) -> PreferenceClause | None:
 def _item(p: ExpressionParser) -> tuple[Node, Span]:
     at = p.here
     node = p.expression("an expression")
+    if p.comes(TokenType.L_PAREN):
+        p.fail("there is no such estimate", p.since(at), _ESTIMATES)
     return node, p.since(at)
 
 
 def _fade(p: ExpressionParser) -> float:
     """A number above 0 and up to 1; `80%` is 0.8."""
     at = p.here
+    if p.at_end:
+        p.fail("a number is missing here", hint="Write FADE FACTOR 0.8.")
     if p.comes(TokenType.NUMBER) and p.next.kind == TokenType.MOD:
         value: object = float(p.curr.text) / 100
         p.advance(2)

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.coverage import WHOLE, Coverage
-from jupyter_stream.core.messages import Int64s
+from jupyter_stream.core.messages import Int64s, ints
 from jupyter_stream.core.rows import values_at
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Column, Expr, columns
@@ -38,6 +38,7 @@ UNKNOWN: Final = -1
 """What an entry will bring, where it was not found out."""
 REST_PROBES: Final = 16_384
 """Probes made at a time of what is left, unless set."""
+_PLACE: Final = "$place"
 UNIFORM: Final = "a uniform sample: the query has a budget and no preference"
 
 
@@ -164,15 +165,18 @@ def _value(
     estimated: list[tuple[str, Float64s]],
     shape: tuple[int, ...],
 ) -> Float64s:
-    """What an expression of a preference is, zone by zone; 0 where it is nothing."""
+    """What an expression of a preference is, zone by zone; 0 where it is nothing, or fails."""
     if evaluator is None:  # an estimate and no more
         found = estimated[0][1]
     else:
         each = np.tile(np.arange(shape[1]), shape[0])
         columns = [values_at(column, each).alias(name) for name, column in values.items()]
         estimates = [pl.Series(name, one.ravel()) for name, one in estimated]
-        _, (value,), _ = evaluator.evaluate(pl.DataFrame([*columns, *estimates]))
-        found = value.cast(pl.Float64).fill_null(0.0).to_numpy().reshape(shape)
+        place = pl.Series(_PLACE, np.arange(each.size))
+        worked, (value,), _ = evaluator.evaluate(pl.DataFrame([*columns, *estimates, place]))
+        flat = np.zeros(each.size)  # also where the expression fails, as in a text that is no number
+        flat[ints(worked.get_column(_PLACE))] = value.cast(pl.Float64).fill_null(0.0).to_numpy()
+        found = flat.reshape(shape)
     return np.nan_to_num(found, nan=0.0)
 
 

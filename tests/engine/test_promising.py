@@ -546,6 +546,49 @@ def test_budgets_are_read_as_they_are_written():
     assert parse_budget("0.5 probe per row") == Budget("probes", 0.5)
 
 
+def test_a_preference_that_fails_on_a_value_wants_it_least(session):
+    named = pl.DataFrame({"Name": ["7", "none", "70"] * 40, "ts": range(120)})
+    with jupyter_stream.Session({"named": named}) as other:
+        other.execute("CREATE STREAM Sold (Name STRING, ts BIGINT) ORDER BY ts SOURCE 'frame://named'")
+        other.execute("CREATE SUMMARY s ON Sold (Name) WITH GRANULARITY 64 MICROSECONDS AND COLLAPSE (2, 3)")
+        text = "SELECT Name FROM Sold WITH PREFERENCE DESC SUMMARY.Estimate.Count(Name) * CAST(Name AS BIGINT)"
+        (query,) = other.execute(text, budget="0.3 probes/row")
+        assert query.wait(60)
+        given = query.to_polars()["Name"].to_list()
+        assert query.status == "finished"
+        assert Counter(given) == Counter(named["Name"].to_list())
+        assert Counter(given[:30]) == {"70": 30}
+
+
+PREFERENCE = "WITH PREFERENCE DESC SUMMARY.Estimate.Count(ItemNo)"
+
+
+def test_none_of_a_hundred_queries_that_share_a_summary_starves(session):
+    """Each has its share of idle time by its weight, whatever the others have left."""
+    sold = rows(33, 2_000, 640)
+    end = threading.Event()
+
+    def live() -> Iterator[pl.DataFrame]:
+        yield sold
+        yield pl.DataFrame({"ItemNo": [0], "Price": [0.0], "ts": [LATER]})
+        end.wait(240)
+
+    with jupyter_stream.Session({"one": live()}) as other:
+        other.execute(DECLARED.split(";")[0].replace("frame://", "python://") + ";" + DECLARED.split(";")[2])
+        text = f"SELECT ItemNo, ts FROM Store1 WHERE ItemNo % 100 <> {{}} {PREFERENCE}"
+        queries = other.execute(";".join(text.format(number) for number in range(100)), budget="0.05 probes/row")
+        assert "shared by" in str(queries[0].explain())
+        exact = [sold.filter(pl.col("ItemNo") % 100 != number).height for number in range(100)]
+        given = [0] * 100
+        until = time.monotonic() + 120
+        while time.monotonic() < until and given != exact:
+            time.sleep(1)
+            given = [q.to_polars().filter(pl.col("ts") < LATER).height for q in queries]
+        assert given == exact
+        assert all(q.coverage == WHOLE for q in queries)
+        end.set()
+
+
 @pytest.mark.parametrize("weight", ["0", "-1", "heavy", "nan"])
 def test_a_weight_is_a_positive_number(session, weight):
     with pytest.raises(QueryError, match="is no weight"):
