@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import confluent_kafka
 
 PARTITIONS = 4
@@ -29,3 +31,19 @@ class Kafka:
         for value in values:
             self._producer.produce(topic, value, key, partition, timestamp=at)
         assert self._producer.flush(10) == 0
+
+    def spread(self, topic: str, messages: Iterable[tuple[int, str]]) -> None:
+        """Many messages, each with its partition; there when this returns."""
+        for partition, value in messages:
+            self._producer.produce(topic, value, partition=partition)
+        assert self._producer.flush(60) == 0
+
+    def read(self, topic: str, partition: int, start: int, end: int) -> list[tuple[int, bytes | None]]:
+        """Offsets and values of messages that are there."""
+        consumer = confluent_kafka.Consumer({"bootstrap.servers": self.address, "group.id": "tests"})
+        consumer.assign([confluent_kafka.TopicPartition(topic, partition, start)])
+        found: list[tuple[int, bytes | None]] = []
+        while start < end and (not found or found[-1][0] < end - 1):
+            found += [(m.offset(), m.value()) for m in consumer.consume(1000, 0.05) if m.error() is None]
+        consumer.close()
+        return [(offset, value) for offset, value in found if offset < end]

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
 import polars as pl
@@ -26,7 +27,7 @@ from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Query, streams
 from jupyter_stream.plan.promising import read_of
 from jupyter_stream.schedulers import RoundRobin, Scheduler
-from jupyter_stream.sources.protocol import REPLAY_ROWS, Prunable
+from jupyter_stream.sources.protocol import REPLAY_ROWS, Journaled, Prunable
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +92,14 @@ class Runner(Reader, Worker, Protocol):
 
     def named_late(self) -> list[tuple[str, pl.DataFrame]]:
         """Late rows of the batch under way, under the names of the derived streams they went through."""
+
+
+@runtime_checkable
+class Keeper(Protocol):
+    """A query that can go on after its process was killed."""
+
+    def journal(self, stream: StreamDef) -> Path | None:
+        """Where a live source is to note how it is read for this query alone; None to read it as all others do."""
 
 
 def _furthest_behind(chosen: Feed, ready: list[Feed]) -> Feed:
@@ -298,11 +307,24 @@ class Engine:
         self._runners = [r for r in self._runners if r.running]
         self._windows.told(self._runners)
 
+    def _read(self, stream: StreamDef, readers: list[Runner], journal: Path | None = None) -> Feed:
+        """Begin to read a stream, for these queries."""
+        feed = Feed(stream, _columns(stream, readers), _numbered(readers), self.signal, journal)
+        for reader in readers:
+            reader.attach(feed)
+        self._feeds.append(feed)
+        feed.start()
+        return feed
+
     def _launch(self, pipelines: list[Runner]) -> None:
         fresh: dict[StreamDef, list[Runner]] = {}
         joined: list[tuple[Runner, Feed]] = []
         for pipeline in pipelines:
             for stream in streams(pipeline.query.plan):
+                journal = pipeline.journal(stream) if isinstance(pipeline, Keeper) else None
+                if journal is not None and isinstance(stream.source, Journaled):
+                    self._read(stream, [pipeline], journal)
+                    continue
                 live = None if stream.source.replayable else self._live.get(stream.name)
                 if live is not None and live.stream is stream and not live.ended:
                     pipeline.attach(live)
@@ -311,13 +333,9 @@ class Engine:
                 else:
                     fresh.setdefault(stream, []).append(pipeline)
         for stream, readers in fresh.items():
-            feed = Feed(stream, _columns(stream, readers), _numbered(readers), self.signal)
-            for pipeline in readers:
-                pipeline.attach(feed)
-            self._feeds.append(feed)
+            feed = self._read(stream, readers)
             if not stream.source.replayable:
                 self._live[stream.name] = feed
-            feed.start()
         for pipeline in pipelines:
             self._sharing.begin(pipeline, self._runners)
             self._windows.begin(pipeline, self._runners)

@@ -9,7 +9,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, Final, Protocol, runtime_checkable
 
 import polars as pl
 
@@ -97,10 +98,16 @@ class Feed:
         columns: the columns its readers need, None for all.
         numbered: whether a reader needs arrival numbers.
         wake: called when there is something to take.
+        journal: where a live source notes how it was read, to be read again so after the process has ended.
     """
 
     def __init__(
-        self, stream: StreamDef, columns: tuple[str, ...] | None, numbered: bool, wake: Callable[[], None]
+        self,
+        stream: StreamDef,
+        columns: tuple[str, ...] | None,
+        numbered: bool,
+        wake: Callable[[], None],
+        journal: Path | None = None,
     ) -> None:
         self.stream = stream
         self.columns = columns
@@ -117,6 +124,7 @@ class Feed:
         self.error: str | None = None
         self.ended = False
         self._wake = wake
+        self._journal = journal
         self._request = Request(columns)
         self._queue: deque[pl.DataFrame] = deque()
         self._refused: deque[pl.DataFrame] = deque()
@@ -190,7 +198,10 @@ class Feed:
     def _read(self) -> None:
         stream, stop = self.stream, self._request.stop
         try:
-            chunks = stream.source.read(self._request)  # type: ignore[attr-defined]  # a Source; the catalog knows a part
+            source: Any = stream.source  # a Source; the catalog knows a part
+            chunks = (
+                source.read(self._request) if self._journal is None else source.read_again(self._request, self._journal)
+            )
             rate = parse_rate(stream.options["rate"]) if "rate" in stream.options else None
             for chunk in pace(chunks, rate, stream.time.column, stop):
                 if chunk.rejected is not None and chunk.rejected.height:

@@ -42,8 +42,25 @@ class TableLookupConfig:
     residual: Expr | None
 
 
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """What a table has held since a query began, each from a time on; the first from minus infinity.
+
+    Attributes:
+        since: the times, microseconds, ascending.
+        frames: the rows as look-ups need them.
+    """
+
+    since: list[int]
+    frames: list[pl.DataFrame]
+
+
 class TableLookup(Stateless):
-    """Joined rows, at the stream rows' own times."""
+    """Joined rows, at the stream rows' own times.
+
+    Attributes:
+        versions: what the table has held since the query began.
+    """
 
     def __init__(self, config: TableLookupConfig) -> None:
         super().__init__(f"{config.kind} look-up in a table")
@@ -53,8 +70,7 @@ class TableLookup(Stateless):
         self._residual = None if config.residual is None else Evaluator([config.residual])
         self._on = [f"$k{i}" for i in range(len(config.keys))]
         # what the table held when the query began goes for all rows before its first change
-        self._since = [MIN_TIME]
-        self._versions = [self._prepared(config.table.frame)]
+        self.versions = Versions([MIN_TIME], [self._prepared(config.table.frame)])
 
     @property
     def table(self) -> TableRows:
@@ -64,7 +80,7 @@ class TableLookup(Stateless):
     @property
     def unchanged(self) -> bool:
         """Whether it looks into what a query would that begins now: no row has come, nor has the table changed."""
-        return self.control.rows_in == 0 and len(self._versions) == 1
+        return self.control.rows_in == 0 and len(self.versions.frames) == 1
 
     def _prepared(self, frame: pl.DataFrame) -> pl.DataFrame:
         frame, keys, _ = self._table_keys.evaluate(frame)
@@ -73,14 +89,14 @@ class TableLookup(Stateless):
 
     def changed(self, at: int) -> None:
         """The table has changed: what it holds now goes for rows at or after `at`, microseconds."""
-        at = max(at, self._since[-1])
-        self._since.append(at)
-        self._versions.append(self._prepared(self._config.table.frame))
-        self.control.holds(sum(int(v.estimated_size()) for v in self._versions))
+        held = self.versions
+        held.since.append(max(at, held.since[-1]))
+        held.frames.append(self._prepared(self._config.table.frame))
+        self.control.holds(sum(int(v.estimated_size()) for v in held.frames))
 
     def head(self, most: int) -> pl.DataFrame:
         """The first rows of the table as it is now."""
-        return shown(self._versions[-1:], most)
+        return shown(self.versions.frames[-1:], most)
 
     def on_batch(self, port: int, batch: Batch) -> Iterable[Message]:
         """Look the rows up."""
@@ -92,11 +108,11 @@ class TableLookup(Stateless):
         own = frame.columns
         frame = frame.with_columns(*(k.alias(n) for k, n in zip(keys, self._on, strict=True)))
         frame = frame.with_columns(pl.int_range(frame.height, dtype=pl.Int64).alias(_PLACE))
-        which = np.searchsorted(self._since, ints(frame.get_column(TS)), "right") - 1
+        which = np.searchsorted(self.versions.since, ints(frame.get_column(TS)), "right") - 1
         found: list[pl.DataFrame] = []
         for version in np.unique(which).tolist() or [-1]:
             rows = frame if (which == version).all() else frame.filter(pl.Series(which == version))
-            for message in self._look_up(rows, self._versions[version], own):
+            for message in self._look_up(rows, self.versions.frames[version], own):
                 if isinstance(message, Failed):
                     yield message
                 else:
@@ -135,4 +151,4 @@ class TableLookup(Stateless):
         yield punctuation
 
 
-__all__ = ["TableLookup", "TableLookupConfig"]
+__all__ = ["TableLookup", "TableLookupConfig", "Versions"]

@@ -10,14 +10,18 @@ from __future__ import annotations
 import logging
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from jupyter_stream.core.schema import TIMESTAMP, Schema
+from jupyter_stream.core.topic import Topic
 from jupyter_stream.errors import SourceError
+from jupyter_stream.sources.journal import Journal, Slice, slices_of
 from jupyter_stream.sources.messages import OPTIONS, MessageFormat, MessageParser, Messages, undeclared
 from jupyter_stream.sources.options import check_known, choice, did_you_mean, split_query
 from jupyter_stream.sources.protocol import BATCH_ROWS, Chunk, Connector, Context, Request, Source, wanted
@@ -40,6 +44,8 @@ _BROKER: Final = Schema.of(
     [("key", pl.String()), ("timestamp", TIMESTAMP), ("partition", pl.Int64()), ("offset", pl.Int64())]
 )
 """What the broker says of a message."""
+_WRITTEN: Final = frozenset({*OPTIONS, "config"})
+"""Options that say how messages are written and how to get them, not which."""
 _PAIR: Final = re.compile(r"(\d+)\s*:\s*(\d+)")
 _EXAMPLE: Final = "Write start = 'earliest', 'latest', '1000' for all partitions or '0:1000, 2:500' for some."
 
@@ -73,9 +79,23 @@ class KafkaSource:
         self._start = _start(options.get("start", "earliest" if self.replayable else "latest"))
         self._config = _config(options, context.namespace)
         self._client = _library()
+        self._written = {name: value for name, value in options.items() if name in _WRITTEN}
+        self._known: list[int] = []
         self._from: Offsets = {}
         self._to: Offsets = {}
         self._look_at_topic()
+
+    @property
+    def topic(self) -> Topic:
+        """What it reads, for an engine that has a connector of its own."""
+        start: Literal["earliest", "latest"] | Mapping[int, int | None]
+        if isinstance(self._start, str):
+            start = "latest" if self._start == "latest" else "earliest"
+        else:
+            offsets = self._start
+            start = {p: offsets.get(p, offsets.get(None)) for p in self._known}
+        form = self._form
+        return Topic(self._brokers, self._topic, start, self.replayable, form.record, form.told, self._written)
 
     def read(self, request: Request) -> Iterator[Chunk]:
         """Messages as they come until told to stop, or all there were when it was opened.
@@ -83,12 +103,24 @@ class KafkaSource:
         Raises:
             SourceError: the broker has deleted messages that are to be read, or doesn't let them be read.
         """
+        if self.replayable:
+            return self._rows(request, lambda consumer: self._replayed(consumer, request))
+        return self._rows(request, lambda consumer: self._live(consumer, request, self._begin(consumer, {})))
+
+    def read_again(self, request: Request, journal: Path) -> Iterator[Chunk]:
+        """Messages as they come, after those of a former read that the journal tells of, in the order they had.
+
+        Raises:
+            SourceError: the broker has deleted messages that are to be read, or doesn't let them be read.
+        """
+        return self._rows(request, lambda consumer: self._journaled(consumer, request, Journal(journal)))
+
+    def _rows(self, request: Request, messages: Callable[[Any], Iterator[list[Any]]]) -> Iterator[Chunk]:
         parser = self._form.parser(wanted(self.schema, request))
         consumer = self._consumer()
         try:
-            found = self._replayed(consumer, request) if self.replayable else self._live(consumer, request)
-            for messages in found:
-                yield from batches(parser.parse(self._described(messages, parser)))
+            for found in messages(consumer):
+                yield from batches(parser.parse(self._described(found, parser)))
         finally:
             consumer.close()
 
@@ -97,11 +129,11 @@ class KafkaSource:
     def _look_at_topic(self) -> None:
         consumer = self._consumer()
         try:
-            partitions = self._partitions(consumer, _ANSWER)
+            self._known = self._partitions(consumer, _ANSWER)
             if self.replayable:
-                bounds = {p: self._bounds(consumer, p) for p in partitions}
+                bounds = {p: self._bounds(consumer, p) for p in self._known}
                 self._to = {p: high for p, (_, high) in bounds.items()}
-                self._from = {p: min(self._first(p, bounds[p]), bounds[p][1]) for p in partitions}
+                self._from = {p: min(self._first(p, bounds[p]), bounds[p][1]) for p in self._known}
         finally:
             consumer.close()
 
@@ -157,10 +189,18 @@ class KafkaSource:
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
-    def _live(self, consumer: Any, request: Request) -> Iterator[list[Any]]:
-        known = self._partitions(consumer, _ANSWER)
-        begin = {p: self._first(p, self._bounds(consumer, p)) for p in known}
-        consumer.assign([self._client.TopicPartition(self._topic, p, o) for p, o in begin.items()])
+    def _begin(self, consumer: Any, known: Offsets) -> dict[int, int]:
+        """Where a live read begins: a partition that came since it was read last, from its first message."""
+        found = dict(known)
+        for p in self._partitions(consumer, _ANSWER):
+            if p not in known:
+                bounds = self._bounds(consumer, p)
+                found[p] = bounds[0] if known else self._first(p, bounds)
+        return found
+
+    def _live(self, consumer: Any, request: Request, begin: Offsets) -> Iterator[list[Any]]:
+        known = list(begin)
+        self._assign(consumer, begin)
         looked = time.monotonic()
         while not request.stop.is_set():
             messages = self._taken(consumer)
@@ -169,6 +209,47 @@ class KafkaSource:
             if time.monotonic() - looked > _PARTITIONS:
                 looked = time.monotonic()
                 known += self._added(consumer, known)
+
+    def _journaled(self, consumer: Any, request: Request, journal: Journal) -> Iterator[list[Any]]:
+        yield from self._as_before(consumer, request, journal)
+        begin = self._begin(consumer, journal.reached)
+        journal.note(Slice(p, offset, offset, 0) for p, offset in begin.items() if p not in journal.reached)
+        for messages in self._live(consumer, request, begin):
+            journal.note(slices_of(messages))
+            yield messages
+
+    def _as_before(self, consumer: Any, request: Request, journal: Journal) -> Iterator[list[Any]]:
+        """What the journal says was read."""
+        slices = deque(piece for piece in journal.slices if piece.messages)
+        first: dict[int, int] = {}
+        for piece in slices:
+            first.setdefault(piece.partition, piece.start)
+        held: dict[int, deque[Any]] = {p: deque() for p in first}
+        reached = dict(first)
+        ends: dict[int, int] = {}
+        held_back: set[int] = set()
+        self._assign(consumer, first)
+        while slices and not request.stop.is_set():
+            for message in self._taken(consumer, ends):
+                partition = message.partition()
+                held[partition].append(message)
+                reached[partition] = max(reached[partition], message.offset() + 1)
+            ready: list[Any] = []
+            while slices and (reached[slices[0].partition] >= slices[0].end or slices[0].partition in ends):
+                piece = slices.popleft()
+                waiting, before = held[piece.partition], len(ready)
+                while waiting and waiting[0].offset() < piece.end:
+                    ready.append(waiting.popleft())
+                if len(ready) - before != piece.messages:
+                    raise SourceError(
+                        f"Messages of partition {piece.partition} of topic '{self._topic}' that were read before are gone: "
+                        f"{len(ready) - before} of {piece.messages} are left from offset {piece.start} to {piece.end}.",
+                        hint="Start the query with another checkpoint.",
+                    )
+            if ready:
+                yield ready
+            needed = slices[0].partition if slices else None
+            held_back = self._hold_back(consumer, {p for p in held if p != needed and len(held[p]) > _HELD}, held_back)
 
     def _added(self, consumer: Any, known: Sequence[int]) -> list[int]:
         """Partitions that are new, from now on read from their first message."""
@@ -186,7 +267,7 @@ class KafkaSource:
         reached = dict.fromkeys(open_, -1)
         held: dict[int, list[tuple[int, int, int, Any]]] = {p: [] for p in open_}
         held_back: set[int] = set()
-        consumer.assign([self._client.TopicPartition(self._topic, p, self._from[p]) for p in sorted(open_)])
+        self._assign(consumer, {p: self._from[p] for p in sorted(open_)})
         while held and not request.stop.is_set():
             ends: dict[int, int] = {}
             for message in self._taken(consumer, ends):
@@ -194,10 +275,10 @@ class KafkaSource:
                 if offset < self._to[partition]:
                     reached[partition] = max(reached[partition], message.timestamp()[1])
                     held[partition].append((reached[partition], partition, offset, message))
-                ends[partition] = offset + 1
+                ends[partition] = max(ends.get(partition, 0), offset + 1)
             done = {p for p, offset in ends.items() if p in open_ and offset >= self._to[p]}
             open_ -= done
-            self._hold(consumer, done, back=True)
+            held_back = self._hold_back(consumer, held_back | done, held_back)
             least = min((reached[p] for p in open_), default=None)
             yield from self._merged(held, least)
             for p in held.keys() - open_:
@@ -205,9 +286,7 @@ class KafkaSource:
                     del held[p]
             # never the one the others wait for
             full = {p for p in open_ if len(held[p]) > _HELD and reached[p] != least}
-            self._hold(consumer, full - held_back, back=True)
-            self._hold(consumer, (held_back - full) & open_, back=False)
-            held_back = full
+            held_back = self._hold_back(consumer, full | (held_back - open_), held_back)
 
     @staticmethod
     def _merged(held: dict[int, list[tuple[int, int, int, Any]]], least: int | None) -> Iterator[list[Any]]:
@@ -224,10 +303,16 @@ class KafkaSource:
         for start in range(0, len(ready), BATCH_ROWS):
             yield [entry[3] for entry in ready[start : start + BATCH_ROWS]]
 
-    def _hold(self, consumer: Any, partitions: set[int], *, back: bool) -> None:
-        if partitions:
-            which = [self._client.TopicPartition(self._topic, p) for p in sorted(partitions)]
-            (consumer.pause if back else consumer.resume)(which)
+    def _assign(self, consumer: Any, offsets: Offsets) -> None:
+        """Read on from there, and from nowhere else."""
+        consumer.assign([self._client.TopicPartition(self._topic, p, offset) for p, offset in offsets.items()])
+
+    def _hold_back(self, consumer: Any, partitions: set[int], before: set[int]) -> set[int]:
+        """Let these partitions wait, and no others of those that did before."""
+        for which, change in ((partitions - before, consumer.pause), (before - partitions, consumer.resume)):
+            if which:
+                change([self._client.TopicPartition(self._topic, p) for p in sorted(which)])
+        return partitions
 
     def _taken(self, consumer: Any, ends: dict[int, int] | None = None) -> list[Any]:
         """Messages that have come; none after a short while. `ends` gets the offsets at which a partition has no more for now."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -95,6 +96,18 @@ class Prunable(Protocol):
 
     def pick(self, rows: NDArray[np.int64]) -> pl.DataFrame:
         """All columns of some rows, by their number from 0 in the order of `read`, ascending."""
+
+
+@runtime_checkable
+class Journaled(Protocol):
+    """A live source that can be read again in the order it had, by notes of how it was read. Its `replayable` is false."""
+
+    def read_again(self, request: Request, journal: Path) -> Iterator[Chunk]:
+        """As `read`, after what the journal says was read before. What is handed over is noted there first.
+
+        Raises:
+            SourceError: what was read before is no longer there.
+        """
 
 
 @dataclass(frozen=True, slots=True)

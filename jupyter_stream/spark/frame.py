@@ -1,14 +1,15 @@
-"""A query as a streaming DataFrame of Spark's, for programs that go on from there: files read by Spark itself, all native."""
+"""A query as a streaming DataFrame of Spark's, for programs that go on from there: files and topics read by Spark, all native."""
 
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from jupyter_stream.core.messages import TS
+from jupyter_stream.core.schema import Field
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.plan.catalog import StreamDef, Watermark
 from jupyter_stream.plan.logical import Aggregate, Lookup, Plan, Query, Scan, walk
@@ -19,6 +20,7 @@ from jupyter_stream.spark.settings import Settings, files_at_once
 from jupyter_stream.spark.spool import rows_of_files, with_time
 from jupyter_stream.spark.start import check, session
 from jupyter_stream.spark.texts import kind_of, rows_of_texts
+from jupyter_stream.spark.topics import check_readable, rows_of_topic, topic_of
 from jupyter_stream.spark.translate import translate_whole
 
 
@@ -29,7 +31,7 @@ def streaming_frame(query: Query, namespace: Mapping[str, object], max_files: in
     gives none.
 
     Args:
-        query: reads streams over files, in order or with a watermark.
+        query: reads streams over files or topics of Kafka, in order or with a watermark.
         namespace: the notebook's variables, for `spark`.
         max_files: how many files a micro-batch takes at most, of each stream; None for all there are.
 
@@ -54,18 +56,24 @@ def streaming_frame(query: Query, namespace: Mapping[str, object], max_files: in
         time, progress = stream.time.column or "", stream.time.progress
         assert isinstance(progress, Watermark)
         fields = [f for f in stream.schema if f.name in needed[stream.name] or f.name == time]
-        path = stream.uri.removeprefix("file://")
-        files = _files(path)
-        kind = kind_of(files, stream.options)
-        reader = spark.readStream if at_once is None else spark.readStream.option("maxFilesPerTrigger", at_once)
-        if kind is None:
-            rows = rows_of_files(reader, path, fields, time)
+        topic = topic_of(stream.source)
+        if topic is not None:
+            rows = with_time(rows_of_topic(spark, topic), fields, time)
         else:
-            texts = rows_of_texts(reader, path, files, kind, stream.schema, stream.options)
-            rows = with_time(texts, fields, time)
+            rows = _rows_of_files(spark, stream, fields, time, at_once)
         return rows.withWatermark(f"`{TS}`", f"{-(-progress.delay // 1000)} milliseconds")
 
     return translate_whole(plan, given)
+
+
+def _rows_of_files(spark: Any, stream: StreamDef, fields: Sequence[Field], time: str, at_once: int | None) -> Any:
+    path = stream.uri.removeprefix("file://")
+    files = _files(path)
+    kind = kind_of(files, stream.options)
+    reader = spark.readStream if at_once is None else spark.readStream.option("maxFilesPerTrigger", at_once)
+    if kind is None:
+        return rows_of_files(reader, path, fields, time)
+    return with_time(rows_of_texts(reader, path, files, kind, stream.schema, stream.options), fields, time)
 
 
 def _refuse(query: Query) -> None:
@@ -80,11 +88,14 @@ def _refuse(query: Query) -> None:
                 f"the table {node.table.name} is this session's, which a DataFrame can't follow",
                 hint="Start the query with --engine spark instead.",
             )
+        topic = topic_of(node.stream.source) if isinstance(node, Scan) else None
+        if topic is not None:
+            check_readable(topic)
         if isinstance(node, Scan) and not _readable(node.stream):
             raise UnsupportedError(
                 f"the rows of {node.stream.name} reach Spark through this session only",
-                hint="A DataFrame reads Parquet, CSV or JSON lines of one kind, whole, in order or with a watermark: "
-                "SOURCE 'file:///archive'.",
+                hint="A DataFrame reads topics of Kafka, and Parquet, CSV or JSON lines of one kind, whole, in order or with a "
+                "watermark: SOURCE 'file:///archive'.",
             )
     if reads_row_numbers(query.plan) or any(
         isinstance(n, Aggregate) and preflight.ordered(n) for n in walk(query.plan)
@@ -99,7 +110,9 @@ def _readable(stream: StreamDef) -> bool:
     files = _files(stream.uri.removeprefix("file://")) if stream.uri.startswith("file://") else []
     parquet = bool(files) and all(f.suffix == ".parquet" for f in files)
     whole = not {"follow", "rate"} & set(stream.options)
-    readable = whole and (parquet or kind_of(files, stream.options) is not None)
+    readable = topic_of(stream.source) is not None or (
+        whole and (parquet or kind_of(files, stream.options) is not None)
+    )
     return readable and isinstance(stream.time.progress, Watermark)
 
 

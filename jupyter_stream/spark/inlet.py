@@ -31,10 +31,20 @@ class Inlet:
         needed: the columns Spark sees.
         late: its late rows, where operators inside Spark say which of them missed answers.
         handed: its files, where Spark reads them.
+
+    Args:
+        again: whether the rows of an earlier run come again, in their order.
     """
 
     def __init__(
-        self, way: Way, folder: Path, columns: frozenset[str], inside: Sequence[Entry] = (), files: Files | None = None
+        self,
+        way: Way,
+        folder: Path,
+        columns: frozenset[str],
+        inside: Sequence[Entry] = (),
+        files: Files | None = None,
+        *,
+        again: bool = False,
     ) -> None:
         self.way = way
         self.judge = Judge(way)
@@ -45,7 +55,6 @@ class Inlet:
         if files is not None and not inside and self._only_times:
             time = way.scan.stream.time.column
             self.handed = Handed(files, [n for n in way.base.schema.names if n in self.needed])
-        again = way.scan.stream.source.replayable
         schema = way.base.schema
         self.spool = Spool(
             folder, schema, self.needed, way.time_column, again=again, promises=bool(inside), handed=time

@@ -32,10 +32,12 @@ from jupyter_stream.core.messages import (
     ints,
 )
 from jupyter_stream.core.schema import Schema
+from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.functions.expression import Expr, substitute
 from jupyter_stream.operators.graph import Entry, Target, build
 from jupyter_stream.operators.named import Named
+from jupyter_stream.operators.table_lookup import TableLookup, Versions
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Over, Plan, Project, Query, Scan, streams
 from jupyter_stream.plan.patterns import Edge
@@ -91,6 +93,23 @@ class Network:
         graph = build(query)
         self._targets = [[e.target for e in graph.entries if e.stream is s] for s in streams(query.plan)]
         self._named = [s.operator for s in graph.steps if isinstance(s.operator, Named)]
+        self._lookups = [s.operator for s in graph.steps if isinstance(s.operator, TableLookup)]
+
+    def changed(self, table: TableRows, at: int) -> None:
+        """What a table holds now goes for rows at or after `at`, microseconds."""
+        for operator in self._lookups:
+            if operator.table is table:
+                operator.changed(at)
+
+    def look_into(self, tables: Sequence[Sequence[tuple[int, pl.DataFrame]]]) -> None:
+        """Look up in these, one for each look-up: what tables have held isn't put away with operators."""
+        for operator, held in zip(self._lookups, tables, strict=True):
+            operator.versions = Versions([since for since, _ in held], [frame for _, frame in held])
+
+    @property
+    def tables(self) -> list[list[tuple[int, pl.DataFrame]]]:
+        """What its look-ups look into, with the time from which on it goes; asked while a table may be changing."""
+        return [list(zip(o.versions.since, o.versions.frames, strict=False)) for o in self._lookups]
 
     def rows(self, stream: int, frame: pl.DataFrame) -> Iterator[tuple[int, Said]]:
         """What they say of rows of a stream, and of which stream that is; a late row is told of once, whatever it comes to."""
@@ -161,11 +180,14 @@ def partition(plan: Plan) -> tuple[Expr, ...]:
     return by if isinstance(below, Scan) else ()
 
 
-def run_inside(query: Query, below: Sequence[Frame], needed: Sequence[frozenset[str]], buckets: int) -> Frame:
+def run_inside(
+    query: Query, network: Network, below: Sequence[Frame], needed: Sequence[frozenset[str]], buckets: int
+) -> Frame:
     """What the operators of a query say, as blocks (see `told`).
 
     Args:
         query: the query.
+        network: its operators, which have seen no rows yet.
         below: the rows of each of its streams.
         needed: the columns of each that it reads.
         buckets: how many copies of the operators share the work; a checkpoint goes with one number.
@@ -181,11 +203,11 @@ def run_inside(query: Query, below: Sequence[Frame], needed: Sequence[frozenset[
         packed = rows.mapInArrow(_packing(number), f"`{_BUCKET}` INT, `{_STREAM}` INT, `{ROWS}` BINARY")
         blocks = packed if blocks is None else blocks.union(packed)
     assert blocks is not None
-    network, schemas = pickled(Network(query)), [s.schema for s in read]
+    fresh, schemas = (pickled(network), pickled(network.tables)), [s.schema for s in read]
     grouped = blocks.groupBy(f"`{_BUCKET}`")
     if not below[0].isStreaming:
-        return grouped.applyInArrow(_all_at_once(network, schemas), f"`{ROWS}` BINARY")
-    return grouped.transformWithStateInPandas(_processor(network, schemas), f"`{ROWS}` BINARY", "append", "eventTime")
+        return grouped.applyInArrow(_all_at_once(fresh, schemas), f"`{ROWS}` BINARY")
+    return grouped.transformWithStateInPandas(_processor(fresh, schemas), f"`{ROWS}` BINARY", "append", "eventTime")
 
 
 def told(blocks: Iterable[bytes]) -> Iterator[tuple[int, Batch | Failed | Missed | LateNamed]]:
@@ -211,7 +233,7 @@ def pickled(what: object) -> bytes:
 
     class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]  # pyspark is not typed here
         def reducer_override(self, found: object) -> Any:
-            if isinstance(found, Entry | Edge | StreamDef):
+            if isinstance(found, Entry | Edge | StreamDef | TableRows | Versions):
                 return type(None), ()
             if isinstance(found, GeneratorType) and found.gi_frame is None:  # what was being said has been said
                 return iter, ((),)
@@ -297,15 +319,23 @@ def _taken(network: Network, schemas: Sequence[Schema], given: Iterable[tuple[in
         yield from _said(network.rows(stream, _rows(by_stream[stream], schemas[stream])))
 
 
-def _all_at_once(fresh: bytes, schemas: Sequence[Schema]) -> Callable[[Any], Any]:
+def _network(fresh: tuple[bytes, bytes], kept: bytes | None = None) -> Network:
+    """Operators, those kept or fresh ones, with what tables have held since the query began."""
+    import pickle
+
+    network, tables = fresh
+    found: Network = pickle.loads(network if kept is None else kept)
+    found.look_into(pickle.loads(tables))
+    return found
+
+
+def _all_at_once(fresh: tuple[bytes, bytes], schemas: Sequence[Schema]) -> Callable[[Any], Any]:
     """The same for rows that are all there: blocks of answers, of the blocks of a bucket."""
 
     def answer(table: Any) -> Any:
-        import pickle
-
         import pyarrow as pa
 
-        network: Network = pickle.loads(fresh)
+        network = _network(fresh)
         given = zip(table.column(_STREAM).to_pylist(), table.column(ROWS).to_pylist(), strict=True)
         made = [*_taken(network, schemas, given), *_said(network.punctuation(MAX_TIME))]
         return pa.table({ROWS: pa.array(made, pa.binary())})
@@ -313,10 +343,8 @@ def _all_at_once(fresh: bytes, schemas: Sequence[Schema]) -> Callable[[Any], Any
     return answer
 
 
-def _processor(fresh: bytes, schemas: Sequence[Schema]) -> Any:
+def _processor(fresh: tuple[bytes, bytes], schemas: Sequence[Schema]) -> Any:
     """A `StatefulProcessor` whose state is the bucket's operators."""
-    import pickle
-
     import pandas as pd
     from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
@@ -329,7 +357,7 @@ def _processor(fresh: bytes, schemas: Sequence[Schema]) -> Any:
             given = [pair for frame in rows for pair in zip(frame[_STREAM], frame[ROWS], strict=True)]
             watermark = timerValues.getCurrentWatermarkInMs()
             new = not self._state.exists()
-            network = self._network(new)
+            network = _network(fresh, None if new else self._state.get()[0])
             yield from map(_one, _taken(network, schemas, given))
             yield from map(_one, _said(network.punctuation(_value(watermark))))
             self._keep(network)
@@ -338,17 +366,13 @@ def _processor(fresh: bytes, schemas: Sequence[Schema]) -> Any:
 
         def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N802, N803
             watermark = timerValues.getCurrentWatermarkInMs()
-            network = self._network(False)
+            network = _network(fresh, self._state.get()[0])
             yield from map(_one, _said(network.punctuation(_value(watermark))))
             self._keep(network)
             self._handle.registerTimer(watermark + 1)
 
         def close(self) -> None:
             pass
-
-        def _network(self, new: bool) -> Network:
-            found: Network = pickle.loads(fresh if new else self._state.get()[0])
-            return found
 
         def _keep(self, network: Network) -> None:
             self._state.update((pickled(network),))

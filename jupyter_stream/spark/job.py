@@ -16,7 +16,7 @@ from jupyter_stream.core.table import TableRows
 from jupyter_stream.errors import StreamError
 from jupyter_stream.plan.logical import Plan, Query
 from jupyter_stream.spark.inlet import Inlet
-from jupyter_stream.spark.inside import ROCKSDB, run_inside
+from jupyter_stream.spark.inside import ROCKSDB, Network, run_inside
 from jupyter_stream.spark.reasons import told
 from jupyter_stream.spark.remote import MemorySink, is_remote
 from jupyter_stream.spark.settings import STALLED, Settings
@@ -50,7 +50,7 @@ class Job:
         name: the query's name.
         query: ours.
         plan: its plan as Spark is to run it.
-        inside: whether it runs there as our operators.
+        inside: our operators, where it runs as those; None where it is Spark's.
         inlets: where its streams enter.
         tables: what its tables have held, for look-ups.
         folder: where its checkpoint is.
@@ -72,7 +72,7 @@ class Job:
         name: str,
         query: Query,
         plan: Plan,
-        inside: bool,
+        inside: Network | None,
         inlets: Sequence[Inlet],
         tables: Mapping[TableRows | None, Versions],
         folder: Path,
@@ -157,14 +157,14 @@ class Job:
     def _begin(self) -> Any:
         self.table_changed.clear()
         spark = session(self._namespace, self._settings)
-        windowed = self._inside or any(i.way.stage is not None for i in self._inlets)
+        windowed = self._inside is not None or any(i.way.stage is not None for i in self._inlets)
 
         def rows(inlet: Inlet) -> Any:
-            delay = 0 if self._inside else inlet.delay
+            delay = inlet.delay if self._inside is None else 0
             return inlet.spool.frame(spark, delay, watermark=windowed, at_once=self._settings.at_once)
 
         spark.conf.set("spark.sql.streaming.stopTimeout", _STOP)
-        if self._inside:
+        if self._inside is not None:
             spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
         writer = self._made(spark, rows, self._buckets(spark)).writeStream.outputMode("append")
         if is_remote(spark):
@@ -181,8 +181,10 @@ class Job:
 
     def _made(self, spark: Any, rows: Callable[[Inlet], Any], buckets: int) -> Any:
         """The DataFrame of its answers."""
-        if self._inside:
-            return run_inside(self._query, [rows(i) for i in self._inlets], [i.needed for i in self._inlets], buckets)
+        if self._inside is not None:
+            return run_inside(
+                self._query, self._inside, [rows(i) for i in self._inlets], [i.needed for i in self._inlets], buckets
+            )
         waiting = list(self._inlets)
 
         def given(node: Plan) -> Any:

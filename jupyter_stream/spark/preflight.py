@@ -40,6 +40,7 @@ from jupyter_stream.spark.aggregates import AGGREGATES, may_overflow, support_of
 from jupyter_stream.spark.inside import partition
 from jupyter_stream.spark.rewrite import can_fail, condition_can_fail, normal
 from jupyter_stream.spark.support import RUNS, Support, find
+from jupyter_stream.spark.topics import topic_of
 from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
 
 
@@ -267,7 +268,7 @@ def _own(plan: Plan) -> tuple[str, Support]:
         case Alive() | RelationJoin():
             return "relation", find("window", "no SLIDE")
         case TableRelation(table=table):
-            return f"table {table.name}", find("clause", "tables inside operators of ours")
+            return f"table {table.name}", find("clause", "retroactive tables")
     return type(plan).__name__.lower(), find("clause", "anything else")
 
 
@@ -283,10 +284,8 @@ def _inside(plan: Plan, depth: int) -> Iterator[Verdict]:
         case Scan(stream=stream):
             yield Verdict(depth, f"stream {stream.name}", find("source", _source(stream)))
             yield Verdict(depth, f"progress of {stream.name}", find("progress", _progress(stream)))
-        case Filter() | Project() | Derived():
+        case Filter() | Project() | Derived() | Lookup():
             yield Verdict(depth, _named(plan), find("clause", _CLAUSES[type(plan)]))
-        case Lookup():
-            yield Verdict(depth, _named(plan), find("clause", "tables inside operators of ours"))
         case Aggregate():
             yield Verdict(depth, f"window {plan.window}", find("window", _window(plan)))
         case Over():
@@ -353,6 +352,8 @@ def _named(plan: Filter | Project | Derived | Lookup) -> str:
 
 
 def _source(stream: StreamDef) -> str:
+    if topic_of(stream.source) is not None:
+        return "kafka://"
     if not stream.uri.startswith("file://"):
         return "any other stream"
     return "Parquet files" if getattr(stream.source, "prunable", False) else "CSV, JSON lines, Parquet in other types"

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -32,7 +33,7 @@ from jupyter_stream.spark.finish import Finish
 from jupyter_stream.spark.folders import Folder, kept, temporary
 from jupyter_stream.spark.health import Health
 from jupyter_stream.spark.inlet import Files, Inlet
-from jupyter_stream.spark.inside import ROWS, LateNamed
+from jupyter_stream.spark.inside import ROWS, LateNamed, Network
 from jupyter_stream.spark.inside import told as told_in
 from jupyter_stream.spark.job import Job
 from jupyter_stream.spark.judge import Way, paths
@@ -155,12 +156,12 @@ class SparkRun:
         self._folder = self._claim.path
         self._record = None if self._claim.temporary else Record(self._folder, keep)
         self._plan = normal(query.plan)
-        self._inside = preflight.runs_inside(query)
+        self._inside = Network(query) if preflight.runs_inside(query) else None
         self.relation: Any = results if query.relation else None
         self._newest = MIN_TIME  # for a relation: the last time of its input
         self._untold: list[_Late] = []  # of the engine's thread
         needed = self._needed = needed_columns(self._plan)
-        if self._inside:
+        if self._inside is not None:
             scans = {n.stream: n for n in reversed(list(walk(query.plan))) if isinstance(n, Scan)}
             entries = build(query).entries
             self._inlets = [
@@ -169,6 +170,7 @@ class SparkRun:
                     self._folder / f"rows{i}",
                     needed[s.name],
                     [e for e in entries if e.stream is s],
+                    again=self._comes_again(s),
                 )
                 for i, s in enumerate(streams(query.plan))
             ]
@@ -179,10 +181,11 @@ class SparkRun:
                     self._folder / f"rows{i}",
                     needed[way.scan.stream.name],
                     files=None if once else files(way.scan.stream, query),
+                    again=self._comes_again(way.scan.stream),
                 )
                 for i, way in enumerate(paths(self._plan))
             ]
-        self._finish = None if self._inside else Finish(self._plan)
+        self._finish = Finish(self._plan) if self._inside is None else None
         self._tables = {
             n.table.table: Versions(n.table, self._folder) for n in walk(self._plan) if isinstance(n, Lookup)
         }
@@ -207,6 +210,14 @@ class SparkRun:
         feed.ingest.boundaries.extend(b for i in inlets for b in i.boundaries)
         if self._thread is None:
             self._start(self._answer_once if self._once else self._follow)
+
+    def journal(self, stream: StreamDef) -> Path | None:
+        """Where a live source is to note how it is read for this query: beside its checkpoint, if it has one."""
+        return None if self._claim.temporary else self._folder / f"read{streams(self.query.plan).index(stream)}"
+
+    def _comes_again(self, stream: StreamDef) -> bool:
+        """Whether rows of an earlier run come again, in their order: of a replayable source, or one that notes how it is read."""
+        return stream.source.replayable or (not self._claim.temporary and hasattr(stream.source, "read_again"))
 
     def read_natively(self, path: str) -> None:
         """Answer once over Parquet files that Spark reads itself: no row of them can fail here, and none is late."""
@@ -296,7 +307,7 @@ class SparkRun:
                     self._note_missed(feed, what)
                 else:
                     self._failed(inlet.stream.name, what)
-            if self._inside:
+            if self._inside is not None:
                 self._note(inlet, frame)
             inlet.put(message.frame, frame)
         elif isinstance(message, Punctuation):
@@ -353,6 +364,8 @@ class SparkRun:
         for operator in (*of_answers, *(o for i in self._inlets for o in i.judge.lookups)):
             if operator.table is table:
                 operator.changed(at)
+        if self._inside is not None:
+            self._inside.changed(table, at)
         if table in self._tables:
             self._tables[table].changed(at)
             self._job.table_changed.set()
@@ -481,7 +494,7 @@ class SparkRun:
     @property
     def judged(self) -> bool:
         """Whether rows have to be looked at one by one before Spark sees them."""
-        return self._inside or any(i.judge.needed for i in self._inlets)
+        return self._inside is not None or any(i.judge.needed for i in self._inlets)
 
     def explain(self, measured: bool) -> str:
         """What each part of the query is on Spark."""

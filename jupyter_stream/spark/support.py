@@ -59,6 +59,13 @@ TABLE: Final[tuple[Support, ...]] = (
     ),
     Support(
         "source",
+        "kafka://",
+        "ours in Spark",
+        "read by our connector, so that bad messages and late rows are told; with a checkpoint it notes offsets and order, "
+        "and reads again what it had read, by offset. In q.to_spark() by Spark itself, where its connector for Kafka is",
+    ),
+    Support(
+        "source",
         "Spark on other machines",
         "not yet by us",
         "Rows reach Spark through files of this one: use --master 'local[n]', or to_spark() for files in a store all share.",
@@ -96,7 +103,10 @@ TABLE: Final[tuple[Support, ...]] = (
         "Spark answers a micro-batch as a whole or not at all: run it in the kernel, or leave the preference out.",
     ),
     Support(
-        "clause", "look-ups in tables", "native", "join with the table as it is; a change of the table is followed"
+        "clause",
+        "look-ups in tables",
+        "native",
+        "join with the table as it is; a change of the table is followed, in operators of ours as well",
     ),
     Support("clause", "joins", "native", "stream-stream join on equal keys and bounds of the times' difference"),
     Support("clause", "outer, semi and anti joins", "native", "the same; anti joins as outer ones without a partner"),
@@ -125,9 +135,10 @@ TABLE: Final[tuple[Support, ...]] = (
     ),
     Support(
         "clause",
-        "tables inside operators of ours",
+        "retroactive tables",
         "not yet by us",
-        "Their changes don't get there: leave out --engine spark to run the query in the kernel.",
+        "What they change in answers given doesn't get there: leave out RETROACTIVE, or leave out --engine spark to run the "
+        "query in the kernel.",
     ),
     Support(
         "progress",
@@ -244,6 +255,12 @@ _SOURCES: Final = (
     "would promise holds without it: rows are numbered, so that a replayable source that is read again after a restart adds",
     "those only that are not there yet, and Spark's checkpoint names the files it has taken.",
     "",
+    "A topic of Kafka is live. A query on it with `--checkpoint` notes there which offsets it read, and in which order over",
+    "the partitions; started again it reads those from the topic again, in that order, and then what has come since: no",
+    "message is lost, none counts twice, as long as the topic still has them. `q.to_spark()` reads a topic by Spark's own",
+    "connector, `org.apache.spark:spark-sql-kafka-0-10_2.13`, a jar that doesn't come with PySpark: without it the message says",
+    "how to start Spark with it. Messages must be JSON there, and what isn't ends the stream.",
+    "",
     "A notebook's own variable `spark` is used if there is one, on this machine: a classic session, or one of Spark Connect",
     "(PySpark 4.3 or later). No function here can be called with Connect's micro-batches, so answers wait in a sink of Spark's",
     "memory and are fetched as they come; such a query has no checkpoint to go on from, and ends when a table it reads changes.",
@@ -266,8 +283,9 @@ _OPTIONS: Final = (
     (
         "`--checkpoint DIR`",
         "the query goes on from there when it is started again with the same text, however it ended: the answers it gave are "
-        "given again, no row is lost and none counts twice. Replayable sources are read again from their beginning; of live ones "
-        "what came in between is missing. A query whose input has ended only gives its answers",
+        "given again, no row is lost and none counts twice. Replayable sources are read again from their beginning, topics of "
+        "Kafka as they were read before; of other live sources what came in between is missing. A query whose input has ended "
+        "only gives its answers",
     ),
     (
         "`--conf jupyter_stream.maxFilesPerTrigger=10`",

@@ -21,7 +21,8 @@ from jupyter_stream.spark.expressions import quoted
 from jupyter_stream.spark.types import spark_ddl
 
 _KINDS: Final = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
-_PLAIN: Final = (*NUMERIC, BOOLEAN, STRING, DATE, TIMESTAMP)
+PLAIN: Final = (*NUMERIC, BOOLEAN, STRING, DATE, TIMESTAMP)
+"""Types that Spark reads from text as our reader does."""
 _READ: Final = frozenset({"format", "delimiter", "header", "quote"})
 """Options of text files that Spark has as well."""
 _LINES: Final = 100
@@ -60,7 +61,7 @@ def rows_of_texts(
     beyond = next((o for o in options if o not in _READ), None)
     if beyond is not None:
         raise _refused(f"the option {beyond} is our reader's alone")
-    odd = next((f for f in schema if f.dtype not in _PLAIN), None)
+    odd = next((f for f in schema if f.dtype not in PLAIN), None)
     if odd is not None:
         raise _refused(f"{odd.name} is of a type that text holds in other ways for Spark")
     if kind == "json":

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -13,7 +14,8 @@ import pytest
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.session import Session
-from jupyter_stream.sources import Request, Source, open_source
+from jupyter_stream.sources import Chunk, Request, Source, open_source
+from jupyter_stream.sources.protocol import Journaled
 from tests.topics import Kafka
 
 NUMBERS = Schema.of([("n", pl.Int64()), ("s", pl.String())])
@@ -37,15 +39,16 @@ def opened(kafka: Kafka, topic: str, schema: Schema | None = NUMBERS, names: obj
 class Live:
     """A read of a live topic, in a thread."""
 
-    def __init__(self, source: Source, *columns: str) -> None:
+    def __init__(self, source: Source, *columns: str, journal: Path | None = None) -> None:
         self.request = Request(columns or None)
         self.rows: list[tuple[object, ...]] = []
         self.rejected: list[tuple[str, str]] = []
-        self.thread = threading.Thread(target=self._run, args=(source,))
+        chunks = source.read(self.request) if journal is None else source.read_again(self.request, journal)
+        self.thread = threading.Thread(target=self._run, args=(chunks,))
         self.thread.start()
 
-    def _run(self, source: Source) -> None:
-        for chunk in source.read(self.request):
+    def _run(self, chunks: Iterator[Chunk]) -> None:
+        for chunk in chunks:
             self.rows += chunk.frame.rows()
             self.rejected += chunk.rejected.rows() if chunk.rejected is not None else []
 
@@ -186,6 +189,46 @@ def test_times_of_rows_promise_in_a_query_what_was_declared(kafka, topic):
         assert query.status == "running"
         assert query.to_polars()["n"].to_list() == [11, 10, 5]
         query.stop()
+
+
+def test_a_topic_is_read_again_in_the_order_it_had_and_then_on(kafka, topic, tmp_path):
+    """However the broker hands messages over the second time, and however many have come in between."""
+    journal = tmp_path / "read"
+    kafka.send(topic, "none", partition=3)
+    source = opened(kafka, topic, start="earliest")
+    assert isinstance(source, Journaled)
+
+    def again(rows: int) -> list[tuple[object, ...]]:
+        live = Live(source, "n", journal=journal)
+        live.until(rows)
+        live.stop()
+        return live.rows
+
+    before: list[tuple[object, ...]] = []
+    for round_ in range(3):
+        new = [100 * round_ + i for i in range(20)]
+        for i in new:
+            kafka.send(topic, f'{{"n": {i}}}', partition=i * 7 % 4)
+        found = again(len(before) + 20)
+        assert found[: len(before)] == before
+        assert sorted(found[len(before) :]) == [(i,) for i in new]
+        before = found
+        kafka.send(topic, "none", partition=round_)
+    with journal.open("a") as file:
+        file.write("0 5 7")  # a note that was being written when the reader was killed
+    assert again(60) == before
+
+
+def test_what_was_read_before_and_is_gone_ends_the_read(kafka, topic, tmp_path):
+    kafka.send(topic, *(f'{{"n": {i}}}' for i in range(5)))
+    source = opened(kafka, topic, start="earliest")
+    (tmp_path / "read").write_text("0 0 4 4\n1 0 3 3\n")
+    (tmp_path / "odd").write_text("precious\n")
+    for name, says in (("odd", "holds no notes of a topic"), ("read", "0 of 3 are left from offset 0 to 3")):
+        request = Request()
+        threading.Timer(5, request.stop.set).start()
+        with pytest.raises(SourceError, match=says):
+            list(source.read_again(request, tmp_path / name))
 
 
 def test_offsets_that_are_gone_end_the_read_with_what_to_write(kafka, topic):

@@ -125,7 +125,10 @@ def test_pause_holds_rows_back_until_resume(sessions: Callable[..., Session], li
     assert query.to_polars()["n"].sum() == 70
 
 
-def test_change_of_a_table_goes_for_later_rows(sessions: Callable[..., Session]) -> None:
+@pytest.mark.parametrize(("window", "first", "later"), [("RANGE 10 SECONDS TUMBLING", 3, 2), ("ROWS 5 SLIDE 5", 7, 4)])
+def test_change_of_a_table_goes_for_later_rows(
+    window: str, first: int, later: int, sessions: Callable[..., Session]
+) -> None:
     go_on, over = threading.Event(), threading.Event()
 
     def rows() -> Iterator[pl.DataFrame]:
@@ -137,12 +140,12 @@ def test_change_of_a_table_goes_for_later_rows(sessions: Callable[..., Session])
 
     session = sessions(source=rows())
     session.run("CREATE TABLE names (k STRING, name STRING); INSERT INTO names VALUES ('a', 'before')")
-    text = "SELECT name, count(*) AS n FROM s [RANGE 10 SECONDS TUMBLING] JOIN names ON s.k = names.k GROUP BY name"
+    text = f"SELECT name, count(*) AS n FROM s [{window}] JOIN names ON s.k = names.k GROUP BY name"
     query = on_spark(session, declared("python://source") + text)
-    until(lambda: query.to_polars().height == 3)
+    until(lambda: query.to_polars().height == first)
     session.run("UPDATE names SET name = 'after'")
     go_on.set()
-    until(lambda: query.to_polars().height == 5)
+    until(lambda: query.to_polars().height == first + later)
     over.set()
     assert query.wait(30)
     found = query.to_polars().group_by("name").agg(pl.col("n").sum())

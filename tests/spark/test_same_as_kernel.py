@@ -167,6 +167,9 @@ LOOKUPS = {
         LEFT JOIN names ON w.c % 4 = names.n""",
     "beside a join": """SELECT a.k, name, b.x FROM s a [RANGE 1 SECOND] JOIN s b [RANGE 1 SECOND] ON a.n = b.n AND a.ts < b.ts
         JOIN names ON a.n = names.n""",
+    "in windows of ours": "SELECT name, count(*) AS c FROM s [ROWS 5 SLIDE 1] JOIN names ON s.n = names.n GROUP BY name",
+    "above operators of ours": """SELECT k, name, c, 10 / factor AS f
+        FROM (SELECT k, n, count(*) OVER (PARTITION BY k ROWS 3 PRECEDING) AS c FROM s) w LEFT JOIN names ON w.n = names.n""",
 }  # fmt: skip
 
 
