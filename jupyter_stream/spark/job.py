@@ -18,7 +18,7 @@ from jupyter_stream.plan.logical import Plan, Query
 from jupyter_stream.spark.inlet import Inlet
 from jupyter_stream.spark.inside import ROCKSDB, Network, run_inside
 from jupyter_stream.spark.reasons import told
-from jupyter_stream.spark.remote import MemorySink, is_remote
+from jupyter_stream.spark.remote import MemorySink, is_remote, release
 from jupyter_stream.spark.settings import STALLED, Settings
 from jupyter_stream.spark.start import session
 from jupyter_stream.spark.tables import Versions
@@ -100,6 +100,7 @@ class Job:
         self._settings = settings
         self._take = take
         self._look = look
+        self._sessions: list[Any] = []  # of Spark Connect, each with a client of its own
         self._answering = threading.Lock()
         self._letting_go = False
 
@@ -138,7 +139,7 @@ class Job:
         while path is None and not self.input_ended.wait(_LOOK):
             if self.stopping.is_set():
                 return None
-        spark = session(self._namespace, self._settings)
+        spark = self._session()
 
         def rows(inlet: Inlet) -> Any:
             if path is None:
@@ -151,12 +152,20 @@ class Job:
         """Have Spark let go of it."""
         if self.streaming is not None:
             _stop(self.streaming)
+        while self._sessions:
+            release(self._sessions.pop())
 
     # -- beginning ---------------------------------------------------------------------------------------------------
 
+    def _session(self) -> Any:
+        spark = session(self._namespace, self._settings)
+        if is_remote(spark):
+            self._sessions.append(spark)
+        return spark
+
     def _begin(self) -> Any:
         self.table_changed.clear()
-        spark = session(self._namespace, self._settings)
+        spark = self._session()
         windowed = self._inside is not None or any(i.way.stage is not None for i in self._inlets)
 
         def rows(inlet: Inlet) -> Any:

@@ -6,6 +6,8 @@ fetched from there as they come.
 
 from __future__ import annotations
 
+import logging
+import threading
 import uuid
 from typing import Any, Final
 
@@ -13,6 +15,10 @@ from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.spark.expressions import quoted
 from jupyter_stream.spark.settings import CLUSTER, Settings
 
+log = logging.getLogger(__name__)
+
+_PATIENCE: Final = 5.0
+"""Seconds a server has to release a session."""
 _HERE: Final = ("localhost", "127.0.0.1", "::1", "[::1]")
 
 
@@ -55,6 +61,25 @@ def check(spark: Any, settings: Settings) -> None:
             "them when the query ends",
             hint="Leave --checkpoint out, or use a classic session.",
         )
+
+
+def release(spark: Any) -> None:
+    """Let go of a query's own session, on the server as well if that answers soon.
+
+    A client that isn't closed asks its server once more when the process ends, and where that has stopped before, asks again and
+    again for minutes. `spark.stop()` is not for this: it stops a local server, with all its sessions.
+    """
+    asking = threading.Thread(target=_released, args=(spark.client,), name="jupyter-stream release", daemon=True)
+    asking.start()
+    asking.join(_PATIENCE)
+    spark.client.close()
+
+
+def _released(client: Any) -> None:
+    try:
+        client.release_session()
+    except Exception:  # the server has stopped, or forgotten it
+        log.debug("releasing a session", exc_info=True)
 
 
 class MemorySink:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -13,7 +14,7 @@ from jupyter_stream.spark import remote
 from jupyter_stream.spark.settings import settings
 
 SCRIPT = """
-import os
+import time
 import polars as pl
 from pyspark.sql import SparkSession
 from jupyter_stream import Session
@@ -25,6 +26,9 @@ builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "fa
 spark = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1").getOrCreate()
 session = Session({"spark": spark, "rows": ROWS})
 session.run(DECLARED)
+made = []
+new = type(spark).newSession
+type(spark).newSession = lambda self: made.append(new(self)) or made[-1]
 try:
     session.run(QUERIES["union"], engine="spark", checkpoint="here")
 except UnsupportedError as error:
@@ -36,18 +40,39 @@ for text in (QUERIES["rows that fail"], QUERIES["ungrouped, with empty extents"]
     assert kernel.to_polars().height > 2
     assert_same(kernel, found)
     print("same", flush=True)
+end = time.monotonic() + 60
+while any(not s.client.is_closed for s in made) and time.monotonic() < end:
+    time.sleep(0.1)  # a query's own thread lets go of its session after the query has ended
+left = [s for s in made if not s.client.is_closed]
+assert len(made) == 3 and not left, left  # a client left open would ask the stopped server again and again at the end
 session.close()
-os._exit(0)  # Spark ends with this process; stopping its server first leaves clients of it asking for a while
+spark.stop()
+print("stopped", flush=True)
 """
 
 
 @pytest.mark.timeout(900)
-def test_queries_on_spark_connect_give_what_the_kernel_gives() -> None:
+def test_queries_on_spark_connect_give_what_the_kernel_gives_and_leave_nothing_open() -> None:
     # a process of its own: PySpark is of one kind in each
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
-    assert done.stdout.split() == ["same"] * 3
+    assert done.stdout.split() == ["same"] * 3 + ["stopped"]
+
+
+def test_a_server_that_does_not_answer_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "_PATIENCE", 0.1)
+    closed = threading.Event()
+
+    class Client:
+        def release_session(self) -> None:
+            closed.wait(30)
+
+        def close(self) -> None:
+            closed.set()
+
+    remote.release(type("Session", (), {"client": Client()}))
+    assert closed.is_set()
 
 
 class SparkSession:
