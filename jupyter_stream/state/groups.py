@@ -175,6 +175,7 @@ class WindowGroups:
 
     def add(self, ts: Int64s, keys: Sequence[pl.Series], inputs: Sequence[pl.Series]) -> None:
         """Fold rows in: their times, grouping columns and inputs (arguments and FILTER conditions)."""
+        self.panes.work_ahead()
         columns = {i: Input(inputs[i]) for i in {i for pair in self._inputs for i in pair if i is not None}}
         all_slots = np.zeros(ts.size, np.int64) if any(f is not None for f in self._frames) else None
         numbers = ints(keys[0]) if self.slots is not None and self.slots.takes_numbers(keys) else None
@@ -201,6 +202,7 @@ class WindowGroups:
 
     def fold_known(self, ts: Int64s, slots: Int64s, inputs: Sequence[pl.Series], times: Int64s | None = None) -> None:
         """Fold rows of known groups in. `ts` says which panes they are in, `times` what their times are, if not that."""
+        self.panes.work_ahead()
         columns = {i: Input(inputs[i]) for i in {i for pair in self._inputs for i in pair if i is not None}}
         for start in range(0, ts.size, _CHUNK):
             stop = min(ts.size, start + _CHUNK)

@@ -25,6 +25,8 @@ _SPAN = 4096
 
 _STEP = 65_536
 """Slots made room for at a time, at most."""
+_MET = 1 << 18
+"""Slots whose memory is had from the system at once: 2 MB, where it gives large pages."""
 _RESERVED = 1 << 28
 """Bytes of an array that are reserved ahead, at most: what is never written to takes no memory."""
 _AHEAD = 32
@@ -101,7 +103,9 @@ class Panes:
         self._low: dict[int, int] = {}
         self._free = list(range(room - 1, -1, -1))
         self._spare: int | None = None  # the row opened next, which is filled ahead of time
-        self._filled = 0  # its slots that are
+        self._filled: dict[int, int] = {}  # its slots that are, for each partial
+        self._touched_to = 0  # slots up to which memory has been met ahead in open panes' rows
+        self._to_touch: list[tuple[int, int]] = []  # partials and rows in which that is still to be done
         self._touched = 0  # rows from here on have never been opened: their memory is the system's still
         self._cells = np.empty(0, np.int64)
         self.slots = 1
@@ -153,7 +157,7 @@ class Panes:
         made = np.empty(array.shape, array.dtype)
         for row in self.rows.values():
             made[row, : self.slots] = change(array[row, : self.slots])
-        self._filled = 0
+        self._filled = {}
         return made
 
     def count(self) -> int:
@@ -204,7 +208,7 @@ class Panes:
                 taken[row, slots.size :] = self.partials[i].identity
             self.arrays[i] = taken
         self._follow()
-        self._filled = 0
+        self._filled = {}
         self.slots = self.width = size
 
     def _follow(self) -> None:
@@ -233,7 +237,8 @@ class Panes:
             self.arrays[i] = np.empty(shape, old.dtype)
             for row in self.rows.values():
                 self.arrays[i][row, : self.slots] = old[row, : self.slots]
-        self._touched, self._filled = max(self.rows.values(), default=-1) + 1, 0
+        self._touched, self._filled = max(self.rows.values(), default=-1) + 1, {}
+        self._touched_to, self._to_touch = self.slots, []
         self._follow()
 
     def open(self, pane: int) -> int:
@@ -241,7 +246,7 @@ class Panes:
         row = self.rows.get(pane)
         if row is None:
             if self._spare is None:
-                self._spare, self._filled = self._take_row(), 0
+                self._spare, self._filled = self._take_row(), {}
             row = self._spare
             self._fill(self.slots)
             self._spare = None
@@ -257,18 +262,36 @@ class Panes:
 
     def _fill(self, slots: int) -> None:
         """Fill the spare row up to that slot."""
-        assert self._spare is not None
         for i in self.active():
-            self.arrays[i][self._spare, self._filled : slots] = self.partials[i].identity
-        self._filled = slots
+            self._fill_one(i, slots)
+
+    def _fill_one(self, index: int, slots: int) -> None:
+        assert self._spare is not None
+        self.arrays[index][self._spare, self._filled.get(index, 0) : slots] = self.partials[index].identity
+        self._filled[index] = slots
         self._touched = max(self._touched, self._spare + 1)
 
-    def _fill_ahead(self) -> None:
-        """Fill some of the row that will be opened next: a million slots at once take longer than a batch."""
+    def work_ahead(self) -> None:
+        """Fill some of the row that will be opened next, and meet some of the memory that slots to come will need.
+
+        To be called once a batch. A million slots at once take longer than a batch may; and memory is had from the system some
+        MB at a time, each of which takes 2 ms (measured), for all partials and panes at once if nothing is done.
+        """
+        if self.slots <= _STEP:
+            return
+        if not self._to_touch and self._touched_to < min(self.width, self.slots + 2 * _MET):
+            self._touched_to = min(self.width, max(self.slots, self._touched_to) + _MET)
+            self._to_touch = [(i, row) for i in self.active() for row in self.rows.values()]
+        if self._to_touch:
+            index, row = self._to_touch.pop()
+            self.arrays[index][row, self._touched_to - 1] = self.partials[index].identity
+            return
         if self._spare is None and self._free:
-            self._spare, self._filled = self._free.pop(), 0
-        if self._spare is not None and self._filled < self.slots:
-            self._fill(min(self.slots, self._filled + _STEP))
+            self._spare, self._filled = self._free.pop(), {}
+        if self._spare is not None:
+            index = min(self.active(), key=lambda i: self._filled.get(i, 0))
+            if (filled := self._filled.get(index, 0)) < self.slots:
+                self._fill_one(index, min(self.slots, filled + 2 * _STEP))
 
     def free(self, panes: Sequence[int]) -> None:
         """Forget panes."""
@@ -283,8 +306,6 @@ class Panes:
 
         A batch in arrival order mostly meets one or two panes, for which no division is needed.
         """
-        if self.slots > _STEP:
-            self._fill_ahead()
         earliest, latest = bounds or (int(ts.min()), int(ts.max()))
         low, high = window.pane_of(earliest), window.pane_of(latest)
         if low == high:

@@ -20,6 +20,8 @@ def test_growing_keeps_every_cell_and_new_ones_hold_nothing(slots: int) -> None:
     for step in range(12):
         known = min(slots, 1 + step * slots // 10)
         panes.fit(known)
+        for _ in range(step):
+            panes.work_ahead()
         ts = rng.integers(step // 3, step // 2 + 1, 500) * SECOND
         at = rng.integers(0, known, 500)
         cells = panes.cells(ts, at, window)
