@@ -28,13 +28,13 @@ def kept(edge: Edge, maintenance: Maintenance) -> str | None:
         case Join():
             return "rows by key, freed as time passes"
         case RelationJoin():
-            return "rows alive, looked through"
+            return "rows alive, by key" if plan.keys else "rows alive, looked through"
         case Bags(kind="net"):
             return "counts by value" if maintenance.upkeep == "nt" else None
         case Bags(on=()):
             return "counts by value"
         case Bags():
-            return "rows alive, looked through"
+            return "rows alive, by key"
         case Aggregate() if not slides(plan.window):
             return "answers by key"
         case Top() if is_relation(plan):
