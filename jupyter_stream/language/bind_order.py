@@ -2,15 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from jupyter_stream.functions import Column
 from jupyter_stream.language.as_relation import relation_of
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.nodes import ColumnRef, Constant, Star
-from jupyter_stream.language.query_syntax import Ordering, OrderItem, SelectItem
+from jupyter_stream.language.query_syntax import Ordering, OrderItem, SelectBody, SelectItem
 from jupyter_stream.language.scope import is_windowed
-from jupyter_stream.language.source_text import SourceText
-from jupyter_stream.plan.logical import OrderKey, Plan, Top
+from jupyter_stream.language.select_list import schema_of
+from jupyter_stream.language.source_text import Name, SourceText
+from jupyter_stream.plan.logical import OrderKey, Plan, Project, Top
 from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.windows import LifetimeWindow
+
+_HIDDEN = "(order {})"
+"""What keys are called that aren't selected, and that nobody can name."""
+
+
+def with_keys(body: SelectBody, plan: Plan) -> SelectBody | None:
+    """A SELECT that selects the keys of its ORDER BY as well; None where its plan, without them, has them all, or can't have."""
+    ordering = body.order
+    if ordering is None or ordering.limit is None or body.distinct is not None or body.group_all:
+        return None
+    missing = [item for item in ordering.items if _found(item, plan, body.items) is None and _computed(item)]
+    if not missing:
+        return None
+    names = {item: Name(_HIDDEN.format(i), item.span) for i, item in enumerate(missing)}
+    hidden = tuple(SelectItem(item.expression, name, "", item.span) for item, name in names.items())
+    by = tuple(
+        replace(item, expression=ColumnRef(names[item], None, item.span)) if item in names else item
+        for item in ordering.items
+    )
+    return replace(body, items=(*body.items, *hidden), order=replace(ordering, items=by))
+
+
+def _computed(item: OrderItem) -> bool:
+    return not isinstance(item.expression, Constant | Star)
+
+
+def without_keys(plan: Plan) -> Plan:
+    """The first rows without the keys that aren't selected."""
+    items = tuple((f.name, Column(f.name, f.dtype)) for f in plan.schema if not f.name.startswith(_HIDDEN[:6]))
+    return plan if len(items) == len(plan.schema) else Project(plan, items, schema_of(items))
 
 
 def ordered(
@@ -44,12 +78,24 @@ def _key(item: OrderItem, plan: Plan, items: tuple[SelectItem, ...], source: Sou
 
 def _column(item: OrderItem, plan: Plan, items: tuple[SelectItem, ...], source: SourceText) -> str:
     node, names = item.expression, plan.schema.names
+    found = _found(item, plan, items)
+    if found is not None:
+        return found
+    if isinstance(node, Constant) and type(node.value) is int:
+        raise source.error(f"there is no select item number {node.value}", item.span)
+    hint = f"Select it, with a name: {item.text} AS x ... ORDER BY x."
+    if isinstance(node, ColumnRef):
+        hint = did_you_mean(node.name.text, names, "result columns") or hint
+    raise source.error("ORDER BY takes columns of the result, and this is none", item.span, hint)
+
+
+def _found(item: OrderItem, plan: Plan, items: tuple[SelectItem, ...]) -> str | None:
+    """The column of the result that a key is."""
+    node, names = item.expression, plan.schema.names
     known = items and not any(isinstance(i.expression, Star) for i in items)
     before = len(names) - len(items)  # window_start and window_end, where nobody named them
     if isinstance(node, Constant) and type(node.value) is int:
-        if not known or not 1 <= node.value <= len(items):
-            raise source.error(f"there is no select item number {node.value}", item.span)
-        return names[before + node.value - 1]
+        return names[before + node.value - 1] if known and 1 <= node.value <= len(items) else None
     if isinstance(node, ColumnRef) and node.qualifier is None:
         field = plan.schema.find(node.name.text)
         if field is not None:
@@ -62,10 +108,7 @@ def _column(item: OrderItem, plan: Plan, items: tuple[SelectItem, ...], source: 
         field = plan.schema.find(node.name.text)
         if field is not None and node.qualifier is not None:
             return field.name
-    hint = f"Select it, with a name: {item.text} AS x ... ORDER BY x."
-    if isinstance(node, ColumnRef):
-        hint = did_you_mean(node.name.text, names, "result columns") or hint
-    raise source.error("ORDER BY takes columns of the result, and this is none", item.span, hint)
+    return None
 
 
 def _plain(text: str) -> str:

@@ -18,7 +18,7 @@ from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, Inp
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_extents import AUTOMATIC, distinct_of_extents, extent_rows, of_extents
 from jupyter_stream.language.bind_from import bind_from
-from jupyter_stream.language.bind_order import ordered
+from jupyter_stream.language.bind_order import ordered, with_keys, without_keys
 from jupyter_stream.language.bind_over import OverNames
 from jupyter_stream.language.bind_row_number import HIDDEN, limited, numbered, numbers
 from jupyter_stream.language.bind_sets import (
@@ -74,8 +74,13 @@ class Binder:
         plan, lifetime = self._unordered(body)
         if body.order is None:
             return plan, lifetime
-        items = body.items if isinstance(body, SelectBody) else ()
-        return ordered(plan, lifetime, body.order, items, self.source), None
+        if not isinstance(body, SelectBody):
+            return ordered(plan, lifetime, body.order, (), self.source), None
+        wider = with_keys(body, plan)
+        if wider is not None and wider.order is not None:
+            plan, lifetime = self._unordered(wider)
+            return without_keys(ordered(plan, lifetime, wider.order, wider.items, self.source)), None
+        return ordered(plan, lifetime, body.order, body.items, self.source), None
 
     def _unordered(self, body: QueryBody) -> tuple[Plan, LifetimeWindow | None]:
         if isinstance(body, SetBody):
