@@ -311,7 +311,10 @@ class Query:
             return pipeline.health.notes
         if pipeline.spending is None:
             return {}
-        return {"coverage": str(pipeline.coverage), "spent": f"{100 * pipeline.spending.share:.0f}% of one core"}
+        notes = {"coverage": str(pipeline.coverage), "spent": f"{100 * pipeline.spending.share:.0f}% of one core"}
+        if pipeline.coverage.share < 1:
+            notes["first come, first served"] = f"{100 * pipeline.spending.first_come:.0f}%"
+        return notes
 
     def _hint(self) -> str | None:
         pipeline = self._pipeline

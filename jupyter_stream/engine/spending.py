@@ -137,6 +137,12 @@ class Spending:
         passed = 0 if self._began is None else self._clock() - self._began
         return self.spent / passed if passed else 0.0
 
+    @property
+    def first_come(self) -> float:
+        """The share of the answer to be expected of as many probes, had they been made in the order in which rows came."""
+        made, left = self.operator.probes, self.operator.left
+        return made / (made + left) if left else 1.0
+
     def idle(self, live: bool) -> int:
         """Probes that may be made now that nothing comes.
 

@@ -214,6 +214,7 @@ def test_the_share_stated_is_the_share_given(session, name):
     assert abs(stated.share - share) < 0.15
     running.end()
     assert running.spending.operator.coverage == WHOLE
+    assert running.spending.first_come == 1.0
 
 
 def test_a_further_condition_is_part_of_the_share_stated(session):
@@ -226,6 +227,7 @@ def test_a_further_condition_is_part_of_the_share_stated(session):
         running.tell(stream, Punctuation(LATER))
     share = len(running.given) / exact.total()
     assert 0.1 < share < 0.9
+    assert 0 < running.spending.first_come < share  # what comes first is worth more than what came first
     assert abs(running.spending.operator.coverage.share - share) < 0.05
     running.end()
     assert Counter(running.given) == exact
