@@ -78,6 +78,9 @@ BINARY = (
     "SELECT k, n FROM {0} a LEFT ANTI JOIN {1} b ON a.n = b.n",
     "SELECT k, n FROM {0} WHERE n IN (SELECT n FROM {1})",
     "SELECT k, n FROM {0} WHERE n NOT IN (SELECT n FROM {1})",
+    "SELECT k, n FROM {0} WHERE n >= (SELECT avg(n) FROM {1})",
+    "SELECT a.k, a.n FROM {0} a WHERE a.n >= (SELECT max(b.n) FROM {1} b WHERE b.k = a.k)",
+    "SELECT a.k, a.n FROM {0} a WHERE (SELECT count(*) FROM {1} b WHERE b.k = a.k) <= 1",
 )
 
 
