@@ -1,8 +1,8 @@
 """`kafka://host:port/topic`: the messages of a topic, as they come or replayed by offset. No group is joined, nothing committed.
 
 A live read takes messages in the order the broker hands them over. A replay (`end = 'latest'`) must give one order each time, so
-it merges the partitions by the times of their messages. Lost connections are the client library's business: it comes back and
-goes on at the offset where it was.
+it merges the partitions by the times of their messages, as a live read does with what is there already. Lost connections are the
+client library's business: it comes back and goes on at the offset where it was.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class KafkaSource:
             SourceError: the broker has deleted messages that are to be read, or doesn't let them be read.
         """
         if self.replayable:
-            return self._rows(request, lambda consumer: self._replayed(consumer, request))
+            return self._rows(request, lambda consumer: self._replayed(consumer, request, self._from, self._to))
         return self._rows(request, lambda consumer: self._live(consumer, request, self._begin(consumer, {})))
 
     def read_again(self, request: Request, journal: Path) -> Iterator[Chunk]:
@@ -199,8 +199,11 @@ class KafkaSource:
         return found
 
     def _live(self, consumer: Any, request: Request, begin: Offsets) -> Iterator[list[Any]]:
+        """What is there already by time, or one partition's rows would make those of the others late; then as they come."""
+        there = {p: max(offset, self._bounds(consumer, p)[1]) for p, offset in begin.items()}
+        yield from self._replayed(consumer, request, begin, there)
         known = list(begin)
-        self._assign(consumer, begin)
+        self._assign(consumer, there)
         looked = time.monotonic()
         while not request.stop.is_set():
             messages = self._taken(consumer)
@@ -261,22 +264,22 @@ class KafkaSource:
             consumer.incremental_assign([self._client.TopicPartition(self._topic, p, 0) for p in new])
         return new
 
-    def _replayed(self, consumer: Any, request: Request) -> Iterator[list[Any]]:
+    def _replayed(self, consumer: Any, request: Request, begin: Offsets, end: Offsets) -> Iterator[list[Any]]:
         """The messages between two offsets of each partition, by time: a partition's never go back, for the sake of the order."""
-        open_ = {p for p, first in self._from.items() if first < self._to[p]}
+        open_ = {p for p, first in begin.items() if first < end[p]}
         reached = dict.fromkeys(open_, -1)
         held: dict[int, list[tuple[int, int, int, Any]]] = {p: [] for p in open_}
         held_back: set[int] = set()
-        self._assign(consumer, {p: self._from[p] for p in sorted(open_)})
+        self._assign(consumer, {p: begin[p] for p in sorted(open_)})
         while held and not request.stop.is_set():
             ends: dict[int, int] = {}
             for message in self._taken(consumer, ends):
                 partition, offset = message.partition(), message.offset()
-                if offset < self._to[partition]:
+                if offset < end[partition]:
                     reached[partition] = max(reached[partition], message.timestamp()[1])
                     held[partition].append((reached[partition], partition, offset, message))
                 ends[partition] = max(ends.get(partition, 0), offset + 1)
-            done = {p for p, offset in ends.items() if p in open_ and offset >= self._to[p]}
+            done = {p for p, offset in ends.items() if p in open_ and offset >= end[p]}
             open_ -= done
             held_back = self._hold_back(consumer, held_back | done, held_back)
             least = min((reached[p] for p in open_), default=None)
@@ -306,6 +309,7 @@ class KafkaSource:
     def _assign(self, consumer: Any, offsets: Offsets) -> None:
         """Read on from there, and from nowhere else."""
         consumer.assign([self._client.TopicPartition(self._topic, p, offset) for p, offset in offsets.items()])
+        self._hold_back(consumer, set(), set(offsets))  # what was held back before would stay so
 
     def _hold_back(self, consumer: Any, partitions: set[int], before: set[int]) -> set[int]:
         """Let these partitions wait, and no others of those that did before."""

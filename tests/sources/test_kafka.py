@@ -44,7 +44,7 @@ class Live:
         self.rows: list[tuple[object, ...]] = []
         self.rejected: list[tuple[str, str]] = []
         chunks = source.read(self.request) if journal is None else source.read_again(self.request, journal)
-        self.thread = threading.Thread(target=self._run, args=(chunks,))
+        self.thread = threading.Thread(target=self._run, args=(chunks,), daemon=True)
         self.thread.start()
 
     def _run(self, chunks: Iterator[Chunk]) -> None:
@@ -72,6 +72,17 @@ def test_a_live_topic_gives_what_was_there_and_what_comes(kafka, topic):
     assert live.until(3)[2] == (3, "c")
     live.stop()
     assert len(live.rows) == 3
+
+
+def test_what_is_there_already_comes_by_time_whatever_its_partition(kafka, topic):
+    for i in range(100):
+        kafka.send(topic, f'{{"n": {i}}}', partition=i * i % 4, at=1000 + i)
+    live = Live(opened(kafka, topic, start="earliest"), "n")
+    assert live.until(100) == [(i,) for i in range(100)]
+    for partition in range(4):
+        kafka.send(topic, f'{{"n": {100 + partition}}}', partition=partition)
+        assert live.until(101 + partition)[100 + partition] == (100 + partition,)
+    live.stop()
 
 
 def test_by_default_only_what_comes_is_read(kafka, topic):

@@ -55,7 +55,7 @@ def kafka() -> Iterator[Kafka]:
     yield Kafka()
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_killed_query_reads_its_topic_again_as_it_had_and_goes_on(
     kafka: Kafka, tmp_path: Path, sessions: Callable[..., Session]
 ) -> None:
@@ -66,7 +66,7 @@ def test_killed_query_reads_its_topic_again_as_it_had_and_goes_on(
     arguments = [sys.executable, str(script), declared, QUERY, str(checkpoint)]
     child = subprocess.Popen(arguments, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     try:
-        end = time.monotonic() + 200
+        end = time.monotonic() + 400
         sent = 200
         while not list(checkpoint.glob("answers/*.arrow")):
             assert child.poll() is None and time.monotonic() < end, "it doesn't get as far as answers"
@@ -86,7 +86,7 @@ def test_killed_query_reads_its_topic_again_as_it_had_and_goes_on(
     def noted() -> int:
         return sum(int(line.split()[3]) for line in read.read_text().splitlines())
 
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 400
     while noted() < 20 * (sent + 100) + 1 and time.monotonic() < deadline:
         time.sleep(0.1)
     # the same messages in the order they were read, as rows of a frame in the kernel
