@@ -56,7 +56,7 @@ from jupyter_stream.windows import TimeWindow
 
 _MANY = 65_536
 """Groups from which on answers wait until a batch more has been taken."""
-_LEAST = 4096
+_LEAST = 16_384
 """Answers given, or slots given back, between two rests at any rate."""
 
 

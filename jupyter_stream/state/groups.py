@@ -470,7 +470,7 @@ class WindowGroups:
         framed = self._framed(list(zip(firsts, ends, strict=True)))
         slots = self.panes.slots
         width = slots
-        if slots * move.depth > _CELLS:
+        if slots * move.depth > 4 * _CELLS:
             width = min(slots, max(_NARROWEST, min(_PIECE // len(extents), 32 * _CELLS // move.depth)))
         for start in range(0, slots, width):
             arrays = self.fold.read(move, slice(start, min(slots, start + width)))
