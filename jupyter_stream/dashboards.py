@@ -12,14 +12,14 @@ MOST: Final = 12
 """Panels that still fit a page."""
 
 
-def dashboard(*queries: Query) -> None:
+def dashboard(*queries: Query | views.Panel) -> None:
     """Show queries live side by side under the running cell, on one time axis.
 
     Each is drawn as `q.chart(...)` or its `%%stream` line last said, and has its own buttons. Charts over time show the same
-    span, and zooming one zooms all.
+    span, and zooming one zooms all. One query in two charts: `dashboard(q, q.view("table", top=5))`.
 
     Args:
-        *queries: handles, up to 12.
+        *queries: handles and their views, up to 12.
 
     Raises:
         QueryError: none, too many, or something that is no query.
@@ -27,7 +27,7 @@ def dashboard(*queries: Query) -> None:
     if not queries:
         raise QueryError("a dashboard needs queries to show", hint="Write for instance dashboard(q1, q2).")
     for query in queries:
-        if not isinstance(query, Query):
+        if not isinstance(query, Query | views.Panel):
             raise QueryError(
                 f"a dashboard shows queries, not {type(query).__name__}",
                 hint="Give it the handles that %%stream bound, such as dashboard(q1, q2).",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from jupyter_stream.session import Session
+    from jupyter_stream.views.panel import Panel
 
 Running: TypeAlias = Pipeline | SparkRun
 """What is behind a handle: a query in the kernel or on Spark."""
@@ -363,6 +364,20 @@ class Query:
 
         views.change(self, kind, **options)
         return self
+
+    def view(self, kind: str | None = None, **options: str | int | None) -> Panel:
+        """A view that shows it in a way of its own: live as the last line of a cell, or in `dashboard(q, q.view("table"))`.
+
+        Args:
+            kind: as --chart; the one it was last shown with when left out.
+            **options: x, y, by, last, top, multiples; those left out are as it was last shown.
+
+        Raises:
+            QueryError: there is no such chart, or `last` can't be read.
+        """
+        from jupyter_stream import views
+
+        return views.panel(self, kind, **options)
 
     @property
     def selected(self) -> pl.DataFrame:

@@ -32,10 +32,7 @@ def show(session: Session, line: str, cell: str) -> None:
     from jupyter_stream import views
     from jupyter_stream.dashboards import dashboard
 
-    for query, said in panels:
-        if said:
-            views.change(query, **said)
-    dashboard(*(query for query, _ in panels))
+    dashboard(*(views.panel(query, **said) if said else query for query, said in panels))
 
 
 def _panel(session: Session, text: str, number: int) -> tuple[Any, dict[str, Any]]:
@@ -44,4 +41,5 @@ def _panel(session: Session, text: str, number: int) -> tuple[Any, dict[str, Any
         raise QueryError(f"line {number}: a panel is a query and how it is shown, not {text.strip()!r}", hint=_EXAMPLE)
     plain = options.parse(said.name).view
     view = {f.name: getattr(said.view, f.name) for f in dataclasses.fields(plain)}
+    # what a line says is of its panel alone: the query's other views stay as they are
     return commands.find(session, said.name), {k: v for k, v in view.items() if v != getattr(plain, k)}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jupyter_stream.views.options import CHARTS, ViewOptions
+from jupyter_stream.views.panel import Panel
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHARTS",
+    "Panel",
     "ViewOptions",
     "change",
     "close",
@@ -30,6 +32,7 @@ __all__ = [
     "display",
     "display_plan",
     "options_of",
+    "panel",
     "save",
     "selected",
 ]
@@ -99,18 +102,40 @@ def change(viewable: Viewable, chart: str | None = None, **options: str | int | 
     return changed
 
 
-def dashboard(viewables: Sequence[Viewable]) -> None:
+def panel(viewable: Viewable, chart: str | None = None, **options: str | int | None) -> Panel:
+    """A query shown in a way of its own, whatever its other views show.
+
+    Args:
+        viewable: the query.
+        chart: the chart kind; the one it was last shown with when left out.
+        **options: as of `change`; those left out are as the query was last shown.
+
+    Raises:
+        QueryError: there is no such chart, or `last` can't be read.
+    """
+    if chart is not None:
+        options["chart"] = chart
+    return Panel(viewable, dataclasses.replace(_shown(viewable), **options))  # type: ignore[arg-type] # names checked at run time
+
+
+def dashboard(shown: Sequence[Viewable | Panel]) -> None:
     """Show several queries live under the running cell, side by side, on one time axis.
 
     Args:
-        viewables: the queries, each shown as it last was, or `auto` if it was not to be shown.
+        shown: queries, each as it last was shown, or `auto` if it was not to be shown; and panels of queries, of one query as
+            many as there are ways to show it.
     """
     from jupyter_stream.views import thread
     from jupyter_stream.views.live import LiveView
     from jupyter_stream.views.page import Page
 
-    page = Page(len(viewables))
-    views = [LiveView(viewable, _shown(viewable), page) for viewable in viewables]
+    page = Page(len(shown))
+    views = [
+        LiveView(one.viewable, one.options, page, own=True)
+        if isinstance(one, Panel)
+        else LiveView(one, _shown(one), page)
+        for one in shown
+    ]
     for view in views:
         view.keep()
     page.show()

@@ -44,6 +44,7 @@ class LiveView:
         viewable: the query.
         options: how to show it.
         page: where; a place of its own where left out.
+        own: whether it stays as it is when the query's views are to be shown another way.
 
     Attributes:
         options: as now shown; set by `change`, on the view thread.
@@ -51,8 +52,11 @@ class LiveView:
         line: its line to the page; only the view thread sends through it.
     """
 
-    def __init__(self, viewable: Viewable, options: ViewOptions | None = None, page: Page | None = None) -> None:
+    def __init__(
+        self, viewable: Viewable, options: ViewOptions | None = None, page: Page | None = None, *, own: bool = False
+    ) -> None:
         self.options = options or ViewOptions()
+        self._own = own
         self.name = viewable.name
         self.readers = Readers()
         self.ended = False
@@ -157,9 +161,9 @@ class LiveView:
         return len(code)
 
     def change(self, options: ViewOptions) -> None:
-        """Show it another way from now on."""
-        self.options = options
-        self._version = None
+        """Show it another way from now on, unless it has a way of its own."""
+        if not self._own:
+            self.options, self._version = options, None
 
     def due(self) -> bool:
         """Whether the query has changed since the last snapshot was taken."""

@@ -70,19 +70,20 @@ class Past:
 
     def __init__(self) -> None:
         self._seen: dict[str, list[float]] = {}
-        self._version: object = None
+        self._versions: dict[str, object] = {}  # that of the last value of each: views may show different ones
 
     def beside(self, picture: Picture, version: object) -> Picture:
         """The picture with the values seen before those it has; those of a stream's rows stay as they are."""
         if any(len(values) > 1 for values in picture.past):
             return picture
-        if version != self._version:
-            self._version = version
-            for name, values in zip(picture.rows.names, picture.past, strict=True):
-                seen = self._seen.setdefault(name, [])
-                if len(values) and (not seen or seen[-1] != values[-1]):
-                    seen.append(float(values[-1]))
-                    del seen[:-LONGEST_PAST]
+        for name, values in zip(picture.rows.names, picture.past, strict=True):
+            if version == self._versions.get(name):
+                continue
+            self._versions[name] = version
+            seen = self._seen.setdefault(name, [])
+            if len(values) and (not seen or seen[-1] != values[-1]):
+                seen.append(float(values[-1]))
+                del seen[:-LONGEST_PAST]
         past = tuple(np.array(self._seen.get(name, values), np.float64) for name, values in
                      zip(picture.rows.names, picture.past, strict=True))  # fmt: skip
         return dataclasses.replace(picture, past=past)

@@ -61,6 +61,14 @@ def expected():
     return list(zip(rows["at"], rows["place"], rows["speed"], rows["n"], snapshot.final, strict=True))
 
 
+def test_one_query_stands_in_two_charts_on_a_dashboard(open_notebook):
+    both = "q = Demo(name='one', keys=('a', 'b')).advance(6)\nviews.dashboard([views.panel(q, 'line'), views.panel(q, 'table')])"
+    book = open_notebook("both.ipynb", [DEMO + both])
+    book.run(0)
+    kinds = "[...document.querySelectorAll('.js-stage')].map(e => e.dataset.kind).join()"
+    book.page.wait_for_function(f"() => {kinds} === 'plot,table'", timeout=60_000)
+
+
 def test_every_chart_draws_the_rows_and_a_dashboard_moves_as_one(open_notebook):
     book = open_notebook(
         "kinds.ipynb", [ALL.replace("KINDS", repr(KINDS)), "print(queries[5].name, views.selected(queries[5]))"]

@@ -4,12 +4,37 @@ import jupyter_stream
 from jupyter_stream.errors import QueryError
 
 
-def test_a_dashboard_shows_each_query_as_its_line_says(hot):
+def test_a_dashboard_shows_a_query_in_as_many_ways_as_its_lines_say_and_elsewhere_it_stays_as_it_was(hot, monkeypatch):
     from jupyter_stream import views
+    from jupyter_stream.views import thread
 
-    out = hot.run("%%dashboard\nhot --chart table --top 3\n\n# the same again\nhot")
-    assert out.count("hot: finished") == 2
-    assert (views.options_of(hot.names["hot"]).chart, views.options_of(hot.names["hot"]).top) == ("table", 3)
+    shown = []
+    monkeypatch.setattr(thread, "add", shown.append)
+    out = hot.run("%%dashboard\nhot --chart table --top 3\n\n# and as it was\nhot\nhot --chart number")
+    assert out.count("hot: finished") == 3
+    assert [(view.options.chart, view.options.top) for view in shown] == [
+        ("table", 3),
+        ("auto", None),
+        ("number", None),
+    ]
+    assert views.options_of(hot.names["hot"]).chart == "auto"
+
+
+def test_a_view_of_its_own_is_left_as_it_is_when_the_query_is_charted_another_way(hot):
+    from jupyter_stream.views.live import LiveView
+    from jupyter_stream.views.options import ViewOptions
+
+    query = hot.names["hot"]
+    panel = query.view("table", top=2)
+    assert repr(panel) == "<table of hot>" and "hot: finished" in hot.run("hot.view('table', top=2)")
+    own, other = LiveView(query, panel.options, own=True), LiveView(query)
+    for view in (own, other):
+        view.change(ViewOptions("bar"))
+    assert (own.options.chart, other.options.chart) == ("table", "bar")
+    query.chart("line", by="symbol")
+    assert query.view("bar").options == ViewOptions("bar", by="symbol")
+    with pytest.raises(QueryError, match="there is no chart 'pie'"):
+        query.view("pie")
 
 
 @pytest.mark.parametrize(
