@@ -17,6 +17,7 @@ from jupyter_stream.core.messages import (
     TS,
     WINDOW_END,
     WINDOW_ID,
+    WINDOW_PART,
     WINDOW_START,
     Batch,
     Failed,
@@ -227,6 +228,8 @@ class RowWindowAggregate:
             pl.Series(WINDOW_ID, extents),
             answers.get_column(TS),
         ]
+        if self._partitions is not None:
+            system.append(pl.Series(WINDOW_PART, partitions))
         aggregates = [answers.get_column(a.name) for a in self._config.aggregates]
         return pl.DataFrame([*self._key_columns(answers), *aggregates, *system])
 

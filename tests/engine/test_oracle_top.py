@@ -125,3 +125,29 @@ def test_mistakes_in_order_by(query: str, message: str, column: int) -> None:
     with session_over({"s": []}, []) as session, pytest.raises(QueryError) as wrong:
         session.execute(query)
     assert wrong.value.message == message and wrong.value.column == column
+
+
+@searching
+@given(arrivals(), st.lists(st.integers(1, 5), max_size=8), st.integers(1, 4), st.integers(1, 3), st.integers(1, 2))
+def test_extents_of_different_partitions_are_not_one(
+    s: Rows, pieces: list[int], held: int, slide: int, limit: int
+) -> None:
+    window = f"s [PARTITION BY k ROWS {held} SLIDE {slide}]"
+    with session_over({"s": s}, pieces) as session:
+        top, values = session.execute(
+            f"SELECT k, n FROM {window} ORDER BY n LIMIT {limit}; SELECT DISTINCT n FROM {window}"
+        )
+        assert top.wait(30) and values.wait(30)
+        got, distinct = (Counter(q.to_polars().rows()) for q in (top, values))
+    first: Counter[tuple] = Counter()
+    different: Counter[tuple] = Counter()
+    for partition in {k for k, _, _ in s}:
+        of = [(k, n) for k, n, _ in s if k == partition]
+        for end in range(slide, len(of) + held + slide, slide):
+            start = max(1, end - held + 1)
+            if start <= len(of):
+                inside, bounds = of[start - 1 : end], (start, min(end, len(of)))
+                first.update((*bounds, *row) for row in sorted(inside, key=key(False))[:limit])
+                different.update((*bounds, n) for n in {n for _, n in inside})
+    assert got == first
+    assert distinct == different
