@@ -39,9 +39,9 @@ _IDLE_LOOK = 0.02
 """The same while a query has put work off that its budget doesn't pay for yet."""
 _MEANWHILE, _LEAST_MEANWHILE = 16_384, 4096
 """Rows taken at a time while a query has more to say, at most and at least: neither waits long for the other."""
-_FIRST = 16_384
+_FIRST = 32_768
 """Rows taken when it is not known yet how long they take."""
-_PAUSE = 0.012
+_PAUSE = 0.02
 """Seconds a batch should take at most. Where rows take long fewer are taken at a time, but no fewer than `_MEANWHILE`."""
 
 
