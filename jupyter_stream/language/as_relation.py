@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Column
@@ -33,12 +34,53 @@ from jupyter_stream.windows import LifetimeWindow, RowWindow, Window
 UNBOUNDED = LifetimeWindow(None, written=False)
 
 
-def relation_of(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, span: Span) -> Plan:
+@dataclass(frozen=True)
+class OfNewest:
+    """What a SELECT over `[ROWS n]` or `[PARTITION BY k ROWS n]` is as a relation. As a stream it gives rows as they come.
+
+    Attributes:
+        made: of the newest of FROM's rows; None where these have no order of arrival.
+        refused: what to say then.
+    """
+
+    made: Plan | None
+    refused: UnsupportedError | None = None
+
+    @property
+    def relation(self) -> Plan:
+        """The relation.
+
+        Raises:
+            UnsupportedError: nobody knows which rows are the newest.
+        """
+        if self.made is None:
+            assert self.refused is not None
+            raise self.refused
+        return self.made
+
+
+Lives: TypeAlias = LifetimeWindow | OfNewest | None
+"""How long a SELECT's rows live, where no relation says so itself."""
+
+
+def lived(plan: Plan, lives: Lives) -> tuple[Plan, LifetimeWindow | None]:
+    """A SELECT's rows for what goes by their lifetimes."""
+    return (lives.relation, None) if isinstance(lives, OfNewest) else (plan, lives)
+
+
+def newest(window: Window | None) -> bool:
+    """Whether a window is `[ROWS n]` or `[PARTITION BY k ROWS n]`."""
+    return isinstance(window, RowWindow) and window.slide is None
+
+
+def relation_of(plan: Plan, lifetime: Lives, source: SourceText, span: Span) -> Plan:
     """A plan's rows as a relation: each while it lives."""
     if by_arrival(plan):
         return by_time(plan, source, span)
     if is_relation(plan):
         return plan
+    if isinstance(lifetime, OfNewest):
+        return lifetime.relation
     if unites_joins(plan):
         return with_inputs(plan, [relation_of(part, lifetime, source, span) for part in plan.inputs])
     if holds_join(plan):

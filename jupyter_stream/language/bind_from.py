@@ -10,6 +10,7 @@ from jupyter_stream import functions
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.core.table import ViewRows
 from jupyter_stream.functions import Column, Expr
+from jupyter_stream.language.as_relation import Lives, OfNewest, lived
 from jupyter_stream.language.bind_aggregate import windowed
 from jupyter_stream.language.bind_join import bind_join
 from jupyter_stream.language.bind_sample import sampled
@@ -22,7 +23,7 @@ from jupyter_stream.plan.logical import Derived, Plan, Project, Query, Scan, Uni
 from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.windows import LifetimeWindow, Window
 
-BindBody: TypeAlias = Callable[[QueryBody], tuple[Plan, LifetimeWindow | None]]
+BindBody: TypeAlias = Callable[[QueryBody], tuple[Plan, Lives]]
 """How a SELECT is bound: its plan, and the lifetimes its rows keep."""
 
 
@@ -53,8 +54,11 @@ def bind_from(item: FromItem, catalog: Catalog, source: SourceText, bind_body: B
         if item.alias is None and item.function is None:
             qualifiers = (item.name.text.lower(),)
     elif isinstance(item, SubqueryRef):
-        plan, lifetime = bind_body(item.body)
-        window = lifetime
+        plan, lives = bind_body(item.body)
+        if item.window is None:
+            plan, window = lived(plan, lives)
+        elif not isinstance(lives, OfNewest):  # a window written behind it is over what enters
+            window = lives
     else:
         parts = [bind_from(part, catalog, source, bind_body) for part in item.parts]
         plan = union_of([part.plan for part in parts], source, item.span)

@@ -10,7 +10,7 @@ from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.core.table import ViewRows
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Column, Expr
-from jupyter_stream.language.as_relation import UNBOUNDED, newest_of, relation_of
+from jupyter_stream.language.as_relation import UNBOUNDED, newest, newest_of, relation_of
 from jupyter_stream.language.bind_aggregate import InputNames, check_qualifier, lookup
 from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.join_conditions import matched, matching, take
@@ -135,14 +135,9 @@ def relational(left: Scope, right: Scope) -> bool:
     if all(tables):
         return False  # answered once, as they are now
     return any(
-        is_relation(s.plan) or _newest(s.window) or (t is not None and t.retroactive)
+        is_relation(s.plan) or newest(s.window) or (t is not None and t.retroactive)
         for s, t in zip((left, right), tables, strict=True)
     )
-
-
-def _newest(window: Window | None) -> bool:
-    """Whether a window is `[ROWS n]` or `[PARTITION BY k ROWS n]`."""
-    return isinstance(window, RowWindow) and window.slide is None
 
 
 def _join_relations(item: JoinRef, left: Scope, right: Scope, source: SourceText) -> Scope:

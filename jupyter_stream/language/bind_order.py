@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jupyter_stream.functions import Column
-from jupyter_stream.language.as_relation import relation_of
+from jupyter_stream.language.as_relation import Lives, relation_of
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.nodes import ColumnRef, Constant, Star
 from jupyter_stream.language.query_syntax import Ordering, OrderItem, SelectBody, SelectItem
@@ -14,7 +14,6 @@ from jupyter_stream.language.select_list import schema_of
 from jupyter_stream.language.source_text import Name, SourceText
 from jupyter_stream.plan.logical import OrderKey, Plan, Project, Top
 from jupyter_stream.plan.relations import is_relation
-from jupyter_stream.windows import LifetimeWindow
 
 _HIDDEN = "(order {})"
 """What keys are called that aren't selected, and that nobody can name."""
@@ -49,7 +48,7 @@ def without_keys(plan: Plan) -> Plan:
 
 def ordered(
     plan: Plan,
-    lifetime: LifetimeWindow | None,
+    lifetime: Lives,
     ordering: Ordering,
     items: tuple[SelectItem, ...],
     source: SourceText,

@@ -13,7 +13,7 @@ from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.expression import substitute, walk
 from jupyter_stream.language import bind_scalar, bind_subquery
-from jupyter_stream.language.as_relation import by_time, relation_of, unites_joins
+from jupyter_stream.language.as_relation import Lives, OfNewest, by_time, newest, newest_of, relation_of, unites_joins
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_extents import AUTOMATIC, distinct_of_extents, extent_rows, of_extents
@@ -69,7 +69,7 @@ class Binder:
             for part, span in self._joined:
                 check_bounds(part, self.source, span)
 
-    def body(self, body: QueryBody) -> tuple[Plan, LifetimeWindow | None]:
+    def body(self, body: QueryBody) -> tuple[Plan, Lives]:
         """A SELECT, or several with set operations between them; with the lifetimes its rows keep."""
         plan, lifetime = self._unordered(body)
         if body.order is None:
@@ -82,7 +82,7 @@ class Binder:
             return without_keys(ordered(plan, lifetime, wider.order, wider.items, self.source)), None
         return ordered(plan, lifetime, body.order, body.items, self.source), None
 
-    def _unordered(self, body: QueryBody) -> tuple[Plan, LifetimeWindow | None]:
+    def _unordered(self, body: QueryBody) -> tuple[Plan, Lives]:
         if isinstance(body, SetBody):
             return bind_set(body, [self.body(part) for part in body.parts], self.source)
         plan, lifetime, looks = self.select(body)
@@ -103,7 +103,7 @@ class Binder:
     def _from(self, item: FromItem) -> Scope:
         return bind_from(item, self.catalog, self.source, self.body)
 
-    def select(self, body: SelectBody) -> tuple[Plan, LifetimeWindow | None, Window | None]:
+    def select(self, body: SelectBody) -> tuple[Plan, Lives, Window | None]:
         """One SELECT, with the lifetimes its rows keep, and the window with SLIDE by which it looks, if it does."""
         found = numbers(body, self.source)
         if found is None:
@@ -111,7 +111,7 @@ class Binder:
         plan, lifetime, looks = self._select(found.body)
         return numbered(plan, lifetime, found, self.source), None, looks
 
-    def _select(self, body: SelectBody) -> tuple[Plan, LifetimeWindow | None, Window | None]:
+    def _select(self, body: SelectBody) -> tuple[Plan, Lives, Window | None]:
         scope = self._from(body.source)
         if isinstance(scope.window, LifetimeWindow) and not holds_join(scope.plan) and not is_relation(scope.plan):
             scope = retimed(scope)
@@ -131,6 +131,8 @@ class Binder:
             names = InputNames(scope, self.source, "WHERE")
             where = ExpressionBinder(self.source, names).condition(plain, "WHERE")
         if memberships or valued:
+            if newest(scope.window):  # a window stands in FROM: rows are counted before WHERE
+                scope = self._newest(scope, body)
             scope, where = scope if where is None else filtered(scope, where), None
             for found in memberships:
                 scope = bind_subquery.apply(scope, found, self.source, self.body, self._from)
@@ -148,16 +150,33 @@ class Binder:
         if sliding and not (holds_join(scope.plan) and scope.joined is not None):
             plan = extent_rows(body.items, scope, where, self.source)
             return plan if body.distinct is None else distinct_of_extents(plan), None, scope.window
+        rows = scope
         if where is not None:
             scope = filtered(scope, where)
         self._joined.append((scope.plan, body.source.span))
-        lifetime = scope.window if isinstance(scope.window, LifetimeWindow) else None
+        lifetime: Lives = scope.window if isinstance(scope.window, LifetimeWindow) else None
         plan = self._project(body, scope)
+        if newest(scope.window):
+            lifetime = self._of_newest(body, rows, where)
         if body.distinct is not None:
             return distinct(plan, lifetime, self.source, body.distinct), None, None
         return plan, lifetime, None
 
     # -- without aggregates
+
+    def _newest(self, scope: Scope, body: SelectBody) -> Scope:
+        """FROM's newest rows as a relation."""
+        assert isinstance(scope.window, RowWindow)
+        plan = newest_of(scope.plan, scope.window, self.source, body.source.span)
+        return replace(scope, plan=plan, window=None)
+
+    def _of_newest(self, body: SelectBody, scope: Scope, where: Expr | None) -> OfNewest:
+        """A SELECT as a relation of the newest of FROM's rows."""
+        try:
+            scope = self._newest(scope, body)
+        except UnsupportedError as refused:
+            return OfNewest(None, refused)
+        return OfNewest(self._project(body, scope if where is None else filtered(scope, where)))
 
     def _project(self, body: SelectBody, scope: Scope) -> Plan:
         aliases: dict[str, Expr] = {}

@@ -12,7 +12,7 @@ import polars as pl
 
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.functions import Call, Column, Expr, Literal
-from jupyter_stream.language.as_relation import relation_of
+from jupyter_stream.language.as_relation import Lives, relation_of
 from jupyter_stream.language.bind_aggregate import InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.join_conditions import conjuncts
@@ -24,7 +24,6 @@ from jupyter_stream.language.select_list import schema_of
 from jupyter_stream.language.source_text import Name, SourceText
 from jupyter_stream.plan.logical import Derived, Filter, OrderKey, Plan, Project, Top
 from jupyter_stream.plan.relations import is_relation
-from jupyter_stream.windows import LifetimeWindow
 
 HIDDEN = "$"
 """What names of columns begin with that are selected along."""
@@ -109,7 +108,7 @@ def _split(where: Node | None) -> tuple[Node | None, list[Node]]:
     return (plain, found) if found else (where, [])
 
 
-def numbered(plan: Plan, lifetime: LifetimeWindow | None, found: Numbered, source: SourceText) -> Plan:
+def numbered(plan: Plan, lifetime: Lives, found: Numbered, source: SourceText) -> Plan:
     """The rows of `found.body` with their numbers, those the conditions are true for.
 
     Raises:

@@ -14,6 +14,7 @@ from jupyter_stream.core.table import ViewRows
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Column
 from jupyter_stream.functions.types import BIGINT
+from jupyter_stream.language.as_relation import Lives, lived
 from jupyter_stream.language.bind_aggregate import InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_join import bind_join
@@ -48,9 +49,8 @@ from jupyter_stream.language.source_text import Name, SourceText
 from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Plan, Project, Scan, Top
 from jupyter_stream.plan.logical import walk as nodes_of
 from jupyter_stream.plan.relations import slides
-from jupyter_stream.windows import LifetimeWindow
 
-BindBody: TypeAlias = Callable[[QueryBody], tuple[Plan, LifetimeWindow | None]]
+BindBody: TypeAlias = Callable[[QueryBody], tuple[Plan, Lives]]
 BindFrom: TypeAlias = Callable[[FromItem], Scope]
 
 _VALUE, _EQUAL = "(value)", "(equal)"
@@ -121,7 +121,7 @@ def _inner(each: Subselect, name: Name, source: SourceText, bind_body: BindBody,
             body = replace(body, items=(replace(item, alias=Name(_VALUE, item.span)),))
         if body.where is not None and not body.group_by and not body.group_all:
             body, on, counts = _uncorrelated(body, bind_from(body.source), name, source)
-    plan, lifetime = bind_body(body)
+    plan, lifetime = lived(*bind_body(body))
     shown = [f for f in plan.schema if not f.name.startswith(_EQUAL)]
     if any(slides(n.window) for n in nodes_of(plan) if isinstance(n, Aggregate)):
         raise source.error(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jupyter_stream import functions
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import UnsupportedError
-from jupyter_stream.language.as_relation import UNBOUNDED, net, relation_of, unites_joins
+from jupyter_stream.language.as_relation import UNBOUNDED, Lives, OfNewest, lived, net, relation_of, unites_joins
 from jupyter_stream.language.bind_from import as_schema, union_of
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.query_syntax import SetBody
@@ -23,27 +23,32 @@ from jupyter_stream.plan.logical import (
     streams,
     walk,
 )
-from jupyter_stream.plan.relations import by_arrival, holds_join, is_relation, is_view, of_extents, staggered
+from jupyter_stream.plan.relations import by_arrival, extents_of, holds_join, is_relation, is_view, staggered
 from jupyter_stream.windows import LifetimeWindow, TimeWindow
 
 _AT_ITS_END = LifetimeWindow(1)
 """The life of an extent's rows: they are compared with those of the other part's extents that end when theirs does."""
 
 
-def bind_set(
-    body: SetBody, parts: list[tuple[Plan, LifetimeWindow | None]], source: SourceText
-) -> tuple[Plan, LifetimeWindow | None]:
+def bind_set(body: SetBody, parts: list[tuple[Plan, Lives]], source: SourceText) -> tuple[Plan, Lives]:
     """A set operation, with the lifetimes its rows keep.
 
     Raises:
         QueryError: the parts don't go together, or would have to be remembered for ever.
     """
     if body.kind != "union" or not body.all:
-        parts = [(plan, _AT_ITS_END if of_extents(plan) else lifetime) for plan, lifetime in parts]
+        parts = [(p, _AT_ITS_END if isinstance(extents_of(p), TimeWindow) else lifetime) for p, lifetime in parts]
     if body.kind == "union":
         return _union(body, parts, source)
     for plan, lifetime in parts:
         bounded = is_relation(plan) or holds_join(plan) or lifetime is not None or only_tables(plan)
+        looks = extents_of(plan)
+        if not bounded and looks is not None:
+            raise source.error(
+                f"{body.operator.text} compares extents that end at the same time, and those of {looks} end with rows",
+                body.operator.span,
+                "Give both parts a SLIDE over time, [RANGE 5 MINUTES SLIDE 1 MINUTE], or none: [RANGE 5 MINUTES], [ROWS 100].",
+            )
         if not bounded:
             raise source.error(
                 f"{body.operator.text} of streams without windows would have to remember every row for ever",
@@ -64,12 +69,16 @@ def bind_set(
     return Bags(kind, tuple(as_schema(plan, schema) for plan in plans), schema), None
 
 
-def _union(
-    body: SetBody, parts: list[tuple[Plan, LifetimeWindow | None]], source: SourceText
-) -> tuple[Plan, LifetimeWindow | None]:
+def _union(body: SetBody, parts: list[tuple[Plan, Lives]], source: SourceText) -> tuple[Plan, Lives]:
     windows = {window for _, window in parts}
     plans = [plan for plan, _ in parts]
-    alike = len(windows) == 1 and not any(is_relation(p) for p in plans) and len({holds_join(p) for p in plans}) == 1
+    rows = any(isinstance(window, OfNewest) for window in windows)
+    alike = (
+        len(windows) == 1
+        and not rows
+        and not any(is_relation(p) for p in plans)
+        and len({holds_join(p) for p in plans}) == 1
+    )
     if not alike:
         plans = [relation_of(plan, window, source, body.operator.span) for plan, window in parts]
     united = union_of(plans, source, body.operator.span)
@@ -115,8 +124,9 @@ def _compared(name: Name, left: Plan, right: Plan, source: SourceText) -> tuple[
     return found[0].name, found[1].name
 
 
-def distinct(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, span: Span) -> Plan:
+def distinct(plan: Plan, lifetime: Lives, source: SourceText, span: Span) -> Plan:
     """Each value once."""
+    plan, lifetime = lived(plan, lifetime)
     if by_arrival(plan):
         plan = relation_of(plan, lifetime, source, span)
     if unites_joins(plan) or (holds_join(plan) and any(isinstance(n, Join) and n.kind != "inner" for n in walk(plan))):
@@ -124,7 +134,7 @@ def distinct(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, sp
     return Distinct(plan, lifetime or UNBOUNDED, plan.schema, holds_join(plan))
 
 
-def stream_of(kind: StreamKind, plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, span: Span) -> Plan:
+def stream_of(kind: StreamKind, plan: Plan, lifetime: Lives, source: SourceText, span: Span) -> Plan:
     """ISTREAM, DSTREAM or RSTREAM."""
     if kind == "istream" and not is_relation(plan):
         return plan  # its rows, as they come
@@ -142,7 +152,7 @@ def answer_of(plan: Plan) -> Plan:
     return ToStream("istream", net(plan), plan.schema)
 
 
-def view_of(plan: Plan, lifetime: LifetimeWindow | None, source: SourceText, span: Span) -> Plan:
+def view_of(plan: Plan, lifetime: Lives, source: SourceText, span: Span) -> Plan:
     """CREATE VIEW makes any query a relation: of a window that slides, the answers of the extent that ended last."""
     if not is_relation(plan):
         if staggered(plan):

@@ -9,6 +9,7 @@ from jupyter_stream import functions
 from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.expression import substitute
 from jupyter_stream.functions.types import BIGINT
+from jupyter_stream.language.as_relation import Lives, lived
 from jupyter_stream.language.bind_aggregate import InputNames
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_join import joined, living, looking, relational, relations_joined, table_of
@@ -20,9 +21,9 @@ from jupyter_stream.language.query_syntax import FromItem, JoinKind, JoinRef, Qu
 from jupyter_stream.language.scope import Scope
 from jupyter_stream.language.source_text import Name, SourceText
 from jupyter_stream.plan.logical import Join, Lookup, Plan, RelationJoin
-from jupyter_stream.windows import LifetimeWindow, TimeWindow
+from jupyter_stream.windows import TimeWindow
 
-BindBody = Callable[[QueryBody], tuple[Plan, LifetimeWindow | None]]
+BindBody = Callable[[QueryBody], tuple[Plan, Lives]]
 BindFrom = Callable[[FromItem], Scope]
 
 
@@ -181,7 +182,7 @@ def _inner(
         or any(holds_aggregate(i.expression) for i in body.items)
     )
     if not simple:
-        plan, lifetime = bind_body(body)
+        plan, lifetime = lived(*bind_body(body))
         right, where = Scope(plan, (), lifetime), None
         item: Expr | None = Column(plan.schema.fields[0].name, plan.schema.fields[0].dtype)
         count = len(plan.schema)

@@ -39,11 +39,11 @@ def slides(window: Window) -> bool:
     return not (isinstance(window, LifetimeWindow) or (isinstance(window, RowWindow) and window.slide is None))
 
 
-def of_extents(plan: Plan) -> bool:
-    """Whether rows are those of a SELECT over a window with SLIDE over time, extent by extent."""
+def extents_of(plan: Plan) -> Window | None:
+    """The window with SLIDE that a SELECT is over, whose rows come extent by extent."""
     while isinstance(plan, Project | Filter | Top | ExtentRows):
         plan = plan.input
-    return isinstance(plan, Aggregate) and isinstance(plan.window, TimeWindow)
+    return plan.window if isinstance(plan, Aggregate) and slides(plan.window) else None
 
 
 def is_relation(plan: Plan) -> bool:

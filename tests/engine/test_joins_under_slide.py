@@ -197,3 +197,10 @@ def test_what_comes_when_it_is_final_has_no_provisional_answers() -> None:
 def test_windows_that_look_at_other_instants_are_refused() -> None:
     with session_over({"s": [], "t": []}, []) as session, pytest.raises(QueryError, match="looks at the ends of"):
         session.execute(f"SELECT a.k FROM s {window(9, 3)} a, t {window(9, 2)} b WHERE a.k = b.k")
+
+
+@pytest.mark.parametrize("rows", ["[ROWS 4 SLIDE 2]", "[RANGE 9 MICROSECONDS SLIDE 1 ROW]", "[SESSION 9 MICROSECONDS]"])
+def test_extents_that_end_with_rows_are_not_compared(rows: str) -> None:
+    with session_over({"s": [], "t": []}, []) as session, pytest.raises(QueryError, match="end with rows") as wrong:
+        session.execute(f"SELECT k FROM s {rows} EXCEPT SELECT k FROM t {rows}")
+    assert "SLIDE over time" in str(wrong.value)
