@@ -153,7 +153,7 @@ class Staggered(Beside):
         for i, part in enumerate(self.parts):
             sets.setdefault((part.window.slide, (part.window.origin or 0) % part.window.slide), []).append(i)
         found: dict[tuple, Row] = {}
-        late: dict[tuple, tuple] = {}
+        late: dict[tuple, list[tuple]] = {}  # equal rows are late alike; each is listed once, whatever it missed
         for places in sets.values():
             places = sorted(places, key=lambda i: -_length(self.parts[i]))
             beside = Beside(tuple(self.parts[i] for i in places))
@@ -162,7 +162,10 @@ class Staggered(Beside):
                 key = (row["window_end"], *(same_key(row[k]) for k in self.parts[0].keys))
                 whole = found.setdefault(key, {k: row[k] for k in ("window_end", *self.parts[0].keys)})
                 whole.update({f"a{i}": row[f"a{n}"] for n, i in enumerate(places)})
-            late.update({(*row.values(), broken): (row, broken, None) for row, broken, _ in answers[0].late})
+            missed: dict[tuple, list[tuple]] = {}
+            for row, broken, _ in answers[0].late:
+                missed.setdefault((*row.values(), broken), []).append((row, broken, None))
+            late |= {key: rows for key, rows in missed.items() if len(rows) > len(late.get(key, ()))}
         rows = []
         for row in found.values():
             look = [p for p in self.parts if (row["window_end"] - (p.window.origin or 0)) % p.window.slide == 0]
@@ -171,7 +174,7 @@ class Staggered(Beside):
             longest = max(look, key=_length).window
             row["window_start"] = None if longest.range is None else row["window_end"] - longest.range
             rows.append(row)
-        return Answer(rows, list(late.values()))
+        return Answer(rows, [each for alike in late.values() for each in alike])
 
 
 def _length(part: Query) -> float:
