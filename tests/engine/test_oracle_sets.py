@@ -22,15 +22,17 @@ SLACK = 8
 
 @dataclass(frozen=True)
 class Leaf:
-    """SELECT k, n FROM stream [RANGE d], perhaps DISTINCT, perhaps with a condition."""
+    """SELECT k, n FROM stream [RANGE d], or [ROWS n], perhaps DISTINCT, perhaps with a condition."""
 
     stream: str
     range: int | None
     distinct: bool
     least: int | None
+    newest: int | None = None
 
     def sql(self) -> str:
         window = "RANGE UNBOUNDED" if self.range is None else f"RANGE {self.range} MICROSECONDS"
+        window = window if self.newest is None else f"ROWS {self.newest}"
         where = "" if self.least is None else f" WHERE n >= {self.least}"
         return f"SELECT {'DISTINCT ' if self.distinct else ''}k, n FROM {self.stream} [{window}]{where}"
 
@@ -40,6 +42,8 @@ class Leaf:
             for k, n, ts in rows[self.stream]
             if ts <= instant and (self.range is None or instant < ts + self.range)
         ]
+        if self.newest is not None:
+            alive = alive[-self.newest :]
         if self.least is not None:
             alive = [(k, n) for k, n in alive if n is not None and n >= self.least]
         return Counter(set(alive)) if self.distinct else Counter(alive)
@@ -73,12 +77,9 @@ class Both:
 
 
 OPERATORS = ("UNION ALL", "UNION", "EXCEPT ALL", "EXCEPT", "INTERSECT ALL", "INTERSECT")
-leaves = st.builds(
-    Leaf,
-    st.sampled_from(["s", "t"]),
-    st.none() | st.integers(1, 20),
-    st.booleans(),
-    st.none() | st.integers(0, 2),
+streams, least = st.sampled_from(["s", "t"]), st.none() | st.integers(0, 2)
+leaves = st.builds(Leaf, streams, st.none() | st.integers(1, 20), st.booleans(), least) | st.builds(
+    Leaf, streams, st.none(), st.booleans(), least, st.integers(1, 4)
 )
 trees = st.recursive(leaves, lambda inner: st.builds(Both, st.sampled_from(OPERATORS), inner, inner), max_leaves=4)
 data_rows = st.lists(
