@@ -226,10 +226,9 @@ class RowWindowAggregate:
             pl.Series(WINDOW_START, np.maximum(ends - self._config.window.rows + 1, 1)),
             pl.Series(WINDOW_END, np.minimum(ends, self._count[partitions])),
             pl.Series(WINDOW_ID, extents),
+            pl.Series(WINDOW_PART, partitions),
             answers.get_column(TS),
         ]
-        if self._partitions is not None:
-            system.append(pl.Series(WINDOW_PART, partitions))
         aggregates = [answers.get_column(a.name) for a in self._config.aggregates]
         return pl.DataFrame([*self._key_columns(answers), *aggregates, *system])
 

@@ -23,8 +23,9 @@ from jupyter_stream.core.rows import earliest, shown
 from jupyter_stream.operators.protocol import Recall, Stateless
 from jupyter_stream.plan.logical import Top
 
-_EXTENT = (WINDOW_START, WINDOW_END, WINDOW_ID, WINDOW_PART)
-"""What tells extents apart: those of rows may have the same bounds, at the end of the input or in several partitions."""
+_BOUNDS = (WINDOW_START, WINDOW_END)
+_OF_ROWS = (*_BOUNDS, WINDOW_ID, WINDOW_PART)
+"""What tells extents of row numbers apart: those of several partitions may have the same bounds, and the last of one may."""
 
 
 def named(plan: Top) -> str:
@@ -85,7 +86,8 @@ class TopOfExtents(Stateless):
 
     def first(self, rows: pl.DataFrame, offset: int, given: bool = False) -> pl.DataFrame:
         """The rows of each extent up to the last wanted place, from the offset on; numbered where they are `given`."""
-        extent: list[str] = [c for c in _EXTENT if c in rows.columns] or [TS]
+        known = _OF_ROWS if WINDOW_PART in rows.columns else _BOUNDS
+        extent: list[str] = [c for c in known if c in rows.columns] or [TS]
         place = pl.int_range(pl.len()).over([*extent, *self._by])
         end = pl.lit(True) if self._order.end is None else place < self._order.end
         rows = self._order.sort(rows)
