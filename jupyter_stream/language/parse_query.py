@@ -327,8 +327,6 @@ def _function(p: ExpressionParser, name: Name, start: Span) -> FromItem:
     """`late(s)`, `errors(s)`, and the windows of Flink: `TUMBLE(s, ts, INTERVAL '1' MINUTE)`."""
     p.advance()
     lower = name.text.lower()
-    if any(p.peek(word) for word in ("RANGE", "ROWS", "NOW", "PARTITION", "SESSION", "SLIDE")):
-        p.fail("a window stands in square brackets", p.behind, f"Write {name.text} [{p.curr.text} ...].")
     if lower in ("late", "errors"):
         inner = p.name("a stream")
         p.expect_sign(TokenType.R_PAREN, ")")
@@ -341,6 +339,8 @@ def _function(p: ExpressionParser, name: Name, start: Span) -> FromItem:
         return _window_function(p, lower, start)
     if lower == "cumulate":
         p.unsupported("CUMULATE", name.span, "Use a landmark window: [RANGE ALL SLIDE 1 HOUR].")
+    if any(p.peek(word) for word in ("RANGE", "ROWS", "NOW", "PARTITION", "SESSION", "SLIDE")):
+        p.fail("a window stands in square brackets", p.behind, f"Write {name.text} [{p.curr.text} ...].")
     hint = did_you_mean(name.text, ("late", "errors", "TUMBLE", "HOP", "SESSION"), "functions in FROM")
     raise p.failure(f"there is no function called {name.text} in FROM", name.span, hint)
 
