@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_stream import aggregates
-from jupyter_stream.core.messages import BROKEN, LATE_ID, TS, Batch, Message, Missed, Punctuation, Tick
+from jupyter_stream.core.messages import BROKEN, LATE_ID, TS, WINDOW_PART, Batch, Message, Missed, Punctuation, Tick
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.functions import cast, resolve
 from jupyter_stream.functions.expression import Column, Literal
@@ -99,7 +99,8 @@ def shown(messages: Iterable[Message]) -> list[object]:
     lot: list[tuple] = []
     for message in messages:
         if isinstance(message, Batch):
-            frame = message.frame.drop(BROKEN, LATE_ID, strict=False)  # only in batches that hold late rows
+            # only in batches that hold late rows; how partitions are numbered says nothing
+            frame = message.frame.drop(BROKEN, LATE_ID, WINDOW_PART, strict=False)
             frame = frame.select(pl.col(sorted(frame.columns))).with_columns(pl.selectors.float().round(9))
             lot += [(message.provisional, *r) for r in frame.rows()]
         elif isinstance(message, Missed):
