@@ -19,7 +19,6 @@ SOON = {"jupyter_stream.stalled": "100 seconds"}
 NOT_YET = "not yet by us"
 NOT_IN_SPARK = "not in Spark"
 GAPS = {
-    "cql_3": NOT_YET,
     "emit_changes": NOT_YET,
     "emit_every": NOT_YET,
     "punctuation_of_keys": NOT_IN_SPARK,
