@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START
+from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START, Int64s
 from jupyter_stream.core.snapshot import LateRows
 from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.functions.kernel import compile_kernel
@@ -31,7 +31,7 @@ def missed(query: Query, late: pl.DataFrame, answers: pl.DataFrame, *, whole: bo
 
     Args:
         query: one stream's aggregates over a time window.
-        late: its late rows: the stream's columns, `punctuation` and `missed`.
+        late: its late rows: the stream's columns, then the punctuation they broke and how many answers they missed.
         answers: the newest final answers.
         whole: whether these are all there ever were.
 
@@ -49,10 +49,11 @@ def missed(query: Query, late: pl.DataFrame, answers: pl.DataFrame, *, whole: bo
     column = scan.stream.time.column
     if column is None or late.schema.get(column) != pl.Datetime("us") or answers.schema[time] != pl.Datetime("us"):
         return None
-    rows = _rows_below(late.tail(MOST_ROWS), below, column)
+    promised, misses = late.columns[-2:]
+    rows = _rows_below(late.tail(MOST_ROWS), below, column).filter(pl.col(misses) > 0)
     if not rows.height:
         return None
-    pairs = _pairs(rows, window)
+    pairs = _pairs(rows, rows.get_column(misses).to_numpy(), window)
     ends = answers.get_column(time)
     oldest = ends.min()
     # where older answers have left, the oldest of those here may be there in part
@@ -90,8 +91,8 @@ def missed(query: Query, late: pl.DataFrame, answers: pl.DataFrame, *, whole: bo
             told = told.set(given.get_column(_FOUND).is_null(), None)
         would[name] = told.cast(answers.schema[name])
     return LateRows(
-        rows=pairs.select(n for n in late.columns if n not in ("punctuation", "missed")),
-        came=pairs.get_column("punctuation").cast(pl.Int64) - pairs.get_column(TS),
+        rows=pairs.select(late.columns[:-2]),
+        came=pairs.get_column(promised).cast(pl.Int64) - pairs.get_column(TS),
         at=pairs.get_column(_END).cast(pl.Int64),
         keys=keys.drop(time),
         given=given.select(list(values)),
@@ -168,14 +169,13 @@ def _rows_below(late: pl.DataFrame, below: list[Plan], column: str) -> pl.DataFr
     for node in reversed(below):
         if isinstance(node, Filter):
             rows = rows.filter(_value(node.predicate).fill_null(False))
-    return rows.filter(pl.col("missed") > 0)
+    return rows
 
 
-def _pairs(rows: pl.DataFrame, window: TimeWindow) -> pl.DataFrame:
+def _pairs(rows: pl.DataFrame, count: Int64s, window: TimeWindow) -> pl.DataFrame:
     """Each row once for every answer it missed, the newest `MOST_ANSWERS` of them."""
     # the first extent that holds each row, by its pane as `TimeWindow.first_extent` for one
     first = window.pane(rows.get_column(TS).to_numpy()) // window.panes_per_slide + 1
-    count = rows.get_column("missed").to_numpy()
     shown = np.minimum(count, MOST_ANSWERS)
     at = np.repeat(np.arange(rows.height), shown)
     nth = np.arange(shown.sum()) - np.repeat(np.cumsum(shown) - shown, shown)

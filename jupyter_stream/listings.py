@@ -12,6 +12,7 @@ from jupyter_stream.core.table import ViewRows
 from jupyter_stream.engine.explain import promises, roles
 from jupyter_stream.errors import QueryError
 from jupyter_stream.plan.catalog import Catalog, Entry, StreamDef
+from jupyter_stream.plan.logical import Query
 from jupyter_stream.query import Listing
 
 
@@ -60,11 +61,23 @@ def functions(catalog: Catalog, name: str | None = None) -> Listing:
 
 def columns(entry: Entry) -> Listing:
     """Columns of a stream or table: name, type and role."""
-    stream = entry if isinstance(entry, StreamDef) and not is_table(entry) else None
-    rows = [(f.name, type_name(f.dtype), "" if stream is None else roles(stream, f.name)) for f in entry.schema]
+
+    def role(column: str) -> str:
+        if not isinstance(entry, StreamDef):
+            return "event time" if isinstance(entry.query, Query) and column == entry.query.time_column else ""
+        return "" if is_table(entry) else roles(entry, column)
+
+    rows = [(f.name, type_name(f.dtype), role(f.name)) for f in entry.schema]
     return Listing(
         entry.name, pl.DataFrame(rows, schema={n: pl.String() for n in ("column", "type", "role")}, orient="row")
     )
+
+
+def kind(entry: Entry) -> str:
+    """What it is called: `view`, `table` or `stream`."""
+    if isinstance(entry, StreamDef) and isinstance(entry.table, ViewRows):
+        return "view"
+    return "table" if is_table(entry) else "stream"
 
 
 def is_table(entry: Entry) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show, show_duration
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show, show_span
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.query import Listing, Query
@@ -54,7 +54,7 @@ def sources(feeds: Iterable[Feed], scheduler: str) -> Listing:
                 round(count / max(1e-3, time.time() - feed.started), 1),
                 int(feed.queue.extra.get("queued_rows", 0)),
                 None if newest == MIN_TIME else show(newest),
-                show_duration(max(0, newest - promised)) if known else None,
+                show_span(max(0, newest - promised)) if known else None,
                 _behind(feed, newest),
             )
         )
@@ -81,4 +81,4 @@ def _behind(feed: Feed, newest: int) -> str | None:
     """How old the newest row of a live source is."""
     if newest == MIN_TIME or feed.stream.source.replayable:
         return None
-    return show_duration(max(0, time.time_ns() // 1_000_000 * 1000 - newest))
+    return show_span(max(0, time.time_ns() // 1_000_000 * 1000 - newest))

@@ -38,6 +38,10 @@ class Proof:
         """Whether both runs gave the same."""
         return not self.differing.height
 
+    def __repr__(self) -> str:
+        said = f"equal ({self.rows:,} rows)" if self.equal else f"{self.differing.height:,} rows differ"
+        return f"{self.query}, {self.what}: {said}"
+
 
 def compare(query: str, what: str, recorded: pl.DataFrame, shuffled: pl.DataFrame) -> Proof:
     """Compare the rows of two runs.

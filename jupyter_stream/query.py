@@ -38,6 +38,8 @@ Running: TypeAlias = Pipeline | SparkRun
 
 _PATIENCE = 2.0
 """Seconds a look into a running plan waits for the batch under way."""
+_EXACT = 2**53
+"""Up to here a float64 holds every whole number."""
 _KEEPS_UNIT = frozenset({"avg", "min", "max", "sum", "first", "last", "median", "stddev_samp", "stddev_pop"})
 
 
@@ -73,8 +75,19 @@ class Query:
         return self._pipeline.results.frame()
 
     def to_pandas(self) -> pd.DataFrame:
-        """The same as a pandas frame; times are `datetime64[us]` in UTC without zone."""
-        return self.to_polars().to_pandas()
+        """The same as a pandas frame; times are `datetime64[us]` in UTC without zone.
+
+        Whole numbers beside NULLs are `float64`, as pandas has it; where that would not hold them exactly, `Int64`.
+        """
+        frame = self.to_polars()
+        made = frame.to_pandas()
+        for column in frame.select(pl.selectors.by_dtype(pl.Int64)).get_columns():
+            if column.null_count() and not column.is_between(-_EXACT, _EXACT).all():
+                from pandas.arrays import IntegerArray
+
+                whole = column.fill_null(0).to_numpy()
+                made[column.name] = IntegerArray(whole, column.is_null().to_numpy(), copy=True)
+        return made
 
     def to_arrow(self) -> pa.Table:
         """The same as an Arrow table."""
@@ -123,6 +136,8 @@ class Query:
 
     def on_result(self, callback: Callable[[pl.DataFrame], None]) -> Query:
         """Call back with each frame of new answers, in a thread of its own. Returns the query."""
+        if not callable(callback):
+            raise QueryError(f"{callback!r} can't be called", hint="Give a function of one frame: q.on_result(print).")
         self._session.engine.listen(self._pipeline, callback)
         return self
 
@@ -210,6 +225,9 @@ class Query:
         Args:
             node: its id in `diagram()`.
             most: rows of each.
+
+        Raises:
+            TimeoutError: a long batch is under way; look again.
         """
         pipeline = self._pipeline
         if not isinstance(pipeline, Pipeline):
@@ -238,16 +256,20 @@ class Query:
     def version(self) -> int:
         """Grows whenever a snapshot would differ."""
         pipeline = self._pipeline
-        moving = sum(f.control.rows_in + f.rejected for f in pipeline.feeds) if pipeline.running else 0
-        return pipeline.changes + pipeline.results.version + moving
+        read: int = sum(f.control.rows_in + f.rejected for f in list(pipeline.feeds))  # also when it has ended
+        return pipeline.changes + pipeline.results.version + read + pipeline.late + pipeline.failed_rows
 
     def snapshot(self, last: int = 500) -> Snapshot:
-        """The query now, with its newest `last` rows."""
+        """The query now, with its newest `last` rows.
+
+        The engine goes on meanwhile. So the version is read first, and what comes later is in the next snapshot too; then the
+        state, and one that has ended has all its rows.
+        """
         pipeline = self._pipeline
+        version, state = self.version, self.status
         rows, final = pipeline.results.tail(last)
         query = pipeline.query
         feeds = list(pipeline.feeds)
-        version = self.version
         keys = tuple(k for k in query.key_columns if k in rows.columns)
         values = tuple(
             n
@@ -261,7 +283,7 @@ class Query:
         return Snapshot(
             name=self.name,
             text=self.text,
-            state=self.status,
+            state=state,
             version=version,
             rows=rows,
             final=final,
@@ -319,6 +341,8 @@ class Query:
 
     def _hint(self) -> str | None:
         pipeline = self._pipeline
+        if isinstance(pipeline, SparkRun) and pipeline.hint is not None:
+            return pipeline.hint
         if not pipeline.late:
             return None
         for feed in pipeline.feeds:

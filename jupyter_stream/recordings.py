@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from jupyter_stream import history
 from jupyter_stream.core.messages import Failed
 from jupyter_stream.core.schema import Schema
-from jupyter_stream.core.time import parse_duration, show_duration
+from jupyter_stream.core.time import parse_duration, show_duration, show_span
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.recorder import Recorder
 from jupyter_stream.engine.refused import as_errors
@@ -197,7 +197,7 @@ class Replay:
             order = self._orders[1]
             lines.append(
                 f"Shuffled within {show_duration(self._within)}: {order.moved:,} rows come at another place, by up to "
-                f"{_seconds(order.furthest)}. The punctuations stay, and the late rows stay late."
+                f"{show_span(order.furthest)}. The punctuations stay, and the late rows stay late."
             )
         if self._error is not None:
             return "\n".join([*lines, self._error])
@@ -207,8 +207,7 @@ class Replay:
             how = "Stopped: nothing is compared." if len(self._orders) > 1 else f"Done: {', '.join(self.queries)}."
             return "\n".join([*lines, how])
         for proof in self._proofs:
-            said = f"equal ({proof.rows:,} rows)" if proof.equal else f"{proof.differing.height:,} rows differ"
-            lines.append(f"{proof.query}, {proof.what}: {said}")
+            lines.append(repr(proof))
             if not proof.equal:
                 lines += ["  " + line for line in _table(proof)]
         return "\n".join(lines)
@@ -218,10 +217,6 @@ class Replay:
 
     def _repr_html_(self) -> str:
         return f"<pre style='margin:0;white-space:pre-wrap'>{escape(self.report())}</pre>"
-
-
-def _seconds(micros: int) -> str:
-    return f"{micros / 1e6:,.1f} seconds" if micros >= 100_000 else f"{micros / 1e3:,.1f} milliseconds"
 
 
 def _table(proof: Proof) -> list[str]:
@@ -254,6 +249,10 @@ def _proofs(name: str, run: _Run) -> list[Proof]:
 def record(session: Session, name: str, path: str | Path | None, seconds: float | None) -> RecordingHandle:
     """Start a recording; `Session.record` says how."""
     entry = session.catalog.find(name)
+    if entry is None and name in session.queries:
+        raise QueryError(
+            f"{name} is a query, and what arrives on a stream is recorded", hint="Record a stream it reads."
+        )
     if entry is None:
         raise session.no_such(name)
     if not isinstance(entry, StreamDef):
@@ -272,7 +271,7 @@ def record(session: Session, name: str, path: str | Path | None, seconds: float 
     file = Path(path) if path is not None else Path(f"{entry.name}.parquet")
     everything = Plan(Scan(entry, entry.schema), Emit(), f"SELECT * FROM {entry.name}", None, (), relation=False)
     about = About(entry.name, entry.text, entry.time.column, entry.time.kind)
-    recorder = Recorder(handle, everything, entry, lambda: Writer(file, about))
+    recorder = Recorder(handle, everything, entry, lambda: Writer(file, about, session.engine.signal))
     session.engine.launch([recorder])
     return RecordingHandle(session, recorder, seconds)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import polars as pl
 
@@ -16,6 +16,7 @@ from jupyter_stream.aggregates.user import Declared, calling, declared
 from jupyter_stream.asked import Asked, asked, what_is_asked
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.core.table import ViewRows
+from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.engine.engine import Engine
 from jupyter_stream.engine.explain import Text, explain, promises
 from jupyter_stream.engine.pipeline import Pipeline
@@ -23,12 +24,13 @@ from jupyter_stream.engine.refused import ERRORS_SCHEMA
 from jupyter_stream.engine.relation import Relation
 from jupyter_stream.engine.results import Results
 from jupyter_stream.engine.side import SideStream
-from jupyter_stream.errors import QueryError, UnsupportedError
+from jupyter_stream.errors import QueryError, StreamError, UnsupportedError
 from jupyter_stream.language.bind_table import LATENT
 from jupyter_stream.names import Parameters, SessionCatalog, derives_from, names_in
 from jupyter_stream.operators import planned
 from jupyter_stream.operators.graph import build
 from jupyter_stream.plan.catalog import (
+    DerivedStream,
     Entry,
     OpenSource,
     StreamDef,
@@ -41,6 +43,7 @@ from jupyter_stream.plan.upkeep import PARTITIONS, Upkeep
 from jupyter_stream.query import Explanation, Listing, Message, Query, Running
 from jupyter_stream.schedulers import Scheduler
 from jupyter_stream.sources import open_source
+from jupyter_stream.sources.protocol import Journaled
 from jupyter_stream.sources.table import TableSource
 from jupyter_stream.spark import preflight, start
 from jupyter_stream.spark.run import SparkRun
@@ -134,6 +137,8 @@ class Session:
             QueryError: a mistake in the text.
             UnsupportedError: a query that can't run there.
         """
+        if not isinstance(keep, int) or keep < 1:
+            raise QueryError(f"keep is a number of rows, not {keep!r}", hint="Write keep=1_000_000.")
         how = asked(
             engine=engine,
             strategy=strategy,
@@ -150,44 +155,77 @@ class Session:
         results: list[Result] = []
         starting: list[Query] = []
         with self._lock, calling(self.catalog.aggregates):
-            taken = name
-            for statement in statements:
-                match statement:
-                    case language.CreateStream():
-                        results.append(self._declare(language.bind_stream(statement, self._open, self.catalog)))
-                    case language.CreateStreamAs():
-                        results.append(self._declare(language.bind_derived(statement, self.catalog)))
-                    case language.CreateTable() | language.CreateTableAs():
-                        results.append(self._tables.create(statement))
-                    case language.CreateAggregate():
-                        results.append(self._create_aggregate(statement))
-                    case language.CreateSummary():
-                        results.append(summary_statements.create(self.catalog, statement))
-                    case language.Insert() | language.Delete() | language.Update():
-                        results.append(self._tables.change(statement))
-                    case language.Select() | language.CreateView():
-                        if isinstance(statement, language.CreateView):
-                            bound = how.of_query(language.bind_view(statement, self.catalog))
-                            query, said = self._prepare(bound, statement.name.text, keep, paused, how)
-                            self._declare_view(statement, query)
-                        else:
-                            bound = how.of_query(language.bind_query(statement, self.catalog))
-                            query, said = self._prepare(bound, taken, keep, paused, how)
-                            if taken is not None:
-                                taken = self._next_name(f"{name}_")
-                        if said is not None:
-                            results.append(said)
-                        if query.engine == "spark" and query.status == "waiting" and start.starts(self.namespace):
-                            results.append(Message("Spark is being started, which takes some seconds."))
-                        if query._pipeline.running and not query._pipeline.feeds:
-                            starting.append(query)
-                        results.append(query)
-                    case language.Explain():
-                        results.append(self._explain(statement, how))
-                    case _:
-                        results.append(self._answer(statement))
-            self.engine.launch([q._pipeline for q in starting])
+            names = self._names(name)
+            try:
+                for statement in statements:
+                    if self._stays(statement):
+                        results += self._as_it_is(statement.name.text)
+                    elif isinstance(statement, language.Select | language.CreateView):
+                        results += self._query(statement, names, keep, paused, how, starting)
+                    else:
+                        results += self._statement(statement, how)
+            finally:  # what stands before a mistake is run
+                self._launch(starting)
         return results
+
+    def _names(self, name: str | None) -> Iterator[str | None]:
+        """Names of a text's queries: the first is called as asked, the next ones after it."""
+        yield name
+        while True:
+            yield name and self._next_name(f"{name}_")
+
+    def _statement(self, statement: language.Statement, how: Asked) -> list[Result]:
+        """Run a statement that starts nothing."""
+        match statement:
+            case language.CreateStream():
+                return [self._declare(language.bind_stream(statement, self._open, self.catalog))]
+            case language.CreateStreamAs():
+                return [self._declare(language.bind_derived(statement, self.catalog))]
+            case language.CreateTable() | language.CreateTableAs():
+                return [self._tables.create(statement)]
+            case language.CreateAggregate():
+                return [self._create_aggregate(statement)]
+            case language.CreateSummary():
+                return [summary_statements.create(self.catalog, statement)]
+            case language.Insert() | language.Delete() | language.Update():
+                return [self._tables.change(statement)]
+            case language.Explain():
+                return [self._explain(statement, how)]
+        return [self._answer(statement)]
+
+    def _query(
+        self,
+        statement: language.Select | language.CreateView,
+        names: Iterator[str | None],
+        keep: int,
+        paused: bool,
+        how: Asked,
+        starting: list[Query],
+    ) -> list[Result]:
+        """Make a query ready; it is put with those to be started unless it runs."""
+        if isinstance(statement, language.CreateView):
+            bound = how.of_query(language.bind_view(statement, self.catalog))
+            query, said = self._prepare(bound, statement.name.text, keep, paused, how)
+            self._declare_view(statement, query)
+        else:
+            bound = how.of_query(language.bind_query(statement, self.catalog))
+            query, said = self._prepare(bound, next(names), keep, paused, how)
+        results: list[Result] = [] if said is None else [said]
+        if query.engine == "spark" and query.status == "waiting" and start.starts(self.namespace):
+            results.append(Message("Spark is being started, which takes some seconds."))
+        if query._pipeline.running and not query._pipeline.feeds:
+            starting.append(query)
+        return [*results, query]
+
+    def _launch(self, starting: list[Query]) -> None:
+        """Start queries together; where a source can't be opened any more none of them is left waiting for it."""
+        pipelines = [query._pipeline for query in starting]
+        try:
+            self.engine.launch(pipelines)
+        except StreamError as error:
+            told = str(error)
+            self.engine.submit(lambda: [p.finish("failed", told) for p in pipelines]).result()
+            raise
 
     def _open(self, uri: str, schema: Schema | None, options: Mapping[str, str]) -> OpenSource:
         return open_source(uri, schema, options, self.namespace)
@@ -201,6 +239,24 @@ class Session:
         if isinstance(entry, StreamDef):
             return Message(f"Stream {entry.name} {verb}: {len(entry.schema)} columns, {promises(entry)}.")
         return Message(f"Stream {entry.name} {verb}: {len(entry.schema)} columns.")
+
+    def _stays(self, statement: language.Statement) -> TypeGuard[language.Declaration]:
+        """Whether there is something already that a CREATE ... IF NOT EXISTS leaves as it is."""
+        return (
+            isinstance(statement, language.Declaration)
+            and statement.unless_exists
+            and self.catalog.find(statement.name.text) is not None
+        )
+
+    def _as_it_is(self, name: str) -> list[Result]:
+        """What CREATE ... IF NOT EXISTS answers about a name that is taken: a view's handle goes with it."""
+        entry = self.catalog.find(name)
+        assert entry is not None
+        query = self.queries.get(entry.name)
+        return [
+            Message(f"There is a {listings.kind(entry)} called {entry.name} already, which stays."),
+            *([query] if query else []),
+        ]
 
     def _declare_view(self, statement: language.CreateView, query: Query) -> None:
         name, plan = statement.name.text, query._pipeline.query.plan
@@ -244,11 +300,11 @@ class Session:
             schema = bound.plan.schema
             integer = planned.integer_time(bound.plan)
             relation = Relation(schema, keep, integer, bound.order) if bound.relation else None
-            results = relation or Results(schema, keep, provisional=False)
+            results = relation or Results(schema, keep, bound.emit.mode != "final")
             submit, names = self.engine.submit, self.namespace
-            files = history.whole_files
+            sources = (history.whole_files, lambda stream: isinstance(stream.source, Journaled))
             pipeline = SparkRun(
-                name, bound, results, sides, missed, failed, submit, names, how.spark, keep, once, files
+                name, bound, results, sides, missed, failed, submit, names, how.spark, keep, once, *sources
             )
         else:
             pipeline = Pipeline(name, self._with_rates(bound), keep, missed, failed, sides)
@@ -419,15 +475,20 @@ class Session:
             return user_aggregates.drop(self.catalog, statement)
         if statement.kind == "summary":
             return summary_statements.drop(self.catalog, statement)
-        if statement.kind == "query" or (self.catalog.find(name) is None and name in self.queries):
-            found = name in self.queries
-        else:
-            found = self.catalog.find(name) is not None
-        if not found:
+        entry = self.catalog.find(name)
+        of_query = statement.kind == "query" or (entry is None and name in self.queries)
+        if name not in self.queries if of_query else entry is None:
             if statement.if_exists:
                 return Message(f"There is no {name}.")
             raise self._unknown(statement, name)
-        return self.drop(name)
+        if entry is not None and statement.kind not in ("query", kind := listings.kind(entry)):
+            raise statement.source.error(
+                f"{entry.name} is a {kind}", statement.name.span, f"Write DROP {kind.upper()} {entry.name}."
+            )
+        try:
+            return self.drop(name)
+        except QueryError as error:
+            raise statement.source.error(error.message, statement.name.span, error.hint) from None
 
     def drop(self, name: str) -> Message:
         """Stop and forget a query, or forget a stream (queries on it go on). Raises `QueryError` if there is neither."""
@@ -441,15 +502,14 @@ class Session:
                 if kept is not None:
                     raise QueryError(f"{kept} is a summary of {entry.name}", hint=f"DROP SUMMARY {kept} first.")
                 self.catalog.drop(name)
-                if isinstance(entry, StreamDef) and isinstance(entry.table, ViewRows):
-                    query = self.queries.pop(entry.name, None)
-                    if query is not None:
-                        query.stop()
-                    return Message(f"View {entry.name} is dropped.")
-                return Message(f"{'Table' if listings.is_table(entry) else 'Stream'} {entry.name} is dropped.")
+                kind = listings.kind(entry)
+                query = self.queries.pop(entry.name, None) if kind == "view" else None
+                if query is not None:
+                    query.stop()
+                return Message(f"{kind.capitalize()} {entry.name} is dropped.")
             query = self.queries.pop(name, None)
             if query is None:
-                raise QueryError(f"there is no stream or query called {name}")
+                raise self.no_such(name)
             query.stop()
             return Message(f"Query {name} is dropped.")
 
@@ -484,7 +544,7 @@ class Session:
 
     def no_such(self, name: str) -> QueryError:
         """That there is no stream or query of that name, with the nearest or all that there are."""
-        known = [*self.catalog.names, *self.queries]
+        known = list(dict.fromkeys([*self.catalog.names, *self.queries]))  # a view is both
         near = get_close_matches(name, known, 1)
         hint = f"Did you mean {near[0]}?" if near else (f"There are {', '.join(known)}." if known else None)
         return QueryError(f"there is no stream or query called {name}", hint=hint)
@@ -510,17 +570,20 @@ class Session:
             return ERRORS_SCHEMA
         entry = self.catalog.find(stream)
         assert entry is not None
-        time = None
-        if isinstance(entry, StreamDef) and entry.time.column is not None:
-            time = entry.schema.find(entry.time.column)
+        column = entry.time.column if isinstance(entry, StreamDef) else None
+        if isinstance(entry, DerivedStream) and isinstance(entry.query, Plan):
+            column = entry.query.time_column
+        time = None if column is None else entry.schema.find(column)
         dtype = time.dtype if time is not None and time.dtype.is_integer() else pl.Datetime("us")
-        return Schema((*entry.schema.fields, Field("punctuation", dtype), Field("missed", pl.Int64())))
+        of = entry.schema
+        return Schema((*of, Field(of.free("punctuation"), dtype), Field(of.free("missed"), pl.Int64())))
 
     def _feeds(self, stream: str) -> bool:
         """Whether a running query may still add to the stream's side streams."""
         for query in list(self.queries.values()):
-            names = {n.lower() for n in names_in(query._pipeline.query)}
-            if query._pipeline.running and stream.lower() in names:
+            pipeline = query._pipeline
+            names = {n.lower() for n in names_in(pipeline.query)}
+            if pipeline.running and stream.lower() in names and not _waits_for_sides(pipeline):
                 return True
         return False
 
@@ -551,6 +614,13 @@ class Session:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _waits_for_sides(pipeline: Pipeline | SparkRun) -> bool:
+    """Whether side streams are all that a query still waits for, as where it merges `late(s)` back into `s`: it adds no more."""
+    feeds = list(pipeline.feeds)
+    sides = [f for f in feeds if isinstance(f.stream.source, SideStream)]
+    return bool(sides) and not pipeline.paused and all(f.reached == MAX_TIME for f in feeds if f not in sides)
 
 
 __all__ = ["KEEP", "Explanation", "Listing", "Message", "Query", "Result", "Session"]

@@ -6,12 +6,15 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from jupyter_stream import language, tables
+from jupyter_stream import functions, language, tables
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.engine.engine import Engine
 from jupyter_stream.engine.pipeline import Pipeline
+from jupyter_stream.functions import Expr, Literal
+from jupyter_stream.functions.expression import Column
 from jupyter_stream.language.bind_table import LATENT
 from jupyter_stream.language.create import OpenSourceFunction
+from jupyter_stream.language.source_text import Span
 from jupyter_stream.plan.catalog import Catalog, StreamDef
 from jupyter_stream.plan.logical import Query as Plan
 from jupyter_stream.plan.logical import streams
@@ -85,19 +88,33 @@ class TableStatements:
         Raises:
             QueryError: a mistake in it; nothing is changed.
         """
-        match statement:
-            case language.Insert():
-                table, names, rows = language.bind_values(statement, self._catalog)
-                written = statement.select is None
-                new = tables.values(rows, table.schema) if written else self._selected(statement, table, names)
-                count, verb = tables.insert(table, new), "inserted into"
-            case language.Delete():
-                table, where = language.bind_where(statement, self._catalog)
-                count, verb = tables.delete(table, where), "deleted from"
-            case language.Update():
-                table, where = language.bind_where(statement, self._catalog)
-                assignments = language.bind_assignments(statement, self._catalog)
-                count, verb = tables.update(table, assignments, where), "changed in"
+        written: list[tuple[Expr, Span]] = []
+        try:
+            match statement:
+                case language.Insert():
+                    table, names, rows = language.bind_values(statement, self._catalog)
+                    for row, nodes in zip(rows, statement.rows, strict=True):
+                        spans = dict(zip(names, (n.span for n in nodes), strict=True))
+                        written.extend(
+                            (e, spans[c]) for e, c in zip(row, table.schema.names, strict=True) if c in spans
+                        )
+                    given = statement.select is None
+                    new = tables.values(rows, table.schema) if given else self._selected(statement, table, names)
+                    count, verb = tables.insert(table, new), "inserted into"
+                case language.Delete():
+                    table, where = language.bind_where(statement, self._catalog)
+                    count, verb = tables.delete(table, where), "deleted from"
+                case language.Update():
+                    table, where = language.bind_where(statement, self._catalog)
+                    assignments = language.bind_assignments(statement, self._catalog)
+                    given_values = [node for _, node in statement.assignments]
+                    written.extend((e, n.span) for e, n in zip(assignments.values(), given_values, strict=True))
+                    count, verb = tables.update(table, assignments, where), "changed in"
+        except tables.Refused as bad:
+            condition = None if isinstance(statement, language.Insert) else statement.where
+            place = statement.span if condition is None else condition.span
+            place = next((span for expr, span in written if expr is bad.expr), place)
+            raise statement.source.error(bad.message, place) from None
         pipelines = [q._pipeline for q in self._queries.values()]
         self._engine.submit(lambda: tables.tell(table, pipelines)).result()
         return Message(f"{count:,} row{'' if count == 1 else 's'} {verb} {statement.table.text}.")
@@ -113,14 +130,21 @@ class TableStatements:
                 statement.select.span,
                 "INSERT reads tables. A view of a stream is kept by a query: q.to_polars().",
             )
-        if len(bound.plan.schema) != len(names):
+        if len(bound.shown) != len(names):
             raise statement.source.error(
-                f"{len(bound.plan.schema)} columns for {len(names)}",
+                f"{len(bound.shown)} columns for {len(names)}",
                 statement.select.span,
                 f"They are {', '.join(names)}.",
             )
         given = self._answered(bound)
-        types = {f.name: f.dtype for f in table.schema}
-        new = given.select(pl.col(c).alias(n).cast(types[n]) for c, n in zip(given.columns, names, strict=True))
-        absent = [pl.lit(None, f.dtype).alias(f.name) for f in table.schema if f.name not in names]
-        return new.with_columns(absent).select(table.schema.names)
+        columns = dict(zip(names, bound.shown, strict=True))
+        try:
+            casts = [
+                functions.cast(Column(columns[f.name].name, columns[f.name].dtype), f.dtype)
+                if f.name in columns
+                else Literal(None, f.dtype)
+                for f in table.schema
+            ]
+            return tables.selected(casts, given, table.schema)
+        except (functions.BadArguments, tables.Refused) as bad:
+            raise statement.source.error(bad.message, statement.select.span) from None

@@ -17,6 +17,19 @@ from jupyter_stream.plan.catalog import OpenSource
 from jupyter_stream.sources.protocol import Request, Source
 from jupyter_stream.spark.run import SparkRun
 
+
+class Refused(QueryError):
+    """A value that can't be worked out.
+
+    Attributes:
+        expr: the expression.
+    """
+
+    def __init__(self, reason: str, expr: Expr) -> None:
+        super().__init__(f"{reason}; nothing is changed")
+        self.expr = expr
+
+
 _ONE_ROW = pl.DataFrame({"$ts": [0]}, schema={"$ts": pl.Int64()})
 
 
@@ -32,10 +45,16 @@ def read(schema: Schema, source: OpenSource | None) -> tuple[TableRows, int]:
 
 
 def values(rows: list[list[Expr]], schema: Schema) -> pl.DataFrame:
-    """The rows of VALUES. Raises `QueryError` where a value can't be worked out."""
+    """The rows of VALUES. Raises `Refused` where a value can't be worked out."""
     made = [_worked_out(row, _ONE_ROW) for row in rows]
     frames = [pl.DataFrame([c.alias(n) for c, n in zip(row, schema.names, strict=True)]) for row in made]
     return pl.concat([schema.empty(), *frames])
+
+
+def selected(casts: list[Expr], rows: pl.DataFrame, schema: Schema) -> pl.DataFrame:
+    """The rows of a SELECT as a table takes them. Raises `Refused` where a value can't be cast."""
+    columns = _worked_out(casts, rows)
+    return pl.DataFrame([c.alias(n) for c, n in zip(columns, schema.names, strict=True)])
 
 
 def insert(table: TableRows, rows: pl.DataFrame) -> int:
@@ -81,7 +100,7 @@ def _true(where: Expr, frame: pl.DataFrame) -> pl.Series:
 def _worked_out(exprs: list[Expr], frame: pl.DataFrame) -> list[pl.Series]:
     _, columns, failed = Evaluator(exprs).evaluate(frame)
     if failed is not None:
-        raise QueryError(f"{failed.reasons[0]}; nothing is changed")
+        raise Refused(failed.reasons[0], next(e for e in exprs if Evaluator([e]).evaluate(frame)[2] is not None))
     return columns
 
 

@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from jupyter_stream.magics.stream import StreamMagics
 
-_SLOW: Final = ("jupyter_stream.session", "jupyter_stream.views.live", "jupyter_stream.views.thread")
-"""Imports that take two seconds of processor, most of it Bokeh, Polars and sqlglot."""
+_SLOW: Final = (
+    "jupyter_stream.session", "bokeh.models.renderers", "bokeh.plotting", "anywidget", "jupyter_stream.views.live",
+    "jupyter_stream.views.thread",
+)  # fmt: skip
+"""Imports that take two seconds of processor, most of it Bokeh, Polars and sqlglot: in parts, between which the kernel answers.
+JupyterLab waits one second for a completion."""
 
 _loaded: tuple[StreamMagics, Any, Any] | None = None
 

@@ -8,12 +8,13 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from jupyter_stream.core.schema import type_name
-from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show, show_duration
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show, show_span
 from jupyter_stream.engine.explain import promises
 from jupyter_stream.errors import QueryError
 from jupyter_stream.magics import options, output, recording
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.views.options import refuse
+from jupyter_stream.views.words import number, size
 
 if TYPE_CHECKING:
     from jupyter_stream.core.snapshot import Snapshot
@@ -122,7 +123,7 @@ def _list(session: Session, _names: tuple[str, ...]) -> None:
         "rows out": [f"{s.rows_out:,}" for s in seen],
         "late": [f"{s.late:,}" for s in seen],
         "bad": [f"{s.bad:,}" for s in seen],
-        "state bytes": [f"{s.state_bytes:,}" for s in seen],
+        "state bytes": [size(s.state_bytes) for s in seen],
         "query": [shorten(s.text, 120, placeholder=" ...") for s in seen],
     }
     output.show("Queries", tuple(columns), list(zip(*columns.values(), strict=True)))
@@ -131,21 +132,32 @@ def _list(session: Session, _names: tuple[str, ...]) -> None:
 def _status(session: Session, names: tuple[str, ...]) -> None:
     if not names:
         for listing in (session.show_queries(), session.show_sources()):
-            output.show_frame(listing.title, listing.frame)
+            frame = listing.frame
+            shown = [[_cell(name, value) for value in frame[name]] for name in frame.columns]
+            output.show(
+                listing.title, tuple(n.replace("_", " ") for n in frame.columns), list(zip(*shown, strict=True))
+            )
         return
     snapshot = find(session, names[0]).snapshot(1)
     facts = _facts(snapshot)
     output.show(snapshot.name, ("", ""), list(facts.items()))
 
 
+def _cell(column: str, value: object) -> str:
+    """A value of the system view."""
+    if isinstance(value, int | float):
+        return size(value) if column.endswith("bytes") else number(value)
+    return "" if value is None else str(value)
+
+
 def _facts(s: Snapshot) -> dict[str, str]:
     facts = {
         "state": s.state, "rows in": f"{s.rows_in:,}", "rows out": f"{s.rows_out:,}", "late rows": f"{s.late:,}",
-        "bad rows": f"{s.bad:,}", "state bytes": f"{s.state_bytes:,}", "newest event time": show(s.max_event_time),
+        "bad rows": f"{s.bad:,}", "state bytes": size(s.state_bytes), "newest event time": show(s.max_event_time),
         "watermark": show(s.low_watermark),
     }  # fmt: skip
     if MIN_TIME not in (s.low_watermark, s.max_event_time) and s.low_watermark != MAX_TIME:
-        facts["lag"] = show_duration(max(0, s.max_event_time - s.low_watermark))
+        facts["lag"] = show_span(max(0, s.max_event_time - s.low_watermark))
     if s.next_final is not None:
         facts["next answer needs"] = show(s.next_final)
     if s.hint:

@@ -6,9 +6,12 @@ import argparse
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
+from keyword import iskeyword
 from typing import Any, Final, NoReturn
 
 from jupyter_stream.errors import QueryError
+from jupyter_stream.language.statements import FIRST_WORDS
 from jupyter_stream.views.options import CHARTS, ViewOptions, refuse
 
 ENGINES: Final = ("kernel", "spark")
@@ -89,14 +92,21 @@ def parse(line: str, defaults: Mapping[str, Any] | None = None) -> CellLine:
     words = split(line)
     if words and not words[0].startswith("-") and words[0].lower() in ("help", "?"):
         words[0] = "--help"
+    before_options = list(takewhile(lambda word: not word.startswith("-"), words))
+    begins = next((word for word in before_options[:-1][:2] if word.upper() in _BEGINNINGS), None)
+    if begins is not None:
+        raise QueryError(
+            f"{begins} stands behind %%stream, where a name and options are",
+            hint="Write statements on the lines below it.",
+        )
     said = _parser().parse_args(_known(words))
     for name, value in (defaults or {}).items():
         if getattr(said, name) in (None, False):
             setattr(said, name, value)
-    if said.name is not None and not said.name.isidentifier():
+    if said.name is not None and (not said.name.isidentifier() or iskeyword(said.name)):
         raise QueryError(
             f"a query's name becomes a Python variable; {said.name!r} can't be one",
-            hint="Use letters, digits and underscores, not starting with a digit.",
+            hint="Use letters, digits and underscores, not starting with a digit, and no word of Python's.",
         )
     session: dict[str, Any] = {}
     if said.engine is not None:
@@ -158,6 +168,9 @@ def _positive(name: str, text: str) -> int:
     if not digits.isdigit() or int(digits) < 1:
         raise QueryError(f"{name} takes a number of rows, not {text!r}", hint=f"Write for instance {name} 1000000.")
     return int(digits)
+
+
+_BEGINNINGS: Final = frozenset(words.split()[0] for words in FIRST_WORDS)
 
 
 class Parser(argparse.ArgumentParser):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
@@ -14,13 +15,20 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 500
 """Rows of a listing shown."""
+_WIDTH = 95
+"""Characters of a sentence below a cell: JupyterLab breaks longer lines of an error within words."""
 
 
 def plain(error: StreamError) -> StreamError:
     """The error, told to IPython as its message alone. Raised, it still fails the cell, so that Run All stops there."""
-    shown = f"{type(error).__name__}: {error}"
-    error._render_traceback_ = lambda: shown.splitlines()  # type: ignore[attr-defined] # IPython's hook for this
+    told = f"{type(error).__name__}: {error}".splitlines()
+    shown = [part for line in told for part in ([line] if line.startswith(" ") else _sentences(line))]
+    error._render_traceback_ = lambda: shown  # type: ignore[attr-defined] # IPython's hook for this
     return error
+
+
+def _sentences(line: str) -> list[str]:
+    return wrap(line, _WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def say(text: str) -> None:

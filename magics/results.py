@@ -9,7 +9,9 @@ def tell(result: object) -> None:
     """Show a message or a listing; anything else is not for telling."""
     from jupyter_stream.query import Explanation, Listing, Message
 
-    if isinstance(result, (Message, Explanation)):
-        output.say(str(result.text))
+    if isinstance(result, Message):
+        output.say(result.text)
+    elif isinstance(result, Explanation):
+        output.say(result.text.narrow)
     elif isinstance(result, Listing):
         output.show_frame(result.title, result.frame)

@@ -93,6 +93,7 @@ class StreamMagics(Magics, defaults.Defaults):  # type: ignore[misc] # IPython p
             raise QueryError(
                 "this cell has no statement", hint="Write one below the %%stream line, such as SHOW STREAMS."
             )
+        self._keep_sources(said.name)
         for result in self.session.run(cell, name=said.name, first_line=FIRST_LINE, **said.session):
             if isinstance(result, Query):
                 self.shell.user_ns[result.name] = result
@@ -102,3 +103,15 @@ class StreamMagics(Magics, defaults.Defaults):  # type: ignore[misc] # IPython p
                     views.display(result, said.view)
             elif not said.quiet:
                 results.tell(result)
+
+    def _keep_sources(self, name: str | None) -> None:
+        """Raise where a handle of that name would take the place of what a stream reads."""
+        from jupyter_stream.plan.catalog import StreamDef
+
+        for entry in self.session.catalog:
+            scheme, _, read = entry.uri.partition("://") if isinstance(entry, StreamDef) else ("", "", "")
+            if name is not None and scheme in ("frame", "python") and read.partition("?")[0] == name:
+                raise QueryError(
+                    f"{entry.name} reads the variable {name}, and the query's handle would take its place",
+                    hint=f"Give the query another name: %%stream {name}_1.",
+                )

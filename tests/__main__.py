@@ -1,10 +1,12 @@
 """Every check of the project, the quickest first: `python tests`. Arguments go to pytest: `python tests -x tests/plan`.
 
-Not for benchmarks; they have a command of their own in CONTRIBUTING.
+Two tests run at a time, since most wait for a kernel, a browser or Spark for some of theirs; `-n 0` runs one. Not for
+benchmarks; they have a command of their own in CONTRIBUTING.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -43,5 +45,7 @@ if __name__ == "__main__":
         cache = str(ROOT / ".mypy_cache" / "as_installed")
         check("types", [python, "-m", "mypy", "--config-file", CONFIG, "--cache-dir", cache], installed)
         check("rooms", [str(BIN / "lint-imports"), "--config", CONFIG, "--no-cache"], installed)
-    check("tests", [python, "-m", "pytest", *sys.argv[1:]])
+    # kernels and Spark's processes begin by the hundred: without bytecode each would compile the package
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    check("tests", [python, "-m", "pytest", "-n", "2", "--dist", "worksteal", "-rR", *sys.argv[1:]])
     print("\nAll checks passed.")

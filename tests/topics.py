@@ -21,7 +21,7 @@ class Kafka:
         self._producer = confluent_kafka.Producer(
             {"bootstrap.servers": "made here", "test.mock.num.brokers": 1, "linger.ms": 0, "log_level": 0}
         )
-        brokers = self._producer.list_topics(timeout=10).brokers.values()
+        brokers = self._producer.list_topics(timeout=60).brokers.values()
         self.address = ",".join(f"{b.host}:{b.port}" for b in brokers)
 
     def send(
@@ -30,7 +30,7 @@ class Kafka:
         """Messages to one partition, at so many milliseconds (0 for now); there when this returns."""
         for value in values:
             self._producer.produce(topic, value, key, partition, timestamp=at)
-        assert self._producer.flush(10) == 0
+        assert self._producer.flush(60) == 0
 
     def spread(self, topic: str, messages: Iterable[tuple[int, str]]) -> None:
         """Many messages, each with its partition; there when this returns."""

@@ -29,7 +29,7 @@ from bokeh.plotting import figure
 
 from jupyter_stream.views.colours import PALETTE
 from jupyter_stream.views.figure import library
-from jupyter_stream.views.widget import BOKEH_JS, PageWidget
+from jupyter_stream.views.widget import BOKEH_JS, HEARD_JS, PageWidget
 
 BLUE, ORANGE, RED, GREY, PURPLE = PALETTE[0], PALETTE[1], PALETTE[2], PALETTE[3], PALETTE[4]
 """Told apart with any colour vision; see `jupyter_stream.views.colours`."""
@@ -55,9 +55,10 @@ function fresh(item) {
 function colour(figures, el) {
   const style = getComputedStyle(document.body);
   const read = (name, other) => style.getPropertyValue(name).trim() || other;
-  const ink = read("--jp-content-font-color1", getComputedStyle(el).color);
-  const faint = read("--jp-content-font-color2", ink);
-  const grid = read("--jp-border-color2", "#8884");
+  // VS Code's first: there the widgets' own style sheet sets JupyterLab's to those of a light page
+  const ink = read("--vscode-foreground", read("--jp-content-font-color1", getComputedStyle(el).color));
+  const faint = read("--vscode-descriptionForeground", read("--jp-content-font-color2", ink));
+  const grid = read("--vscode-panel-border", read("--jp-border-color2", "#8884"));
   for (const figure of figures) {
     for (const axis of [...figure.below, ...figure.left, ...figure.right]) {
       if (!("axis_label" in axis)) continue;
@@ -89,6 +90,7 @@ function fill(doc, change) {
 
 export default {
   initialize({ model }) {
+    hear(model);
     const version = model.get("bokeh");
     const slot = bokehSlot(version);
     const taken = (message, buffers) => { if (message.do === "drawing library") takeLibrary(version, buffers[0]); };
@@ -133,7 +135,7 @@ class Drawing(PageWidget):
         height: pixels kept free until it is drawn.
     """
 
-    _esm = BOKEH_JS + _PAGE
+    _esm = HEARD_JS + BOKEH_JS + _PAGE
     item = traitlets.Dict().tag(sync=True)
     change = traitlets.Dict().tag(sync=True)
     height = traitlets.Int(300).tag(sync=True)

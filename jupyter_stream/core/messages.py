@@ -118,6 +118,19 @@ class KeyPunctuation:
 
 
 @dataclass(frozen=True, slots=True)
+class PairPunctuation:
+    """Individual punctuations of a join (window-queries thesis §7.2): no row to come has an earlier time of that side.
+
+    What a join says of both together, its joint punctuation, is its `Punctuation`: see `operators.window_join`.
+
+    Attributes:
+        values: of the left side's time, and of the right side's, microseconds.
+    """
+
+    values: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Give provisional answers now: the stream's own time has reached a multiple of the EMIT interval, or rows have come.
 
@@ -163,7 +176,7 @@ class Rest:
     """The operator has more to say, but not at once: it may be given other input first. Goes no further than the engine."""
 
 
-Message: TypeAlias = Batch | Punctuation | KeyPunctuation | Tick | Missed | Failed | Rest
+Message: TypeAlias = Batch | Punctuation | KeyPunctuation | PairPunctuation | Tick | Missed | Failed | Rest
 
 
 def ints(series: pl.Series) -> Int64s:

@@ -102,6 +102,13 @@ class Schema:
         i = self._lower.get(name.lower())
         return None if i is None else self.fields[i]
 
+    def free(self, name: str) -> str:
+        """The name, or with the first number behind it that no column has."""
+        final, number = name, 2
+        while self.find(final) is not None:
+            final, number = f"{name}_{number}", number + 1
+        return final
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names, as declared."""

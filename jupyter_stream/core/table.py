@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import polars as pl
 
@@ -29,12 +29,35 @@ class TableRows:
         with self._lock:
             return self._frame
 
+    def follows(self, table: TableRows) -> bool:
+        """Whether it changes when that table does."""
+        return self is table
+
     def change(self, make: Callable[[pl.DataFrame], pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Replace what it holds by what `make` makes of it; returns both."""
         with self._lock:
             before = self._frame
             self._frame = make(before)
             return before, self._frame
+
+
+class SelectedRows(TableRows):
+    """What a SELECT makes of tables, and nobody writes to. It holds nothing: who reads it works it out (`operators.selected`).
+
+    Args:
+        schema: its columns.
+        plan: the bound plan, over tables only.
+        of: these tables.
+    """
+
+    def __init__(self, schema: Schema, plan: object, of: Sequence[TableRows]) -> None:
+        super().__init__(schema, schema.empty())
+        self.plan = plan
+        self.of = tuple(of)
+
+    def follows(self, table: TableRows) -> bool:
+        """Whether it is made of that table."""
+        return any(part.follows(table) for part in self.of)
 
 
 class ViewRows(TableRows):

@@ -67,12 +67,28 @@ def show(micros: int | None) -> str:
 
 
 def show_duration(micros: int) -> str:
-    """A duration for people, in its largest whole unit: `5 minutes`, `90 seconds`."""
+    """A declared duration in its largest whole unit, as it may be written: `5 minutes`, `90 seconds`."""
     for name in reversed(UNITS):
         if micros % UNITS[name] == 0 and (micros or name == "SECOND"):
             n = micros // UNITS[name]
             return f"{n} {name.lower()}{'' if n == 1 else 's'}"
     return f"{micros} microseconds"
+
+
+def show_span(micros: int) -> str:
+    """A measured length of time in its two largest units: `0.8 ms`, `350 ms`, `4.2 s`, `3 min 20 s`, `26 h 5 min`."""
+    seconds = abs(micros) / 1e6
+    sign = "-" if micros < 0 else ""
+    if seconds < 1:
+        return f"{sign}{seconds * 1000:{'.0f' if seconds >= 0.01 else '.2g'}} ms"
+    if seconds < 60:
+        return f"{sign}{seconds:.3g} s"
+    whole = int(seconds)
+    for size_of, large, small_of, small in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size_of:
+            low = whole % size_of // small_of
+            return f"{sign}{whole // size_of} {large}" + (f" {low} {small}" if low else "")
+    raise AssertionError("a minute or more")
 
 
 def from_datetime(value: dt.datetime) -> int:

@@ -9,10 +9,20 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
-from jupyter_stream.core.messages import Batch, Failed, KeyPunctuation, Message, Missed, Punctuation, Rest, Tick
+from jupyter_stream.core.messages import (
+    Batch,
+    Failed,
+    KeyPunctuation,
+    Message,
+    Missed,
+    PairPunctuation,
+    Punctuation,
+    Rest,
+    Tick,
+)
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.operators.graph import Step, Target
-from jupyter_stream.operators.protocol import ByKey
+from jupyter_stream.operators.protocol import ByKey, Paired
 
 
 class Circuit:
@@ -47,6 +57,8 @@ class Circuit:
             out = operator.on_punctuation(target.port, message)
         elif isinstance(message, KeyPunctuation):
             out = operator.on_key_punctuation(target.port, message) if isinstance(operator, ByKey) else ()
+        elif isinstance(message, PairPunctuation):
+            out = operator.on_pair_punctuation(message) if isinstance(operator, Paired) else ()
         else:
             assert isinstance(message, Tick)
             out = operator.on_tick(message)

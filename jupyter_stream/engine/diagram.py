@@ -8,7 +8,8 @@ import polars as pl
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.diagram import Attribute, Diagram, Flow, Node
-from jupyter_stream.core.time import MIN_TIME, show
+from jupyter_stream.core.time import MIN_TIME, show, show_span
+from jupyter_stream.engine.explain import title
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.settings import SETTINGS, Policies, settings_of
@@ -95,8 +96,8 @@ def _operator(name: str, step: Step, pipeline: Pipeline, policies: Policies) -> 
     shared = str(table.extra.get("shared_by", ""))
     settings = settings_of(policies, pipeline, step) if pipeline.running else {}
     return Node(
-        name, "operator", table.name, table.rows_in, table.rows_out, table.bytes, None, keeps or "", shared, attributes,
-        settings,
+        name, "operator", title(step, pipeline.graph.edge(step)), table.rows_in, table.rows_out, table.bytes, None,
+        keeps or "", shared, attributes, settings,
     )  # fmt: skip
 
 
@@ -116,7 +117,7 @@ def _all(table: ControlTable) -> dict[str, Attribute]:
         if name == "name" or name in _CHANGED or value in (0, "", MIN_TIME):
             continue
         if name == "nanoseconds":
-            found["milliseconds"] = round(int(value) / 1e6, 1)
+            found["time spent"] = show_span(int(value) // 1000)
         elif name in _TIMES:
             found[name.replace("_", " ")] = show(int(value))
         else:

@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
+import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import LATE_ID, TS, Batch, Failed, Message, Missed, Punctuation
@@ -22,6 +23,7 @@ from jupyter_stream.engine.refused import ERRORS_SCHEMA, as_errors
 from jupyter_stream.engine.sharing import Sharing
 from jupyter_stream.engine.side import SideStream
 from jupyter_stream.engine.window_sharing import WindowSharing
+from jupyter_stream.errors import QueryError
 from jupyter_stream.operators.planned import integer_time
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Query, streams
@@ -33,6 +35,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_MISSED = "$missed"
 _CLOCK_LOOK = 0.05
 """Seconds between looks for enabling time stamps while nothing arrives."""
 _IDLE_LOOK = 0.02
@@ -130,6 +133,7 @@ class Engine:
         self._wake = threading.Condition()
         self._signalled = False
         self._closing = False
+        self._over = False
         self._thread: threading.Thread | None = None
         self._feeds: list[Feed] = []
         self._live: dict[str, Feed] = {}
@@ -150,16 +154,26 @@ class Engine:
         future: Future[T] = Future()
 
         def run() -> None:
+            if self._closing:
+                future.set_exception(QueryError("the session is closed", hint="Start another: Session(globals())."))
+                return
             try:
                 future.set_result(command())
             except BaseException as error:
                 future.set_exception(error)
 
+        if self._closing:
+            run()
+            return future
         self._start()
         with self._wake:
-            self._commands.append(run)
-            self._signalled = True
-            self._wake.notify()
+            over = self._over  # the thread has gone meanwhile, and takes no more commands
+            if not over:
+                self._commands.append(run)
+                self._signalled = True
+                self._wake.notify()
+        if over:
+            run()
         return future
 
     def launch(self, pipelines: Iterable[Runner]) -> None:
@@ -215,6 +229,11 @@ class Engine:
     # -- the engine's thread -----------------------------------------------------------------------------------------
 
     def _loop(self) -> None:
+        # what arithmetic makes of NaN and infinity is the answer: nothing to warn of
+        with np.errstate(invalid="ignore", over="ignore"):
+            self._work()
+
+    def _work(self) -> None:
         while not self._closing:
             while self._commands:
                 self._commands.popleft()()
@@ -247,6 +266,10 @@ class Engine:
         for runner in self._runners:
             if runner.running:
                 runner.finish("stopped")
+        with self._wake:
+            self._over = True
+        while self._commands:
+            self._commands.popleft()()
 
     def _use_idle_time(self) -> bool:
         """Let queries that have put work off do some of it, each as much as its weight. Returns whether any did."""
@@ -370,7 +393,7 @@ class Engine:
         ids = pl.DataFrame(
             {
                 LATE_ID: message.late_ids,
-                "missed": pl.Series(message.missed, dtype=pl.Int64)
+                _MISSED: pl.Series(message.missed, dtype=pl.Int64)
                 if message.missed is not None
                 else pl.Series([None] * message.late_ids.size, dtype=pl.Int64),
             }
@@ -379,7 +402,10 @@ class Engine:
         for name, rows in [(feed.stream.name, _full(feed, message, stash)), *named]:
             found = ids.join(rows, on=LATE_ID, how="inner", maintain_order="left")
             side = pipeline.sides[name]
-            found = found.with_columns(pl.col("$broken").cast(side.schema.polars()["punctuation"]).alias("punctuation"))
+            punctuation, missed = side.schema.fields[-2:]
+            found = found.with_columns(
+                pl.col("$broken").cast(punctuation.dtype).alias(punctuation.name), pl.col(_MISSED).alias(missed.name)
+            )
             found = found.select(side.schema.names)
             side.add(found)
             if name == feed.stream.name:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
+from typing import Final, Protocol
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.time import MIN_TIME, show, show_duration
@@ -25,6 +27,9 @@ from jupyter_stream.plan.rates import Rates, together
 from jupyter_stream.plan.structures import kept
 from jupyter_stream.plan.wording import in_words, items_in_words
 
+_WIDTH: Final = 100
+"""Characters of a line that fit in a cell's output beside the left sidebar."""
+
 
 class Text(str):
     """Text that shows as it is at a prompt, rather than with quotes and escapes."""
@@ -33,6 +38,31 @@ class Text(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+    def _repr_pretty_(self, printer: Printer, _cycle: bool) -> None:
+        printer.text(self.narrow)
+
+    @property
+    def narrow(self) -> str:
+        """What a notebook shows: lines that would not fit go on under their own beginning."""
+        return "\n".join(_narrow(line) for line in self.splitlines())
+
+
+class Printer(Protocol):
+    """IPython's pretty printer."""
+
+    def text(self, obj: str) -> None:
+        """Print."""
+
+
+def _narrow(line: str) -> str:
+    """A line of a tree in lines of `_WIDTH` characters: JupyterLab would break a longer one within a word, wherever it ends."""
+    if len(line) <= _WIDTH:
+        return line
+    branch = len(line) - len(line.lstrip("│├└─ "))
+    behind = line[:branch].replace("├─", "│ ").replace("└─", "  ") + "     "
+    wrapper = textwrap.TextWrapper(_WIDTH, line[:branch], behind, break_long_words=False, break_on_hyphens=False)
+    return wrapper.fill(line[branch:])
 
 
 def explain(graph: Graph, feeds: dict[str, ControlTable] | None = None, rates: Rates | None = None) -> Text:
@@ -102,7 +132,7 @@ def _tree(
         name = f"scan {node.stream.name}, {promises(node.stream)}"
         table = None if feeds is None else feeds.get(node.stream.name)
     else:
-        name, table = _title(node, edge), node.control
+        name, table = title(node, edge), node.control
         share = costs.of(node, edge)
     name += "" if table is None else _shared(table)
     if edge is not None:
@@ -116,7 +146,7 @@ def _tree(
         yield from _tree(graph, child, rest + end, rest + on, feeds, costs)
 
 
-def _title(step: Step, edge: Edge | None) -> str:
+def title(step: Step, edge: Edge | None) -> str:
     """What an operator does, as whoever wrote the query would say it."""
     if edge is None:
         return step.control.name

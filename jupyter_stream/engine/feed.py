@@ -22,7 +22,7 @@ from jupyter_stream.engine.progress import Ingest
 from jupyter_stream.errors import StreamError
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.sources.pacing import pace, parse_rate
-from jupyter_stream.sources.protocol import BATCH_ROWS, REPLAY_ROWS, Request
+from jupyter_stream.sources.protocol import BATCH_ROWS, REPLAY_ROWS, Informs, Request
 from jupyter_stream.state.beside import begun
 
 log = logging.getLogger(__name__)
@@ -333,6 +333,8 @@ class Feed:
         if timeout is None or self.stream.source.replayable:
             return None
         with self._changed:
+            if isinstance(self.stream.source, Informs) and not self._request.caught_up.is_set():
+                self._last_arrival = time.monotonic()  # however long it takes to read what is there, that is no silence
             if self._queue or time.monotonic() - self._last_arrival < timeout / 1e6:
                 return None
         return time.time_ns() // 1000 - self._skew()

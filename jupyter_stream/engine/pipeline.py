@@ -27,6 +27,7 @@ from jupyter_stream.core.messages import (
     KeyPunctuation,
     Message,
     Missed,
+    PairPunctuation,
     Punctuation,
     Tick,
     ints,
@@ -59,6 +60,7 @@ from jupyter_stream.plan.logical import Query, TableRelation, streams, walk
 from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
 from jupyter_stream.plan.promising import COVERAGE
 from jupyter_stream.plan.rates import Rates, together
+from jupyter_stream.plan.relations import by_extents
 from jupyter_stream.sources.pacing import parse_rate
 
 log = logging.getLogger(__name__)
@@ -133,7 +135,8 @@ class Pipeline:
         self._spans: dict[str, tuple[int, int]] = {}  # the earliest and latest time of each stream
         self.sink = ControlTable("result")
         self.changes = 0
-        self._follows = any(isinstance(n, TableRelation) and n.table.retroactive for n in walk(query.plan))
+        revised = any(isinstance(n, TableRelation) and n.table.retroactive for n in walk(query.plan))
+        self._follows = revised and not by_extents(query.plan)
         self.done = threading.Event()
 
     # -- wiring ------------------------------------------------------------------------------------------------------
@@ -316,7 +319,7 @@ class Pipeline:
                 if self._follows:
                     self._stand_still()
                     return
-                if self.relation is not None and self._all_reached:
+                if self.relation is not None and self._all_reached and self._newest > MIN_TIME:
                     self.relation.end(self._newest)  # what follows are expirations
         if isinstance(message, Batch) and message.rows:
             oldest, newest = message.span
@@ -372,7 +375,9 @@ class Pipeline:
         after = self.done.is_set()  # its streams have ended: time stands still, but for these changes
         for step in self.graph.steps:
             operator = step.operator
-            if isinstance(operator, TableLookup | RelationJoin) and operator.table is table:
+            if not isinstance(operator, TableLookup | RelationJoin) or operator.table is None:
+                continue
+            if operator.table.follows(table):
                 operator.changed(self._newest + 1 if after else at)
         if after:
             self._newest += 1
@@ -425,7 +430,7 @@ class Pipeline:
         if isinstance(message, Tick):
             self.ticks += 1
             return
-        if isinstance(message, KeyPunctuation):
+        if isinstance(message, KeyPunctuation | PairPunctuation):
             return
         if isinstance(message, Punctuation):
             self.sink.low_watermark = message.value
@@ -436,14 +441,14 @@ class Pipeline:
             own = messages.COVERAGE in frame.columns  # of each answer, rather than of all so far
             share = pl.col(messages.COVERAGE) if own else pl.lit(self.coverage.share, pl.Float64())
             frame = frame.with_columns(share.alias(COVERAGE))
+        if self.state == "waiting":
+            self.state = "running"
         if self.relation is not None:
             added = self.relation.change(frame)
         else:
             assert isinstance(self.results, Results)
             added = self.results.add(frame, message.provisional, message.replaces)
         self.sink.rows_in += added.height
-        if self.state == "waiting":
-            self.state = "running"
         for listener in self.listeners:
             listener(added)
 
@@ -454,7 +459,6 @@ class Pipeline:
         if not self.running:
             return
         self.detach(state)
-        self.state = state
         self.error = error
         self.ended = time.time()
         self._backlog.clear()
@@ -464,6 +468,7 @@ class Pipeline:
         for rows in self._referring.values():
             rows.close()
         self.results.close()
+        self.state = state  # who reads this finds all the rest
         self.changes += 1
         self.done.set()
 

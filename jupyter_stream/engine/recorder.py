@@ -106,6 +106,11 @@ class Recorder:
         if self._feed is not None:
             self._feed.readers.remove(self)
             self._feed.tapes.remove(self)
+        if not self.writer.rows and self._feed is not None:  # a recording all the same
+            nothing = self.stream.schema.empty()
+            if self.stream.time.kind != "external":
+                nothing = nothing.with_columns(pl.lit(0, pl.Int64).alias(TS))
+            self.writer.put(self._with_progress(nothing, np.empty(0, np.int64)))
         self.state, self.error = state, error
         self.ended.set()
         self.writer.close()

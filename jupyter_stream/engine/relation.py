@@ -11,14 +11,14 @@ import polars as pl
 
 from jupyter_stream.core.messages import SIGN, TS
 from jupyter_stream.core.schema import TIMESTAMP, Schema
-from jupyter_stream.plan.logical import OrderKey
+from jupyter_stream.plan.logical import ORDER_KEY, OrderKey
 
 
 class Relation:
     """Rows in and out; the state is what is in.
 
     Args:
-        schema: the columns users get.
+        schema: the columns users get, and keys of the order that aren't shown.
         keep: change rows kept.
         integer_time: whether times are integers rather than timestamps.
         order: what the state is sorted by.
@@ -29,11 +29,12 @@ class Relation:
     def __init__(self, schema: Schema, keep: int, integer_time: bool = False, order: Sequence[OrderKey] = ()) -> None:
         self._time: pl.DataType = pl.Int64() if integer_time else TIMESTAMP
         self._columns = list(schema.names)
-        self._op, self._at = _free("op", schema), _free("at", schema)
+        self._shown = [c for c in self._columns if not c.startswith(ORDER_KEY)]
+        self._op, self._at = schema.free("op"), schema.free("at")
         self._order = tuple(order)
-        self._empty = schema.empty()
+        self._state = schema.empty()
+        self._empty = self._state.select(self._shown)
         self._keep = keep
-        self._state = self._empty
         self._pending: list[pl.DataFrame] = []  # changes not yet folded into _state
         self._log: deque[pl.DataFrame] = deque()
         self._logged = 0
@@ -45,9 +46,10 @@ class Relation:
 
     def change(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Rows that enter (`$sign` +1) or leave (-1) at `$ts`. Returns them as `changes()` shows them."""
-        shown = frame.select(
+        changes = frame.select(
             *self._columns, pl.col(SIGN).cast(pl.Int8).alias(self._op), pl.col(TS).cast(self._time).alias(self._at)
         )
+        shown = changes if self._shown == self._columns else self._without_keys(changes)
         with self._lock:
             self.version += 1
             self.rows_out += shown.height
@@ -57,13 +59,23 @@ class Relation:
                 gone = self._log.popleft().height
                 self._logged -= gone
                 self.forgotten += gone
-            applied = shown
+            applied = changes
             if self._ended_at is not None:
-                applied = shown.filter(frame.get_column(TS) <= self._ended_at)
+                applied = changes.filter(frame.get_column(TS) <= self._ended_at)
             self._pending.append(applied)
             if len(self._pending) > 64:
                 self._fold()
         return shown
+
+    def _without_keys(self, changes: pl.DataFrame) -> pl.DataFrame:
+        """The changes that are left without the keys of the order: of what differs in these alone there is none."""
+        each = changes.group_by([*self._shown, self._at], maintain_order=True).agg(
+            pl.col(self._op).cast(pl.Int64).sum()
+        )
+        each = each.filter(pl.col(self._op) != 0)
+        signs = each.get_column(self._op).to_numpy()
+        each = each.with_columns(pl.Series(self._op, np.sign(signs), pl.Int8)).select(*self._shown, self._op, self._at)
+        return each[pl.Series(np.repeat(np.arange(signs.size), np.abs(signs)))]
 
     def end(self, at: int) -> None:
         """The input ends, and that was its last time: later expirations are logged, and the state stays."""
@@ -93,7 +105,7 @@ class Relation:
                     descending=[k.descending for k in self._order],
                     nulls_last=[k.nulls_last for k in self._order],
                 )
-            return self._state
+            return self._state.select(self._shown)
 
     def history(self) -> pl.DataFrame:
         """The change log kept, oldest first: the columns, `op`, `at` (numbered where columns are called so)."""
@@ -118,11 +130,3 @@ class Relation:
     def close(self) -> None:
         """The query has ended; the state stays."""
         self.version += 1
-
-
-def _free(name: str, schema: Schema) -> str:
-    """The name, or with the first number behind it that no column has."""
-    final, number = name, 2
-    while schema.find(final) is not None:
-        final, number = f"{name}_{number}", number + 1
-    return final

@@ -34,6 +34,7 @@ class Results:
         self._keep = keep
         self._final: deque[pl.DataFrame] = deque()
         self._kept = 0
+        self._newest = self._empty
         self._open = self._empty
         self._history: deque[pl.DataFrame] = deque()
         self._history_rows = 0
@@ -66,6 +67,7 @@ class Results:
             if not frame.height:
                 return frame
             self._final.append(frame)
+            self._newest = frame
             self._kept += frame.height
             self.rows_out += frame.height
             while self._kept > self._keep:
@@ -148,9 +150,8 @@ class Results:
 
     @property
     def latest(self) -> pl.DataFrame:
-        """The newest final answers given together."""
-        with self._lock:
-            return self._final[-1] if self._final else self._empty
+        """The newest final answers given together, at most as many as are kept."""
+        return self._newest.tail(self._keep)
 
 
 def _without(frame: pl.DataFrame, numbers: Int64s) -> pl.DataFrame:

@@ -25,7 +25,7 @@ from jupyter_stream.operators.graph import Entry, Step
 from jupyter_stream.operators.looks import LivesLooked
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.project import Project
-from jupyter_stream.operators.protocol import Forgets
+from jupyter_stream.operators.protocol import Forgets, Narrow, Operator
 from jupyter_stream.operators.retime import Retime
 from jupyter_stream.operators.sample import Sample
 from jupyter_stream.operators.table_lookup import TableLookup
@@ -202,6 +202,9 @@ class _Search:
             above = target.step
             above.inputs = [step if i is own else i for i in above.inputs]
         starting.graph.replace(match.pairs)
+        for here, there in match.pairs.items():
+            if isinstance(here, Step) and isinstance(there, Step):
+                _read_by_both(here.operator, there.operator)
         tap = part.read_by(starting, target)
         part.told()
         part.repeat(tap)
@@ -264,6 +267,11 @@ def same(
         and len(own.inputs) == len(step.inputs)
         and all(same(a, b, feeds, pairs) for a, b in zip(own.inputs, step.inputs, strict=True))
     )
+
+
+def _read_by_both(own: Operator, operator: Operator) -> None:
+    if isinstance(own, Narrow) and isinstance(operator, Narrow):
+        operator.widen(own.wanted)
 
 
 def _apart(match: _Match) -> list[tuple[Step, Step]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Protocol
 
 import polars as pl
 
@@ -21,7 +22,7 @@ from jupyter_stream.language.bind_several import check_together
 from jupyter_stream.language.bind_user_call import bind_user_call, version_for
 from jupyter_stream.language.bind_window import bind_window
 from jupyter_stream.language.join_windows import retimed
-from jupyter_stream.language.nodes import ColumnRef, FunctionCall, Node, Star, walk
+from jupyter_stream.language.nodes import ColumnRef, FunctionCall, Node, Star, Subselect, walk
 from jupyter_stream.language.query_syntax import WindowClause
 from jupyter_stream.language.scope import WINDOW_TIME, AmbiguousColumn, Scope
 from jupyter_stream.language.source_text import Name, SourceText, Span
@@ -89,8 +90,8 @@ class InputNames:
         raise self.source.error(f"an aggregate can't stand in {self.clause}", call.span, hint)
 
     def special(self, node: Node) -> Expr | None:
-        """Nothing means anything else here."""
-        return None
+        """The value of a SELECT that stands for one."""
+        return self.scope.values.get(node) if isinstance(node, Subselect) else None
 
 
 def windowed(clause: WindowClause, scope: Scope, source: SourceText) -> Scope:
@@ -134,6 +135,16 @@ def check_qualifier(scope: Scope, qualifier: Name | None, source: SourceText) ->
     raise source.error(f"{qualifier.text} isn't in FROM", qualifier.span, hint)
 
 
+class Values(Protocol):
+    """SELECTs that stand for values of each group."""
+
+    def value(self, node: Subselect, bind: Callable[[Node], Expr]) -> Expr:
+        """What one stands for; `bind` is for what it names of the query around it."""
+
+    def is_value(self, column: str) -> bool:
+        """Whether a column holds one."""
+
+
 class Grouping:
     """An aggregate query while it is bound: names after aggregation.
 
@@ -141,10 +152,12 @@ class Grouping:
         scope: what FROM gives.
         source: the cell.
         prefix: what the aggregates' columns are called, a number behind it.
+        beside: where SELECTs that stand for values of each group are found; None where none may stand.
     """
 
-    def __init__(self, scope: Scope, source: SourceText, prefix: str = "$agg") -> None:
+    def __init__(self, scope: Scope, source: SourceText, prefix: str = "$agg", beside: Values | None = None) -> None:
         self.scope = scope
+        self.beside = beside
         self.source = source
         self._prefix = prefix
         self.keys: list[tuple[str, Expr]] = []
@@ -299,7 +312,11 @@ class Grouping:
         return (*self.scope.pseudo, *WINDOW_COLUMNS) if self.slides else self.scope.pseudo
 
     def special(self, node: Node) -> Expr | None:
-        """`window.start` and `window.end` of Spark, and `window_time(window)`."""
+        """`window.start` and `window.end` of Spark, `window_time(window)`, and values of SELECTs."""
+        if isinstance(node, Subselect):
+            if node in self.scope.values or self.beside is None:
+                return self.scope.values.get(node)
+            return self.beside.value(node, self.bind_more)
         if not self.slides:
             return None
         if isinstance(node, ColumnRef) and node.qualifier is not None and node.qualifier.text.lower() == "window":
@@ -451,6 +468,10 @@ class Grouping:
         self._places.clear()
         return ExpressionBinder(self.source, self).bind(node)
 
+    def bind_more(self, node: Node) -> Expr:
+        """The same of an expression inside another that is being bound."""
+        return self.over_groups(ExpressionBinder(self.source, self).bind(node), node)
+
     def condition(self, node: Node, clause: str) -> Expr:
         """The same for HAVING."""
         self._places.clear()
@@ -476,7 +497,7 @@ class Grouping:
     def _is_output(self, name: str) -> bool:
         if name in (WINDOW_START, WINDOW_END, WINDOW_ID) or any(name == call.name for call in self.calls):
             return True
-        return name == TS and self.slides
+        return (name == TS and self.slides) or (self.beside is not None and self.beside.is_value(name))
 
     def _error(
         self, message: str, node: Node, hint: str | None = None, kind: type[QueryError] = QueryError

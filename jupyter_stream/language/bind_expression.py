@@ -104,7 +104,10 @@ class ExpressionBinder:
                 raise self.error("* stands alone in a select list, or in count(*)", node)
             case Subselect():
                 raise self.error(
-                    "a SELECT inside an expression isn't available in this version", node, kind=UnsupportedError
+                    "a SELECT can't stand for a value here in this version",
+                    node,
+                    "It can in WHERE, in the select list, in GROUP BY and in HAVING.",
+                    UnsupportedError,
                 )
             case ValueList():
                 raise self.error("a list of values doesn't stand here", node)

@@ -32,11 +32,13 @@ from jupyter_stream.plan.logical import (
     ExtentChanges,
     ExtentRows,
     Filter,
+    Lookup,
     Plan,
     Project,
     StreamKind,
     Top,
 )
+from jupyter_stream.plan.relations import answered
 from jupyter_stream.windows import RowWindow, SessionWindow, TimeWindow, TupleWindow, Window
 
 AUTOMATIC = ("window_start", "window_end")
@@ -71,7 +73,7 @@ class ExtentNames(OverNames):
         return self._grouping.pseudo()
 
     def special(self, node: Node) -> Expr | None:
-        """`window.start` and `window.end` of Spark."""
+        """`window.start` and `window.end` of Spark, and values of SELECTs."""
         found = self._grouping.special(node)
         return _kept_apart(found) if isinstance(found, Column) else found
 
@@ -89,7 +91,7 @@ def extent_rows(items: tuple[SelectItem, ...], scope: Scope, where: Expr | None,
     """
     grouping = Grouping(scope, source)
     if where is not None and not isinstance(grouping.window, RowWindow):
-        grouping.scope = Scope(absorb(scope.plan, where), scope.qualifiers, scope.window, scope.joined)
+        grouping.scope = replace(scope, plan=absorb(scope.plan, where))
         where = None
     grouping.take_partition()
     made = _items(items, grouping, source)
@@ -174,6 +176,13 @@ def of_extents(kind: StreamKind, plan: Plan, window: Window, source: SourceText,
             "Select what can be compared: numbers, texts, times.",
             UnsupportedError,
         )
+    if answered(plan) is not plan:
+        raise source.error(
+            f"{word} compares extents, which isn't available beside a SELECT that stands for a value",
+            span,
+            "Put the SELECT into a condition of its own around it: FROM (SELECT ISTREAM ...) [NOW] WHERE n > (SELECT ...).",
+            UnsupportedError,
+        )
     assert isinstance(window, TimeWindow | RowWindow | TupleWindow)
     made = plan.input if isinstance(plan, Top) else plan
     assert isinstance(made, Project)
@@ -188,7 +197,9 @@ def _successive(changes: ExtentChanges, made: Project, source: SourceText, span:
     """Where extents aren't known by their times: all are asked for, with what says which come after each other."""
     having = made.input if isinstance(made.input, Filter) else None
     below = made.input if having is None else having.input
-    extents = below.input if isinstance(below, ExtentRows) else below
+    extents: Plan = below.input if isinstance(below, ExtentRows) else below
+    while isinstance(extents, Lookup):
+        extents = extents.input
     assert isinstance(extents, Aggregate)
     window = extents.window
     apart = [key for _, key in window.partition] if isinstance(window, RowWindow) else []

@@ -12,14 +12,14 @@ from jupyter_stream.core.table import ViewRows
 from jupyter_stream.functions import Column, Expr
 from jupyter_stream.language.as_relation import Lives, OfNewest, lived
 from jupyter_stream.language.bind_aggregate import windowed
-from jupyter_stream.language.bind_join import bind_join
+from jupyter_stream.language.bind_join import bind_join, living
 from jupyter_stream.language.bind_sample import sampled
 from jupyter_stream.language.diagnose import did_you_mean
 from jupyter_stream.language.query_syntax import FromItem, JoinRef, QueryBody, StreamRef, SubqueryRef
 from jupyter_stream.language.scope import Scope, time_of
 from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.plan.catalog import Catalog, DerivedStream, StreamDef
-from jupyter_stream.plan.logical import Derived, Plan, Project, Query, Scan, Union
+from jupyter_stream.plan.logical import Derived, Plan, Project, Query, Scan, Union, streams
 from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.windows import LifetimeWindow, Window
 
@@ -27,14 +27,21 @@ BindBody: TypeAlias = Callable[[QueryBody], tuple[Plan, Lives]]
 """How a SELECT is bound: its plan, and the lifetimes its rows keep."""
 
 
-def bind_from(item: FromItem, catalog: Catalog, source: SourceText, bind_body: BindBody) -> Scope:
+def bind_from(item: FromItem, catalog: Catalog, source: SourceText, bind_body: BindBody, live: bool = False) -> Scope:
     """The rows of a FROM item.
+
+    Args:
+        item: as written.
+        catalog: what names mean.
+        source: where it is written.
+        bind_body: for subqueries.
+        live: whether views are what their SELECTs define, which changes, rather than what they hold now.
 
     Raises:
         QueryError: an unknown stream, a union of unlike parts, a wrong window.
     """
     if isinstance(item, JoinRef):
-        joined = bind_join(item, source, lambda part: bind_from(part, catalog, source, bind_body))
+        joined = bind_join(item, source, lambda part: bind_from(part, catalog, source, bind_body, live))
         if item.sample is not None:
             joined = replace(joined, plan=sampled(joined.plan, item.sample, source))
         return joined if item.window is None else windowed(item.window, joined, source)
@@ -60,7 +67,7 @@ def bind_from(item: FromItem, catalog: Catalog, source: SourceText, bind_body: B
         elif not isinstance(lives, OfNewest):  # a window written behind it is over what enters
             window = lives
     else:
-        parts = [bind_from(part, catalog, source, bind_body) for part in item.parts]
+        parts = [bind_from(part, catalog, source, bind_body, live) for part in item.parts]
         plan = union_of([part.plan for part in parts], source, item.span)
         window = _shared_window(parts, item.parts, source)
         if item.alias is None and len({p.qualifiers for p in parts}) == 1:
@@ -68,6 +75,8 @@ def bind_from(item: FromItem, catalog: Catalog, source: SourceText, bind_body: B
     if item.sample is not None:
         plan = sampled(plan, item.sample, source)
     scope = Scope(plan, qualifiers, window)
+    if live and item.window is None and any(s.table is None for s in streams(living(scope).plan)):
+        return living(scope)
     if item.window is None:
         return scope
     if is_relation(scope.plan):

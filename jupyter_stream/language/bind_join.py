@@ -15,13 +15,14 @@ from jupyter_stream.language.bind_aggregate import InputNames, check_qualifier, 
 from jupyter_stream.language.bind_expression import ExpressionBinder
 from jupyter_stream.language.join_conditions import matched, matching, take
 from jupyter_stream.language.join_looks import looked, looks_of, unlooked
-from jupyter_stream.language.join_windows import bounds_of, check_input, retimed
+from jupyter_stream.language.join_windows import bounds_of, check_input, ends_apart, retimed
+from jupyter_stream.language.made_tables import as_table
 from jupyter_stream.language.query_syntax import FromItem, JoinRef
 from jupyter_stream.language.scope import JoinedColumn, Scope
 from jupyter_stream.language.source_text import SourceText
 from jupyter_stream.plan.catalog import StreamDef
-from jupyter_stream.plan.logical import Join, Lookup, Plan, Project, RelationJoin, Scan, TableRelation, streams, walk
-from jupyter_stream.plan.relations import holds_join, is_relation
+from jupyter_stream.plan.logical import Join, Lookup, Plan, Project, RelationJoin, Scan, TableRelation, streams
+from jupyter_stream.plan.relations import holds_join, is_relation, only_tables
 from jupyter_stream.plan.rules.common import with_inputs
 from jupyter_stream.windows import LifetimeWindow, RowWindow, TimeWindow, Window
 
@@ -35,6 +36,7 @@ def bind_join(item: JoinRef, source: SourceText, bind: Callable[[FromItem], Scop
     left, right = (bind(part) for part in item.parts)
     if table_of(left) is None or table_of(right) is None:  # tables and views only are answered once, as they are
         left, right = living(left), living(right)
+        left, right = as_table(left, right, item.parts[0], source), as_table(right, left, item.parts[1], source)
     if table_of(left) is not None and table_of(right) is None and item.kind == "inner":
         left, right = right, left  # SELECT * shows the stream's columns first
         item = replace(item, parts=(item.parts[1], item.parts[0]))
@@ -101,7 +103,10 @@ def looking(left: Scope, right: Scope, item: JoinRef, source: SourceText) -> Tim
 
 def _join_at_every_instant(item: JoinRef, left: Scope, right: Scope, source: SourceText) -> Scope:
     """The relation that a join under SLIDE is looked at."""
-    lives = all(isinstance(scope.window, LifetimeWindow) and not is_relation(scope.plan) for scope in (left, right))
+    lives = all(
+        isinstance(scope.window, LifetimeWindow) and not is_relation(scope.plan) and table_of(scope) is None
+        for scope in (left, right)
+    )
     if item.kind != "inner" or not lives:
         return _join_relations(item, left, right, source)
     scope = _join_streams(item, left, right, source)
@@ -149,7 +154,7 @@ def _join_relations(item: JoinRef, left: Scope, right: Scope, source: SourceText
             "Give each a name of its own.",
         )
     kept = {"left": (left,), "anti": (left,), "right": (right,), "full": (left, right)}.get(item.kind, ())
-    if any(table_of(scope) is not None for scope in kept):
+    if any(table_of(scope) is not None for scope in kept) and not (only_tables(left.plan) and only_tables(right.plan)):
         raise source.error(
             f"a {item.kind} join that keeps the rows of a table isn't available in this version",
             item.span,
@@ -176,7 +181,7 @@ def relations_joined(made: Join, left: Scope, right: Scope, item: JoinRef, sourc
     sides: list[Plan] = []
     for scope in (left, right):
         table = table_of(scope)
-        if table is not None:
+        if table is not None and not only_tables(made):
             sides.append(TableRelation(table, table.schema))
             continue
         window = scope.window
@@ -185,22 +190,15 @@ def relations_joined(made: Join, left: Scope, right: Scope, item: JoinRef, sourc
             continue
         other = right if scope is left else left
         lives = window is not None or is_relation(scope.plan) or holds_join(scope.plan)
-        if not lives and table_of(other) is None:
+        if not lives and table_of(other) is None and not only_tables(made):
             raise source.error(
                 "nothing says how long rows of this input wait for partners",
                 item.parts[len(sides)].span,
                 "Give it a window: [NOW] looks once, at the time of each row; [RANGE 5 MINUTES], or [RANGE UNBOUNDED].",
             )
         if window is not None and not isinstance(window, LifetimeWindow):
-            raise source.error(
-                f"a join of relations under {window} isn't available in this version",
-                item.span,
-                "Write [RANGE 5 MINUTES], or with SLIDE 1 MINUTE in it if that is when to look at the join.",
-                UnsupportedError,
-            )
-        if any(isinstance(n, Scan) and n.stream.table is not None for n in walk(scope.plan)) and not _answered_once(
-            made
-        ):
+            raise ends_apart(window, item.span, source)
+        if any(stream.table is not None for stream in streams(scope.plan)) and not only_tables(made):
             raise source.error(
                 "what a SELECT makes of a table can't be joined with a stream in this version",
                 item.parts[len(sides)].span,
@@ -209,11 +207,6 @@ def relations_joined(made: Join, left: Scope, right: Scope, item: JoinRef, sourc
             )
         sides.append(relation_of(scope.plan, window, source, item.span))
     return RelationJoin(sides[0], sides[1], item.kind, (), None, made.right_names, made.schema, item.value)
-
-
-def _answered_once(plan: Plan) -> bool:
-    """Whether a plan reads tables and no stream."""
-    return all(stream.table is not None for stream in streams(plan))
 
 
 def table_of(scope: Scope) -> StreamDef | None:

@@ -12,22 +12,19 @@ from jupyter_stream.language.query_syntax import Ordering, OrderItem, SelectBody
 from jupyter_stream.language.scope import is_windowed
 from jupyter_stream.language.select_list import schema_of
 from jupyter_stream.language.source_text import Name, SourceText
-from jupyter_stream.plan.logical import OrderKey, Plan, Project, Top
+from jupyter_stream.plan.logical import ORDER_KEY, OrderKey, Plan, Project, Top, streams
 from jupyter_stream.plan.relations import is_relation
-
-_HIDDEN = "(order {})"
-"""What keys are called that aren't selected, and that nobody can name."""
 
 
 def with_keys(body: SelectBody, plan: Plan) -> SelectBody | None:
     """A SELECT that selects the keys of its ORDER BY as well; None where its plan, without them, has them all, or can't have."""
     ordering = body.order
-    if ordering is None or ordering.limit is None or body.distinct is not None or body.group_all:
+    if ordering is None or body.distinct is not None or body.group_all:
         return None
     missing = [item for item in ordering.items if _found(item, plan, body.items) is None and _computed(item)]
     if not missing:
         return None
-    names = {item: Name(_HIDDEN.format(i), item.span) for i, item in enumerate(missing)}
+    names = {item: Name(f"{ORDER_KEY}{i})", item.span) for i, item in enumerate(missing)}
     hidden = tuple(SelectItem(item.expression, name, "", item.span) for item, name in names.items())
     by = tuple(
         replace(item, expression=ColumnRef(names[item], None, item.span)) if item in names else item
@@ -42,7 +39,7 @@ def _computed(item: OrderItem) -> bool:
 
 def without_keys(plan: Plan) -> Plan:
     """The first rows without the keys that aren't selected."""
-    items = tuple((f.name, Column(f.name, f.dtype)) for f in plan.schema if not f.name.startswith(_HIDDEN[:6]))
+    items = tuple((f.name, Column(f.name, f.dtype)) for f in plan.schema if not f.name.startswith(ORDER_KEY))
     return plan if len(items) == len(plan.schema) else Project(plan, items, schema_of(items))
 
 
@@ -61,7 +58,8 @@ def ordered(
     keys = tuple(_key(item, plan, items, source) for item in ordering.items)
     extents = is_windowed(plan) and not is_relation(plan)
     if keys and not extents:
-        if ordering.limit is None and not is_relation(plan) and lifetime is None:
+        endless = any(s.table is None for s in streams(plan))
+        if endless and ordering.limit is None and not is_relation(plan) and lifetime is None:
             raise source.error(
                 "a stream never ends, so that it can't be sorted",
                 ordering.span,

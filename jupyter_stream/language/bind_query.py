@@ -15,6 +15,7 @@ from jupyter_stream.functions.expression import substitute, walk
 from jupyter_stream.language import bind_scalar, bind_subquery
 from jupyter_stream.language.as_relation import Lives, OfNewest, by_time, newest, newest_of, relation_of, unites_joins
 from jupyter_stream.language.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
+from jupyter_stream.language.bind_beside import BesideGroups
 from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
 from jupyter_stream.language.bind_extents import AUTOMATIC, distinct_of_extents, extent_rows, of_extents
 from jupyter_stream.language.bind_from import bind_from
@@ -24,7 +25,6 @@ from jupyter_stream.language.bind_row_number import HIDDEN, limited, numbered, n
 from jupyter_stream.language.bind_sets import (
     bind_set,
     distinct,
-    only_tables,
     stream_of,
 )
 from jupyter_stream.language.bind_several import parted, stacked, start_of
@@ -44,18 +44,26 @@ from jupyter_stream.plan.logical import (
     Aggregate,
     Filter,
     Join,
+    Lookup,
     Plan,
     Project,
     StreamKind,
 )
-from jupyter_stream.plan.relations import holds_join, is_relation, slides, staggered, unbounded
+from jupyter_stream.plan.relations import answered, holds_join, is_relation, only_tables, slides, staggered, unbounded
 from jupyter_stream.windows import LifetimeWindow, RowWindow, Window, changes, instants
 
 
 class Binder:
-    """Binds the SELECTs of one statement."""
+    """Binds the SELECTs of one statement.
 
-    def __init__(self, source: SourceText, catalog: Catalog) -> None:
+    Args:
+        source: where they are written.
+        catalog: what names mean.
+        live: whether views are what their SELECTs define, which changes: in a view over views.
+    """
+
+    def __init__(self, source: SourceText, catalog: Catalog, live: bool = False) -> None:
+        self._live = live
         self.source = source
         self.catalog = catalog
         self._joined: list[tuple[Plan, Span]] = []  # what FROM held, inner ones first, and where
@@ -101,7 +109,7 @@ class Binder:
         return stream_of(kind, plan, lifetime, self.source, body.operator.span), None
 
     def _from(self, item: FromItem) -> Scope:
-        return bind_from(item, self.catalog, self.source, self.body)
+        return bind_from(item, self.catalog, self.source, self.body, self._live)
 
     def select(self, body: SelectBody) -> tuple[Plan, Lives, Window | None]:
         """One SELECT, with the lifetimes its rows keep, and the window with SLIDE by which it looks, if it does."""
@@ -118,7 +126,6 @@ class Binder:
         aggregated = bool(body.group_by) or body.group_all
         nodes = [item.expression for item in body.items] + ([body.having] if body.having is not None else [])
         aggregated = aggregated or any(holds_aggregate(node) for node in nodes)
-        sliding = scope.window is not None and slides(scope.window)
         if body.having is not None and not aggregated:
             raise self.source.error(
                 "HAVING needs GROUP BY or an aggregate",
@@ -138,7 +145,8 @@ class Binder:
                 scope = bind_subquery.apply(scope, found, self.source, self.body, self._from)
             for condition in valued:
                 scope = bind_scalar.apply(scope, body.source, condition, self.source, self.body, self._from)
-            sliding = scope.window is not None and slides(scope.window)
+        scope, where = self._beside_rows(body, scope, where, aggregated)
+        sliding = scope.window is not None and slides(scope.window)
         grouped = aggregated or not self._takes_rows(body, scope)
         if aggregated or (body.distinct is not None and sliding and grouped):
             plan = self._aggregate(body, scope, where, aggregated)
@@ -161,6 +169,21 @@ class Binder:
         if body.distinct is not None:
             return distinct(plan, lifetime, self.source, body.distinct), None, None
         return plan, lifetime, None
+
+    def _beside_rows(
+        self, body: SelectBody, scope: Scope, where: Expr | None, aggregated: bool
+    ) -> tuple[Scope, Expr | None]:
+        """FROM with the SELECTs that stand for values of its rows, and what is left of WHERE."""
+        groups = [self._selected(node, body, scope) for node in body.group_by] if aggregated else None
+        if groups is not None and body.group_all:
+            groups += [i.expression for i in body.items if not holds_aggregate(i.expression)]
+        asked = bind_scalar.asked_of_rows(body, groups, self.source)
+        if not asked:
+            return scope, where
+        if newest(scope.window):
+            scope = self._newest(scope, body)
+        scope = scope if where is None else filtered(scope, where)
+        return bind_scalar.beside_rows(scope, body.source, asked, self.source, self.body, self._from), None
 
     # -- without aggregates
 
@@ -234,7 +257,8 @@ class Binder:
         )
 
     def _aggregate(self, body: SelectBody, scope: Scope, where: Expr | None, grouped: bool) -> Plan:
-        grouping = Grouping(scope, self.source)
+        asked = BesideGroups(self.source, self.body, self._from)
+        grouping = Grouping(scope, self.source, beside=asked)
         group_nodes, window_clauses = self._group_nodes(body, scope)
         nodes = [item.expression for item in body.items]
         grouping.take_window(nodes + ([body.having] if body.having is not None else []), window_clauses)
@@ -289,6 +313,15 @@ class Binder:
                 shown[WINDOW_START] = start_of([w for w, _ in by_window], grouping.window_dtype)
             having = None if having is None else substitute(having, shown)
             made = tuple((name, substitute(expr, shown)) for name, expr in made)
+        if asked.first is not None:
+            if running(grouping):
+                raise self.source.error(
+                    "beside a user-defined aggregate that answers row by row, a SELECT can't stand for a value in this version",
+                    asked.first,
+                    "Put the aggregate into a subquery: SELECT ... FROM (SELECT ...) [NOW].",
+                    UnsupportedError,
+                )
+            return asked.answers(plan, made, having, grouping.slides, lambda e: _rename(e, renames))
         if running(grouping):
             plan, of_keys = running_plan(grouping, keys)
             having = None if having is None else substitute(having, of_keys)
@@ -310,7 +343,8 @@ class Binder:
     @staticmethod
     def _looks(plan: Plan) -> Window | None:
         """The window with SLIDE of an aggregate query."""
-        while isinstance(plan, Project | Filter):
+        plan = answered(plan)
+        while isinstance(plan, Project | Filter | Lookup):
             plan = plan.input
         return plan.window if isinstance(plan, Aggregate) and slides(plan.window) else None
 

@@ -1,36 +1,35 @@
-"""`(SELECT avg(x) FROM ...)` as a value in WHERE: a join with the one row that SELECT has at each instant.
+"""`(SELECT avg(x) FROM ...)` as a value: a join with the one row that SELECT has at each instant.
 
 Where it names columns of the query around it, in equalities, it is a join with an aggregate grouped by what these are equal to.
+In WHERE, in arguments of aggregates and in a select list without them it is asked of each row of FROM; in HAVING and beside
+aggregates of each group, of the extents of a window with SLIDE just before they end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
+from jupyter_stream import functions
 from jupyter_stream.core.table import ViewRows
 from jupyter_stream.errors import UnsupportedError
-from jupyter_stream.functions import Column
+from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.types import BIGINT
 from jupyter_stream.language.as_relation import Lives, lived
 from jupyter_stream.language.bind_aggregate import InputNames
-from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate
+from jupyter_stream.language.bind_expression import ExpressionBinder, holds_aggregate, is_aggregate_call
 from jupyter_stream.language.bind_join import bind_join
 from jupyter_stream.language.join_conditions import absorb
 from jupyter_stream.language.nodes import (
-    CastTo,
     ColumnRef,
     Constant,
-    FieldOf,
     FunctionCall,
-    ItemOf,
     Node,
     Operation,
     Star,
     Subselect,
-    ValueList,
     conjuncts,
     walk,
 )
@@ -53,17 +52,87 @@ from jupyter_stream.plan.relations import slides
 BindBody: TypeAlias = Callable[[QueryBody], tuple[Plan, Lives]]
 BindFrom: TypeAlias = Callable[[FromItem], Scope]
 
-_VALUE, _EQUAL = "(value)", "(equal)"
-"""What columns are called that nobody can name."""
+VALUE = "(value)"
+"""What columns begin with that nobody can name."""
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 _ARITHMETIC = frozenset({"+", "-", "*", "neg"})
 _COUNTS = frozenset({"count", "approx_count_distinct"})
 _LISTS = frozenset({"collect_list", "heavy_hitters", "approx_top_k"})
 
 
-def values(condition: Node) -> list[Subselect]:
-    """The SELECTs in a condition that stand for values."""
-    return [node for node in walk(condition) if isinstance(node, Subselect)]
+def values(node: Node) -> list[Subselect]:
+    """The SELECTs in an expression that stand for values."""
+    return [part for part in walk(node) if isinstance(part, Subselect)]
+
+
+def asked_of_rows(body: SelectBody, groups: Sequence[Node] | None, source: SourceText) -> list[Subselect]:
+    """The SELECTs that stand for values of each row of FROM, but for those of WHERE.
+
+    Args:
+        body: the SELECT they are in.
+        groups: what an aggregate query is grouped by; None for a query without aggregates.
+        source: the cell.
+
+    Raises:
+        UnsupportedError: IN or EXISTS with a SELECT, outside of WHERE.
+    """
+    nodes = [item.expression for item in body.items]
+    nodes += [] if body.having is None else [body.having]
+    for node in (*nodes, *body.group_by):
+        _check_no_membership(node, source)
+    if groups is None:
+        return [value for node in nodes for value in values(node)]
+    inside = [part for node in nodes for part in walk(node) if is_aggregate_call(part)]
+    return [value for node in (*groups, *inside) for value in values(node)]
+
+
+def _check_no_membership(node: Node, source: SourceText) -> None:
+    for part in walk(node):
+        name = part.name.text.lower() if isinstance(part, FunctionCall) else getattr(part, "function", "")
+        if name in ("in", "exists") and any(isinstance(arg, Subselect) for arg in getattr(part, "args", ())):
+            raise source.error(
+                "IN and EXISTS with a SELECT stand in WHERE",
+                part.span,
+                "Elsewhere count the rows: (SELECT count(*) FROM t [RANGE 5 MINUTES] WHERE t.k = s.k) > 0.",
+                UnsupportedError,
+            )
+
+
+def beside_rows(
+    scope: Scope,
+    item: FromItem,
+    found: Iterable[Subselect],
+    source: SourceText,
+    bind_body: BindBody,
+    bind_from: BindFrom,
+    kind: JoinKind = "left",
+) -> Scope:
+    """FROM, as written in `item`, with the values of SELECTs beside each row: expressions find them, `*` doesn't show them.
+
+    Args:
+        scope: FROM as it is so far.
+        item: as written.
+        found: the SELECTs.
+        source: the cell.
+        bind_body: how a SELECT is bound.
+        bind_from: how FROM of one is.
+        kind: `inner` where a row without a value isn't wanted.
+
+    Raises:
+        QueryError: one may give several rows, or columns.
+        UnsupportedError: one that depends on the row in another way than by equality.
+    """
+    shown = scope.joined or tuple(JoinedColumn(scope.qualifiers, f.name, f.name) for f in scope.schema)
+    qualifiers, known = scope.qualifiers, dict(scope.values)
+    for each in found:
+        if each in known:
+            continue
+        name = Name(f"{VALUE}{len(scope.schema)}_0", each.span)
+        inner = inner_of(each, name, source, bind_body, bind_from)
+        join = JoinRef(inner.kind(kind), (item, place_of(each)), inner.on(name), (), each.span, value=True)
+        scope = bind_join(join, source, partial(either, item, scope, inner.scope))
+        known[each] = inner.value
+    return replace(scope, qualifiers=qualifiers, joined=shown, values=known)
 
 
 def apply(
@@ -73,56 +142,63 @@ def apply(
 
     Raises:
         QueryError: one may give several rows, or columns.
-        UnsupportedError: one that depends on the row in another way than by equality, or reads a table beside a stream.
+        UnsupportedError: one that depends on the row in another way than by equality.
     """
-    shown = scope.joined or tuple(JoinedColumn(scope.qualifiers, f.name, f.name) for f in scope.schema)
-    found: dict[Node, Node] = {}
     kind: JoinKind = "inner" if _never_true_of_null(condition) else "left"
-    for number, each in enumerate(values(condition)):
-        if each in found:
-            continue
-        name = Name(f"{_VALUE}{len(scope.schema)}_{number}", each.span)
-        inner = _inner(each, name, source, bind_body, bind_from)
-        # a count of nothing is 0, though nothing is in the relation
-        sides = (item, SubqueryRef(each.body, None, None, each.span))
-        join = JoinRef("left" if inner.counts else kind, sides, inner.on, (), each.span, value=True)
-        scope = bind_join(join, source, partial(_bound, item, scope, inner.scope))
-        value: Node = ColumnRef(Name(_VALUE, each.span), name, each.span)
-        if inner.counts:
-            value = FunctionCall(Name("coalesce", each.span), (value, Constant(0, BIGINT, each.span)), each.span)
-        found[each] = value
-    names = InputNames(scope, source, "WHERE")
-    bound = ExpressionBinder(source, names).condition(_replaced(condition, found), "WHERE")
-    columns = tuple(c for c in scope.joined or () if not any(q.startswith(_VALUE) for q in c.qualifiers))
-    assert len(columns) == len(shown)
-    return replace(scope, plan=absorb(scope.plan, bound), joined=columns)
+    scope = beside_rows(scope, item, values(condition), source, bind_body, bind_from, kind)
+    bound = ExpressionBinder(source, InputNames(scope, source, "WHERE")).condition(condition, "WHERE")
+    return replace(scope, plan=absorb(scope.plan, bound))
+
+
+def place_of(each: Subselect) -> SubqueryRef:
+    """It as an input of a join."""
+    return SubqueryRef(each.body, None, None, each.span)
 
 
 @dataclass(frozen=True)
-class _Inner:
+class Inner:
     """A SELECT that stands for a value.
 
     Attributes:
         scope: its rows.
-        on: what is equal to columns of the query around it; None if nothing is.
-        counts: whether it counts rows that are equal in that.
+        value: what it stands for, over these.
+        pairs: (what of the query around it is equal to, which of its own columns).
+        counts: whether it counts rows: of none there are 0, though nothing is in the relation.
     """
 
     scope: Scope
-    on: Node | None
+    value: Expr
+    pairs: tuple[tuple[Node, str], ...]
     counts: bool
 
+    def kind(self, wanted: JoinKind) -> JoinKind:
+        """How it is joined."""
+        return "left" if self.counts else wanted
 
-def _inner(each: Subselect, name: Name, source: SourceText, bind_body: BindBody, bind_from: BindFrom) -> _Inner:
-    body, on, counts = each.body, None, False
+    def on(self, name: Name) -> Node | None:
+        """What is equal, as a condition; None if nothing is."""
+        return _all([Operation("=", (o, ColumnRef(Name(c, o.span), name, o.span)), o.span) for o, c in self.pairs])
+
+
+def inner_of(each: Subselect, name: Name, source: SourceText, bind_body: BindBody, bind_from: BindFrom) -> Inner:
+    """A SELECT that stands for a value, under that name.
+
+    Raises:
+        QueryError: it may give several rows, or columns, or has a SLIDE.
+        UnsupportedError: it depends on the query around it in another way than by equality.
+    """
+    body, counts = each.body, False
+    pairs: tuple[tuple[Node, str], ...] = ()
     if isinstance(body, SelectBody):
         if len(body.items) == 1 and not isinstance(body.items[0].expression, Star):
             (item,) = body.items
-            body = replace(body, items=(replace(item, alias=Name(_VALUE, item.span)),))
+            counts = _counts(item.expression) and not body.group_by and body.having is None
+            body = replace(body, items=(replace(item, alias=name),))
         if body.where is not None and not body.group_by and not body.group_all:
-            body, on, counts = _uncorrelated(body, bind_from(body.source), name, source)
+            body, pairs = _uncorrelated(body, bind_from(body.source), name, source)
     plan, lifetime = lived(*bind_body(body))
-    shown = [f for f in plan.schema if not f.name.startswith(_EQUAL)]
+    own = {column for _, column in pairs}
+    shown = [f for f in plan.schema if f.name not in own]
     if any(slides(n.window) for n in nodes_of(plan) if isinstance(n, Aggregate)):
         raise source.error(
             "a SELECT that stands for a value has one at every instant, and this one only where extents end",
@@ -131,22 +207,29 @@ def _inner(each: Subselect, name: Name, source: SourceText, bind_body: BindBody,
         )
     if len(shown) != 1:
         raise source.error(f"a SELECT that stands for a value has one column, and this one {len(shown)}", each.span)
-    if on is None and not _one_row(plan):
+    if not pairs and not _one_row(plan):
         raise source.error(
             "a SELECT that stands for a value has one row, and this one may have several",
             each.span,
             "Aggregate: (SELECT max(x) FROM ...); or ask with IN, or join with it.",
         )
-    if shown[0].name != _VALUE:
-        items = ((_VALUE, Column(shown[0].name, shown[0].dtype)),)
+    if shown[0].name != name.text:
+        items = ((name.text, Column(shown[0].name, shown[0].dtype)),)
         plan = Project(plan, items, schema_of(items))
-    return _Inner(Scope(plan, (name.text,), lifetime), on, counts)
+    value: Expr = Column(name.text, shown[0].dtype)
+    if counts:
+        value = functions.resolve("coalesce", [value, Literal(0, BIGINT)])
+    return Inner(Scope(plan, (name.text,), lifetime), value, pairs, counts)
+
+
+def _counts(node: Node) -> bool:
+    return isinstance(node, FunctionCall) and node.name.text.lower() in _COUNTS
 
 
 def _uncorrelated(
     body: SelectBody, inner: Scope, name: Name, source: SourceText
-) -> tuple[SelectBody, Node | None, bool]:
-    """A SELECT without what its WHERE says of columns of the query around it; that; whether its value is a count."""
+) -> tuple[SelectBody, tuple[tuple[Node, str], ...]]:
+    """A SELECT without what its WHERE says of columns of the query around it, and that."""
     kept: list[Node] = []
     pairs: list[tuple[Node, Node]] = []
     for part in conjuncts(body.where):
@@ -155,7 +238,7 @@ def _uncorrelated(
             continue
         pair = part.args if isinstance(part, Operation) and part.function == "=" else ()
         own = [side for side in pair if not any(_is_outer(node, inner) for node in walk(side))]
-        others = [side for side in pair if side not in own and not any(_is_inner(n, inner) for n in walk(side))]
+        others = [side for side in pair if side not in own and not any(_isinner_of(n, inner) for n in walk(side))]
         if len(own) != 1 or len(others) != 1:
             raise source.error(
                 "a SELECT that stands for a value takes columns of the query around it in equalities only",
@@ -165,7 +248,7 @@ def _uncorrelated(
             )
         pairs.append((own[0], others[0]))
     if not pairs:
-        return body, None, False
+        return body, ()
     (item,) = body.items
     if not holds_aggregate(item.expression):
         raise source.error(
@@ -173,25 +256,24 @@ def _uncorrelated(
             body.span,
             "Aggregate: (SELECT max(x) FROM ...); or join with it.",
         )
-    counts = isinstance(item.expression, FunctionCall) and item.expression.name.text.lower() in _COUNTS
     of_nothing = {n.name.text.lower() for n in walk(item.expression) if isinstance(n, FunctionCall)}
-    if not counts and of_nothing & (_COUNTS | _LISTS):
+    if not _counts(item.expression) and of_nothing & (_COUNTS | _LISTS):
         raise source.error(
             "this value of no rows isn't NULL, and a grouped aggregate has no row for them",
             item.span,
             "Take the count alone, (SELECT count(*) FROM ...), and reckon with it outside.",
             UnsupportedError,
         )
-    keys = [SelectItem(own, Name(f"{_EQUAL}{i}", own.span), "", own.span) for i, (own, _) in enumerate(pairs)]
-    equal: list[Node] = [
-        Operation("=", (other, ColumnRef(Name(f"{_EQUAL}{i}", own.span), name, own.span)), own.span)
-        for i, (own, other) in enumerate(pairs)
+    columns = [f"{name.text} = {i}" for i in range(len(pairs))]
+    keys = [
+        SelectItem(own, Name(column, own.span), "", own.span) for (own, _), column in zip(pairs, columns, strict=True)
     ]
     by = tuple(own for own, _ in pairs)
-    return replace(body, items=(item, *keys), where=_all(kept), group_by=by), _all(equal), counts
+    body = replace(body, items=(item, *keys), where=_all(kept), group_by=by)
+    return body, tuple((other, column) for (_, other), column in zip(pairs, columns, strict=True))
 
 
-def _is_inner(node: Node, inner: Scope) -> bool:
+def _isinner_of(node: Node, inner: Scope) -> bool:
     """Whether it is a column of the SELECT's own FROM."""
     if not isinstance(node, ColumnRef):
         return False
@@ -201,7 +283,7 @@ def _is_inner(node: Node, inner: Scope) -> bool:
 
 
 def _is_outer(node: Node, inner: Scope) -> bool:
-    return isinstance(node, ColumnRef) and not _is_inner(node, inner)
+    return isinstance(node, ColumnRef) and not _isinner_of(node, inner)
 
 
 def _all(parts: list[Node]) -> Node | None:
@@ -238,27 +320,9 @@ def _never_true_of_null(condition: Node) -> bool:
     return all(map(strict, condition.args))
 
 
-def _replaced(node: Node, by: dict[Node, Node]) -> Node:
-    """An expression with others in the place of some of its parts."""
-    if isinstance(node, Subselect):
-        return by.get(node, node)
-    match node:
-        case Operation():
-            return replace(node, args=tuple(_replaced(arg, by) for arg in node.args))
-        case FunctionCall():
-            return replace(node, args=tuple(_replaced(arg, by) for arg in node.args))
-        case FieldOf() | CastTo():
-            return replace(node, inner=_replaced(node.inner, by))
-        case ItemOf():
-            return replace(node, inner=_replaced(node.inner, by), index=_replaced(node.index, by))
-        case ValueList():
-            return replace(node, items=tuple(_replaced(item, by) for item in node.items))
-    return node
-
-
-def _bound(item: FromItem, outer: Scope, inner: Scope, part: FromItem) -> Scope:
+def either(item: FromItem, outer: Scope, inner: Scope, part: FromItem) -> Scope:
     """What the two inputs of the join are."""
     return outer if part is item else inner
 
 
-__all__ = ["apply", "values"]
+__all__ = ["VALUE", "Inner", "apply", "asked_of_rows", "beside_rows", "either", "inner_of", "place_of", "values"]

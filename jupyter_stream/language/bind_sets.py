@@ -20,10 +20,17 @@ from jupyter_stream.plan.logical import (
     Plan,
     StreamKind,
     ToStream,
-    streams,
     walk,
 )
-from jupyter_stream.plan.relations import by_arrival, extents_of, holds_join, is_relation, is_view, staggered
+from jupyter_stream.plan.relations import (
+    by_arrival,
+    extents_of,
+    holds_join,
+    is_relation,
+    is_view,
+    only_tables,
+    staggered,
+)
 from jupyter_stream.windows import LifetimeWindow, TimeWindow
 
 _AT_ITS_END = LifetimeWindow(1)
@@ -167,8 +174,3 @@ def view_of(plan: Plan, lifetime: Lives, source: SourceText, span: Span) -> Plan
             assert isinstance(windows[0], TimeWindow)
             return net(Alive(plan, LifetimeWindow(windows[0].slide), plan.schema))
     return net(plan if by_arrival(plan) else relation_of(plan, lifetime, source, span))
-
-
-def only_tables(plan: Plan) -> bool:
-    """Whether a plan reads tables and no stream."""
-    return all(stream.table is not None for stream in streams(plan))

@@ -24,7 +24,17 @@ from jupyter_stream.language.query_syntax import WindowClause
 from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.plan.logical import Aggregate, AggregateCall, Plan, Project, Retimed, Union
 from jupyter_stream.plan.relations import PART
-from jupyter_stream.windows import LifetimeWindow, RowWindow, TimeWindow, Window, comparable, instants, length
+from jupyter_stream.windows import (
+    LifetimeWindow,
+    RowWindow,
+    SessionWindow,
+    TimeWindow,
+    TupleWindow,
+    Window,
+    comparable,
+    instants,
+    length,
+)
 
 Keys = tuple[tuple[str, Expr], ...]
 _AT_ONE_INSTANT = TimeWindow(1, 1)
@@ -47,6 +57,24 @@ def check_together(windows: Mapping[WindowClause, Window], source: SourceText) -
             continue
         if comparable(one) is None or comparable(window) != comparable(one):
             odd = first if comparable(one) is None else clause
+            if isinstance(one, SessionWindow) and isinstance(window, SessionWindow):
+                raise source.error(
+                    f"{one} and {window} don't end together: a session of the longer gap holds several of the shorter one",
+                    odd.span,
+                    "Write one query for each gap: both give window_start and window_end, which say what holds what.",
+                )
+            if isinstance(one, TupleWindow) and isinstance(window, TupleWindow):
+                raise source.error(
+                    f"extents of {one} and {window} don't end with the same rows, so their answers can't stand in one row",
+                    odd.span,
+                    "Give them the same SLIDE: avg(x) [RANGE 1 MINUTE SLIDE 1 ROW], avg(x) [RANGE 1 HOUR SLIDE 1 ROW].",
+                )
+            if isinstance(one, RowWindow) and isinstance(window, RowWindow) and one.slide and window.slide:
+                raise source.error(
+                    f"extents of {one} and {window} don't end with the same rows, so their answers can't stand in one row",
+                    odd.span,
+                    "Give them the same SLIDE and PARTITION BY: avg(x) [ROWS 10 SLIDE 5], avg(x) [ROWS 100 SLIDE 5].",
+                )
             raise source.error(
                 f"{one} and {window} have no instants in common, so their answers can't stand in one row",
                 odd.span,

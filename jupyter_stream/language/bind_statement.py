@@ -12,13 +12,13 @@ from jupyter_stream.language.bind_from import bind_from
 from jupyter_stream.language.bind_preference import bind_preference, with_window
 from jupyter_stream.language.bind_query import Binder
 from jupyter_stream.language.bind_sets import answer_of, view_of
-from jupyter_stream.language.result_columns import query_of
+from jupyter_stream.language.result_columns import keeping_keys, query_of
 from jupyter_stream.language.source_text import Name, SourceText
 from jupyter_stream.language.syntax import CreateStreamAs, CreateTableAs, CreateView, Select
 from jupyter_stream.plan import logical
 from jupyter_stream.plan.catalog import Catalog, DerivedStream
 from jupyter_stream.plan.logical import Emit, Plan, Project, Query, Top
-from jupyter_stream.plan.relations import is_relation, staggered
+from jupyter_stream.plan.relations import answered, is_relation, staggered
 
 
 def bind_query(statement: Select, catalog: Catalog) -> Query:
@@ -55,13 +55,20 @@ def bind_query(statement: Select, catalog: Catalog) -> Query:
                 "Give them the same SLIDE, or write one query for each window.",
                 UnsupportedError,
             )
+        if emit.mode != "final" and answered(plan) is not plan:
+            raise statement.source.error(
+                "EMIT shows open extents, and beside a SELECT over a stream answers come when their extent is final",
+                statement.emit.span,
+                "Leave EMIT out, or ask a table: (SELECT max(x) FROM table).",
+                UnsupportedError,
+            )
         if emit.mode != "final" and plan.schema.find(IS_FINAL) is not None:
             raise statement.source.error(
                 f"a result column is called {IS_FINAL}, which EMIT adds itself",
                 statement.emit.span,
                 "Give it another name with AS.",
             )
-    return replace(query_of(plan, emit, statement.text), preference=preference)
+    return replace(keeping_keys(query_of(plan, emit, statement.text)), preference=preference)
 
 
 def bind_derived(statement: CreateStreamAs, catalog: Catalog) -> DerivedStream:
@@ -95,7 +102,7 @@ def bind_view(statement: CreateView, catalog: Catalog) -> Query:
         UnsupportedError: its SELECT can't be a relation yet.
     """
     source = statement.source
-    binder = Binder(source, catalog)
+    binder = Binder(source, catalog, live=True)
     plan, lifetime = binder.body(statement.body)
     plan = view_of(plan, lifetime, source, statement.body.span)
     binder.check(plan)
@@ -127,7 +134,11 @@ def bind_table_as(statement: CreateTableAs, catalog: Catalog) -> Query:
 
 def _renamed(plan: Plan, names: tuple[Name, ...], source: SourceText, stream: Name) -> Plan:
     if len(names) != len(plan.schema):
-        raise source.error(f"{len(names)} names for {len(plan.schema)} columns", names[0].span.to(names[-1].span))
+        raise source.error(
+            f"{len(names)} names for {len(plan.schema)} columns",
+            names[0].span.to(names[-1].span),
+            f"Name each of them: {', '.join(plan.schema.names)}.",
+        )
     seen: set[str] = set()
     for name in names:
         if name.text.lower() in seen:

@@ -16,6 +16,7 @@ from jupyter_stream.language.bind_join import joined, living, looking, relationa
 from jupyter_stream.language.join_conditions import matched, matching, take
 from jupyter_stream.language.join_looks import looked, unlooked
 from jupyter_stream.language.join_windows import bounds_of, check_input
+from jupyter_stream.language.made_tables import as_table
 from jupyter_stream.language.nodes import FunctionCall, Node, Operation, Star, Subselect, walk
 from jupyter_stream.language.query_syntax import FromItem, JoinKind, JoinRef, QueryBody, SelectBody, SubqueryRef
 from jupyter_stream.language.scope import Scope
@@ -131,6 +132,7 @@ def apply(scope: Scope, found: Membership, source: SourceText, bind_body: BindBo
     part = _place(found)
     if table_of(scope) is None or table_of(right) is None:  # tables and views only are answered once, as they are
         scope, right = living(scope), living(right)
+        scope, right = as_table(scope, right, part.parts[0], source), as_table(right, scope, part.parts[1], source)
     looks = looking(scope, right, part, source) if isinstance(scope.window, TimeWindow) else None
     if looks is not None:
         scope, right = unlooked(scope), unlooked(right)

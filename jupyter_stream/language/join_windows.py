@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from jupyter_stream import functions
 from jupyter_stream.core.messages import TS
-from jupyter_stream.errors import UnsupportedError
+from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.types import BIGINT
 from jupyter_stream.language.as_relation import UNBOUNDED
@@ -15,7 +15,7 @@ from jupyter_stream.language.scope import Scope
 from jupyter_stream.language.source_text import SourceText, Span
 from jupyter_stream.plan.logical import Join, Plan, Retimed
 from jupyter_stream.plan.relations import holds_join, is_relation, waits_for_ever, windows_below
-from jupyter_stream.windows import LifetimeWindow, TimeWindow
+from jupyter_stream.windows import LifetimeWindow, TimeWindow, Window
 
 
 def check_input(scope: Scope, part: FromItem, source: SourceText) -> None:
@@ -39,10 +39,23 @@ def check_input(scope: Scope, part: FromItem, source: SourceText) -> None:
         return
     if isinstance(window, TimeWindow) and window.range == window.slide:
         return
-    raise source.error(
-        f"a join under {window} isn't available in this version",
-        part.span,
-        "Joins take [RANGE 5 MINUTES], [RANGE 5 MINUTES SLIDE 1 MINUTE], [ROWS 5] or [RANGE UNBOUNDED].",
+    raise ends_apart(window, part.span, source)
+
+
+def ends_apart(window: Window, span: Span, source: SourceText) -> QueryError:
+    """What to say of a window whose extents end with rows: two streams have no such instants in common."""
+    if isinstance(window, TimeWindow):
+        return source.error(
+            f"a join under {window} isn't available in this version",
+            span,
+            "Joins take [RANGE 5 MINUTES], [RANGE 5 MINUTES SLIDE 1 MINUTE], [ROWS 5] or [RANGE UNBOUNDED].",
+            UnsupportedError,
+        )
+    return source.error(
+        f"extents of {window} end with rows of this stream, and a join needs instants at which to look at both its inputs",
+        span,
+        f"Join the rows of each extent as it ends: SELECT x.window_end, ... FROM (SELECT * FROM a {window}) [NOW] x JOIN b "
+        "[RANGE 5 MINUTES] y ON ...; or write [RANGE 5 MINUTES], with SLIDE 1 MINUTE in it if that is when to look, or [ROWS 5].",
         UnsupportedError,
     )
 
@@ -105,4 +118,4 @@ def check_bounds(plan: Plan, source: SourceText, span: Span) -> None:
         )
 
 
-__all__ = ["bounds_of", "check_bounds", "check_input", "retimed"]
+__all__ = ["bounds_of", "check_bounds", "check_input", "ends_apart", "retimed"]

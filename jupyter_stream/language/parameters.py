@@ -103,6 +103,17 @@ def constant(value: object, source: SourceText, span: Span) -> tuple[object, pl.
     )
 
 
+def items_of(value: object) -> list[object]:
+    """The values a parameter of IN stands for: those of a list, a tuple, a set, a range, an array or a column of a frame."""
+    if isinstance(value, list | tuple | set | frozenset | range):
+        return list(value)
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        return list(value)
+    if isinstance(value, pl.Series) or hasattr(value, "to_list"):  # of pandas' too
+        return list(value.to_list())
+    return [value]
+
+
 def _from_numpy(value: np.generic) -> object:
     if isinstance(value, np.datetime64):
         finer = value if np.datetime_data(value.dtype)[0] == "D" else value.astype("datetime64[us]")

@@ -18,6 +18,8 @@ from jupyter_stream.language.source_text import Name, Span
 from jupyter_stream.language.syntax import ColumnDef, ConstraintClause, Option, WatermarkClause
 
 _CLAUSES = ("ORDER BY", "WATERMARK FOR", "SOURCE", "WITH", "AS")
+_KINDS = ("STREAM", "TABLE", "VIEW", "AGGREGATE", "SUMMARY")
+_WORDS = "words behind CREATE"
 _WATERMARK = "Write WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS."
 
 
@@ -39,12 +41,13 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
     view = not table and p.word("VIEW")
     if not table and not view and not p.word("STREAM"):
         word = p.curr.text if p.curr else ""
-        p.fail("STREAM is missing here", hint=did_you_mean(word, ("STREAM", "TABLE", "VIEW", "AGGREGATE", "SUMMARY")))
+        p.fail("STREAM is missing here", hint=did_you_mean(word, _KINDS, _WORDS))
     if p.comes(TokenType.IN) or p.peek("IF"):
         p.advance()
         if not p.sign(TokenType.NOT):
             p.fail("NOT EXISTS is missing here")
         p.expect("EXISTS")
+        common = {**common, "unless_exists": True}
     name = p.stream_name("the table" if table else "the view" if view else "the stream")
     names: list[tuple[Name, Any]] | None = None
     watermark: WatermarkClause | None = None
@@ -102,7 +105,7 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
     seen: set[str] = set()
     while not p.at_end:
         at = p.here
-        clause = _clause(p)
+        clause = _clause(p, table=table)
         if clause in seen:
             p.fail(f"{clause} stands twice", at)
         seen.add(clause)
@@ -149,7 +152,7 @@ def parse_create(p: ExpressionParser, common: dict[str, Any]) -> Any:
     )  # fmt: skip
 
 
-def _clause(p: ExpressionParser) -> str:
+def _clause(p: ExpressionParser, *, table: bool) -> str:
     if p.comes(TokenType.ORDER_BY):
         p.advance()
         p.expect("BY")
@@ -167,7 +170,8 @@ def _clause(p: ExpressionParser) -> str:
     if p.comes(TokenType.STRING):
         p.fail("SOURCE is missing before this", hint="Write SOURCE 'file://bids.jsonl'.")
     word = p.curr.text
-    raise p.failure(f"{word} isn't expected here", hint=did_you_mean(word, _CLAUSES, "clauses of CREATE STREAM"))
+    clauses, of = (_CLAUSES[2:], "clauses of CREATE TABLE") if table else (_CLAUSES, "clauses of CREATE STREAM")
+    raise p.failure(f"{word} isn't expected here", hint=did_you_mean(word, clauses, of))
 
 
 def _columns(
@@ -260,9 +264,9 @@ def _options(p: ExpressionParser) -> tuple[Option, ...]:
             name = Name(p.curr.text, p.here)
             p.advance()
         else:
-            name = p.name("an option")
+            name = p.option_name()
         while p.sign(TokenType.DOT):
-            name = Name(f"{name.text}.{p.name('an option').text}", p.since(start))
+            name = Name(f"{name.text}.{p.option_name().text}", p.since(start))
         p.expect_sign(TokenType.EQ, "=", f"Write {name.text} = 'value'.")
         value, span = _option_value(p)
         lower = name.text.lower()

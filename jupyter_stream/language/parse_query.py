@@ -11,8 +11,9 @@ from sqlglot import TokenType
 
 from jupyter_stream.language.diagnose import did_you_mean, nearest
 from jupyter_stream.language.nodes import FunctionCall, Node
-from jupyter_stream.language.parse_expression import STOP_WORDS, ExpressionParser
+from jupyter_stream.language.parse_expression import ExpressionParser
 from jupyter_stream.language.parse_join import parse_joins
+from jupyter_stream.language.parse_literal import STOP_WORDS
 from jupyter_stream.language.parse_preference import parse_preference, refuse_inside
 from jupyter_stream.language.parse_row_number import order_item
 from jupyter_stream.language.parse_window import amount, duration, parse_over, parse_window

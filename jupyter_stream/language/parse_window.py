@@ -17,7 +17,8 @@ from jupyter_stream.core.time import show_duration, unit
 from jupyter_stream.language.durations import LONGEST, microseconds, parse_duration
 from jupyter_stream.language.nodes import ColumnRef
 from jupyter_stream.language.parameters import constant
-from jupyter_stream.language.parse_expression import WINDOW_WORDS, ExpressionParser
+from jupyter_stream.language.parse_expression import ExpressionParser
+from jupyter_stream.language.parse_literal import WINDOW_WORDS
 from jupyter_stream.language.query_syntax import Amount, WindowClause
 from jupyter_stream.language.source_text import Name, Span
 from jupyter_stream.language.window_hints import EXAMPLE, OVER_EXAMPLE, instead_of

@@ -66,7 +66,8 @@ class Reader:
             made = StreamDialect().tokenize(piece.masked)
         except SqlglotError:  # its words are for people who write parsers
             raise source.error("this can't be read as a statement", piece.span) from None
-        self.tokens = [Token(t.token_type, t.text, Span(t.start, t.end + 1)) for t in made]
+        at = piece.span.start
+        self.tokens = [Token(t.token_type, t.text, Span(at + t.start, at + t.end + 1)) for t in made]
         self._end = Token(None, "", self.tokens[-1].span if self.tokens else piece.span)
         self.index = 0
 
@@ -176,6 +177,14 @@ class Reader:
         self.advance()
         return Name(token.text, token.span)
 
+    def option_name(self) -> Name:
+        """Take the name of an option. Reserved words are names there (`end = 'latest'`): nothing else could stand."""
+        if self.curr.text.upper() not in RESERVED:
+            return self.name("an option")
+        name = Name(self.curr.text, self.here)
+        self.advance()
+        return name
+
     def stream_name(self, what: str) -> Name:
         """Take the name of a stream, which may hold hyphens without blanks around them (`larceny-in-progress` [esl])."""
         name = self.name(what)
@@ -245,7 +254,8 @@ class Reader:
             hint = "There is no [ for this ]."
         elif token.kind == TokenType.L_BRACE:
             hint = "A window stands in square brackets, a value from the notebook in {{ }}."
-        self.fail(f"{self.piece.masked[token.span.start : token.span.end]} isn't expected here", hint=hint)
+        at = self.piece.span.start
+        self.fail(f"{self.piece.masked[token.span.start - at : token.span.end - at]} isn't expected here", hint=hint)
 
     def value_ahead(self) -> bool:
         """Whether a parameter comes next."""

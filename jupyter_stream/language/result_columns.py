@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jupyter_stream.core.messages import TS, WINDOW_END
 from jupyter_stream.functions import Column
 from jupyter_stream.language.scope import time_of
 from jupyter_stream.plan.logical import (
+    ORDER_KEY,
     Aggregate,
     Alive,
     Bags,
@@ -20,6 +23,7 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     Query,
+    RelationJoin,
     Sample,
     Top,
     ToStream,
@@ -36,13 +40,33 @@ def query_of(plan: Plan, emit: Emit, text: str) -> Query:
     return Query(plan, emit, text, _time_column(plan), _key_columns(plan), is_relation(plan), order=order)
 
 
+def keeping_keys(query: Query) -> Query:
+    """A live query, with the keys of its ORDER BY that aren't selected: its state is sorted by them, and they aren't shown."""
+    nets: list[Bags] = []
+    plan = query.plan
+    while isinstance(plan, Bags) and plan.kind == "net":
+        nets.append(plan)
+        plan = plan.parts[0]
+    top = plan.input if isinstance(plan, Project) else None
+    if not isinstance(top, Top) or not query.relation or not any(n.startswith(ORDER_KEY) for n in top.schema.names):
+        return query
+    kept: Plan = top
+    for each in nets:
+        kept = replace(each, parts=(kept,), schema=top.schema)
+    return replace(query, plan=kept, order=top.order)
+
+
 def _time_column(plan: Plan) -> str | None:
     """The result column that belongs on a time axis: window_end, else the progressing attribute if it is selected."""
     if isinstance(plan, Project):
         ends = [name for name, expr in plan.items if isinstance(expr, Column) and expr.name == WINDOW_END]
         if ends:
             return ends[0]
-        below = plan.input if isinstance(plan.input, Project | Filter | Derived) else None
+        below = (
+            plan.input
+            if isinstance(plan.input, Project | Filter | Derived | Lookup | RelationJoin | Alive | Top)
+            else None
+        )
         inner = _time_column(below) if below is not None else None
         for name, expr in plan.items:
             if inner is not None and isinstance(expr, Column) and expr.name == inner:
@@ -54,6 +78,8 @@ def _time_column(plan: Plan) -> str | None:
             return next((n for n, e in plan.items if isinstance(e, Column) and e.name in keys), None)
     if isinstance(plan, Filter | Derived | Sample | Top):
         return _time_column(plan.input)
+    if isinstance(plan, RelationJoin) and plan.value:
+        return _time_column(plan.left)
     if plan.inputs and not isinstance(plan, Project | Aggregate):
         columns = {_time_column(part) for part in plan.inputs}
         if len(columns) == 1:
@@ -64,8 +90,8 @@ def _time_column(plan: Plan) -> str | None:
 def _key_columns(plan: Plan) -> tuple[str, ...]:
     if isinstance(plan, Filter | Derived | Sample | Alive | Newest | Distinct | ToStream | Top):
         return _key_columns(plan.input)
-    if isinstance(plan, Bags):
-        return _key_columns(plan.parts[0])
+    if isinstance(plan, Bags) or (isinstance(plan, RelationJoin) and plan.value):
+        return _key_columns(plan.inputs[0])
     if isinstance(plan, Aggregate):
         return tuple(name for name, _ in plan.keys)
     if isinstance(plan, Join):

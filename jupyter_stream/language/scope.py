@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import polars as pl
 
 from jupyter_stream.core.messages import ROW, TS
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.functions import Column, Expr
+from jupyter_stream.language.nodes import Node
 from jupyter_stream.plan.logical import (
     Aggregate,
     Alive,
@@ -157,12 +159,14 @@ class Scope:
         qualifiers: what a column can be qualified with, in lower case.
         window: the window written behind it, or the lifetimes its rows have from further down; None for neither.
         joined: for a join, whose columns are which; None for anything else.
+        values: what stands beside each row for SELECTs that stand for values.
     """
 
     plan: Plan
     qualifiers: tuple[str, ...]
     window: Window | None = None
     joined: tuple[JoinedColumn, ...] | None = None
+    values: Mapping[Node, Expr] = field(default_factory=dict)
 
     @property
     def schema(self) -> Schema:

@@ -36,8 +36,8 @@ class Piece:
     """One statement's text.
 
     Attributes:
-        masked: the cell's text from its start to the statement's end, all before the statement blanked out.
-        span: where the statement is.
+        masked: it, with blanks for what is between `{{` and `}}`.
+        span: where it is in the cell.
         values: the expressions of `{{ }}`, by the offset of their first brace, with their spans.
     """
 
@@ -61,9 +61,8 @@ def cut(source: SourceText) -> Iterator[Piece]:
 
     def piece(end: int) -> Piece:
         body = "".join(masked) + text[copied:end]
-        first = next((i for i, c in enumerate(body) if not c.isspace()), 0)
-        span = Span(start + first, start + len(body.rstrip()))
-        return Piece(" " * start + body, span, dict(values))
+        first = len(body) - len(body.lstrip())
+        return Piece(body.strip(), Span(start + first, start + len(body.rstrip())), dict(values))
 
     while match := _PIECES.search(text, at):
         kind = match.lastgroup

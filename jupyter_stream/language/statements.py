@@ -28,7 +28,7 @@ from jupyter_stream.language.syntax import (
     Statement,
 )
 
-_FIRST_WORDS = (
+FIRST_WORDS = (
     "SELECT",
     "CREATE STREAM",
     "CREATE TABLE",
@@ -107,7 +107,7 @@ def _statement(p: ExpressionParser, common: dict[str, Any]) -> Any:
         p.unsupported(word.upper())
     if word.startswith("%"):
         p.fail("magics stand in cells of their own", hint="Put this line into another cell.")
-    raise p.failure(f"no statement begins with {word}", hint=did_you_mean(word, _FIRST_WORDS, "statements"))
+    raise p.failure(f"no statement begins with {word}", hint=did_you_mean(word, FIRST_WORDS, "statements"))
 
 
 def _select(p: ExpressionParser, common: dict[str, Any]) -> Select:

@@ -33,6 +33,19 @@ class _Statement:
         return self.source.line_and_column(self.span.start)[0]
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Declaration(_Statement):
+    """CREATE of a stream, a table or a view.
+
+    Attributes:
+        name: what is declared.
+        unless_exists: with IF NOT EXISTS, whatever has the name already stays.
+    """
+
+    name: Name
+    unless_exists: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnDef:
     """A declared column."""
@@ -93,10 +106,9 @@ class Option:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CreateStream(_Statement):
+class CreateStream(Declaration):
     """CREATE STREAM name (...) ORDER BY ... SOURCE ... WITH (...)."""
 
-    name: Name
     columns: tuple[ColumnDef, ...] | None
     watermark: WatermarkClause | None
     order_by: Name | None
@@ -107,29 +119,26 @@ class CreateStream(_Statement):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CreateStreamAs(_Statement):
+class CreateStreamAs(Declaration):
     """CREATE STREAM name [(columns)] AS SELECT ...."""
 
-    name: Name
     columns: tuple[Name, ...] | None
     body: QueryBody
     query_text: str
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CreateView(_Statement):
+class CreateView(Declaration):
     """CREATE VIEW name [(columns)] AS SELECT ...."""
 
-    name: Name
     columns: tuple[Name, ...] | None
     body: QueryBody
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CreateTable(_Statement):
+class CreateTable(Declaration):
     """CREATE [RETROACTIVE] TABLE name (...) [SOURCE ... [WITH ...]]; without SOURCE it is empty."""
 
-    name: Name
     columns: tuple[ColumnDef, ...] | None
     uri: str | None
     uri_span: Span
@@ -138,10 +147,9 @@ class CreateTable(_Statement):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CreateTableAs(_Statement):
+class CreateTableAs(Declaration):
     """CREATE [RETROACTIVE] TABLE name [(columns)] AS SELECT ...."""
 
-    name: Name
     columns: tuple[Name, ...] | None
     body: QueryBody
     retroactive: bool = False

@@ -14,7 +14,7 @@ import polars as pl
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Int64s, Message, Punctuation, Tick, ints
 from jupyter_stream.core.order import order_of
-from jupyter_stream.core.rows import columns_of, earliest, rows_at, rows_where, shown, together, with_column
+from jupyter_stream.core.rows import columns_of, earliest, frame_of, rows_at, rows_where, shown, together, with_column
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.operators.late_rows import in_time
 from jupyter_stream.operators.protocol import Recall
@@ -119,8 +119,8 @@ class Alive:
             return []
         columns = frame.get_columns()
         if self._range is not None or self._ends_given:
-            self._living.insert(pl.DataFrame([*columns[:-2], columns[-1]]))
-        return [pl.DataFrame(columns[:-1])]
+            self._living.insert(frame_of([*columns[:-2], columns[-1]]))
+        return [frame_of(columns[:-1])]
 
     def _leave(self, before: int) -> list[pl.DataFrame]:
         """Rows that leave before a time, with when they do as `$ts` in their last column."""
@@ -129,7 +129,7 @@ class Alive:
             self._living.divide(int(self.control.settings["partitions"]))
         if due := self._living.expire(before):
             columns = together(due).get_columns()
-            gone.append(pl.DataFrame([*columns[:-1], columns[-1].alias(TS)]))
+            gone.append(frame_of([*columns[:-1], columns[-1].alias(TS)]))
         for frame in self._kept.leave(before) if self._kept is not None else ():
             times = ints(frame.get_column(TS)) + self._kept_for
             gone.append(with_column(frame.drop(TS), TS, times))

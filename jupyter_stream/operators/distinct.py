@@ -16,7 +16,7 @@ import polars as pl
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Int64s, Message, Punctuation, Tick, ints
 from jupyter_stream.core.order import order_of
-from jupyter_stream.core.rows import Bag, columns_of, earliest, rows_where, shown, together, with_column
+from jupyter_stream.core.rows import Bag, columns_of, earliest, frame_of, rows_where, shown, together, with_column
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.operators.late_rows import in_time
@@ -104,12 +104,11 @@ class Distinct:
         was = self._youngest[own]
         self._youngest[own] = after[last]
         opened = own[was == MIN_TIME]
-        if opened.size:
-            self._enter(opened)
         if self._config.lives:
+            self._enter(opened)
             return self._stretches(until, slots, times, before, after, starts, first)
         gaps = starts[before[starts] != MIN_TIME]
-        gone, at = self._leave(until)
+        gone, at = self._leave(until, opened)
         given = np.concatenate([slots[gaps], gone, slots[starts]])
         when = np.concatenate([before[gaps], at, times[starts]])
         sign = np.repeat(np.array([-1, 1], np.int8), [gaps.size + gone.size, starts.size])
@@ -134,7 +133,7 @@ class Distinct:
         slots = self._slots.encode(due.get_columns()[: len(self._names)])
         short = self._slots.capacity - self._youngest.size
         if short > 0:
-            self._youngest = np.append(self._youngest, np.full(max(short, self._youngest.size), MIN_TIME))
+            self._youngest = np.append(self._youngest, np.full(short + self._slots.capacity // 4, MIN_TIME))
         times = ints(due.get_column(TS))
         longest = self._config.longest
         ends = ints(due.get_column(UNTIL)) if self._config.ends else times + np.minimum(longest, MAX_TIME - times)
@@ -160,12 +159,15 @@ class Distinct:
     def _enter(self, slots: Int64s) -> None:
         self._output.insert(slots, self._youngest[slots])
 
-    def _leave(self, until: int) -> tuple[Int64s, Int64s]:
-        """Values that are in the answer no more, and since when; where there is a younger row it takes over."""
-        slots, _ = self._output.expire(until)
+    def _leave(self, until: int, opened: Int64s) -> tuple[Int64s, Int64s]:
+        """Values that are in the answer no more, and since when; where there is a younger row it takes over.
+
+        Those that have come just now (`opened`) are entered together with these.
+        """
+        due, _ = self._output.expire(until)
+        slots = np.concatenate([due, opened])
         over = self._youngest[slots] < until
-        if not over.all():
-            self._enter(slots[~over])
+        self._enter(slots[~over])
         gone = slots[over]
         at = self._youngest[gone]
         self._youngest[gone] = MIN_TIME
@@ -221,7 +223,7 @@ class Distinct:
         if not slots.size:
             return None
         columns = [c.alias(n) for c, n in zip(self._slots.gather(slots), self._names, strict=True)]
-        return pl.DataFrame([*columns, pl.Series(name, when)])
+        return frame_of([*columns, pl.Series(name, when)])
 
     def _forget(self) -> None:
         """Give up values nobody holds: looked for when enough have come since."""

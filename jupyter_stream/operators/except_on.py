@@ -6,7 +6,9 @@ Computed for each value that changes from its rows alive, which are found by it:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
+import numpy as np
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
@@ -16,9 +18,12 @@ from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.state.keyed_rows import KeyedRows
-from jupyter_stream.state.ledger import NOTE, NUMBER, Ledger
+from jupyter_stream.state.ledger import NOTE, NUMBER, OLD, Ledger
+from jupyter_stream.state.youngest import turns
 
-_IN, _ROW, _COUNT = "$in", "$row", "$count"
+_IN, _ROW, _COUNT, _BEFORE = "$in", "$row", "$count", "$before"
+_HOT: Final = 16_384
+"""Pairs of a value's rows and instants from which on only the rows near the border are looked at at each."""
 
 
 class ExceptOn:
@@ -27,17 +32,21 @@ class ExceptOn:
     Args:
         schema: the left rows, which are the answer's.
         on: (left column, right column) that are compared; NULLs are equal to each other.
+        by_values: whether left rows that leave are found by all their values, rather than among those of their value in `on`.
     """
 
-    def __init__(self, schema: Schema, on: tuple[tuple[str, str], ...]) -> None:
+    def __init__(self, schema: Schema, on: tuple[tuple[str, str], ...], by_values: tuple[bool, ...] = (True,)) -> None:
+        self.by_values = by_values
         self.control = ControlTable("except all on " + ", ".join(left for left, _ in on))
         self.synopses: list[ControlTable] = []
         self._names = list(schema.names)
         self._by = [left for left, _ in on]
         self._renamed = {right: left for left, right in on}
         columns = schema.polars()
-        self._alive = Ledger(columns, self._by)  # left rows, and as a note whether they are in the answer
-        self._right = KeyedRows({n: columns[n] for n in self._by}, self._by)  # values, and how many rows have each
+        self._alive = Ledger(columns, self._by, by_values[0])  # left rows, and as a note whether they are in the answer
+        self._right = KeyedRows(
+            {n: columns[n] for n in self._by}, self._by, by_values=False
+        )  # values, and how many rows have each
         self._waiting: tuple[list[pl.DataFrame], list[pl.DataFrame]] = ([], [])
         self._reached = [MIN_TIME, MIN_TIME]
         self._said = MIN_TIME
@@ -87,9 +96,34 @@ class ExceptOn:
         looks = pl.concat([side.select(*by, TS) for side in (left, right) if side is not None]).unique()
         rows = self._alive.advance(left, looks).with_columns((pl.col(NOTE) > 0).alias(_IN))
         looks = self._counted(looks, right)
-        concerned = rows.join(looks, on=by, how="semi", nulls_equal=True, maintain_order="left").with_row_index(_ROW)
+        keys = looks.select(by).unique()
+        concerned = rows.join(keys, on=by, how="semi", nulls_equal=True, maintain_order="left").with_row_index(_ROW)
+        hot = self._hot(concerned, looks)
+        found = []
+        if hot.height < keys.height:
+            cold = (f.join(hot, on=by, how="anti", nulls_equal=True, maintain_order="left") for f in (concerned, looks))
+            found.append(self._by_pairs(*cold))
+        for key in hot.iter_slices(1):
+            mine = (f.join(key, on=by, how="semi", nulls_equal=True, maintain_order="left") for f in (concerned, looks))
+            found.append(_by_border(*mine))
+        changed = pl.concat(turned for turned, _ in found).sort("$at", SIGN, _ROW)
+        last = pl.concat(state for _, state in found)
+        stay = concerned.filter(pl.col(UNTIL) == MAX_TIME).join(last, on=_ROW, how="left", maintain_order="left")
+        self._alive.note(ints(stay.get_column(NUMBER)), ints(stay.get_column("$now")))
+        values = concerned[changed.get_column(_ROW)].select(self._names)
+        return values.with_columns(changed.get_column("$at").alias(TS), changed.get_column(SIGN))
+
+    def _hot(self, concerned: pl.DataFrame, looks: pl.DataFrame) -> pl.DataFrame:
+        """Values with so many rows and instants that not every row is to be looked at at every instant."""
+        rows, instants = (f.group_by(self._by).agg(pl.len().cast(pl.Int64)) for f in (concerned, looks))
+        both = rows.join(instants, on=self._by, how="inner", nulls_equal=True)
+        return both.filter(pl.col("len") * pl.col("len_right") > _HOT).select(self._by)
+
+    def _by_pairs(self, concerned: pl.DataFrame, looks: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Turns of rows (`$row`, `$at`, `$sign`), and whether they are in the answer in the end (`$row`, `$now`)."""
+        by = self._by
         pairs = concerned.select(_ROW, *by, TS, UNTIL).join(
-            looks.rename({TS: "$at"}), on=by, how="inner", nulls_equal=True
+            looks.select(*by, pl.col(TS).alias("$at"), _COUNT), on=by, how="inner", nulls_equal=True
         )
         pairs = pairs.filter((pl.col(TS) <= pl.col("$at")) & (pl.col("$at") < pl.col(UNTIL)))
         place = pl.col(_ROW).rank("ordinal", descending=True).over([*by, "$at"])
@@ -102,22 +136,17 @@ class ExceptOn:
         story = pl.concat([before, member, ended]).sort(_ROW, "$at")
         story = story.with_columns(pl.col(_IN).shift(1).over(_ROW).alias("$was"))
         changed = story.filter(pl.col("$was").is_not_null() & (pl.col(_IN) != pl.col("$was")))
-        changed = changed.with_columns(pl.when(_IN).then(1).otherwise(-1).cast(pl.Int8).alias(SIGN)).sort(
-            "$at", SIGN, _ROW
-        )
-        last = story.group_by(_ROW).agg(pl.col(_IN).last().alias("$now"))
-        stay = concerned.filter(pl.col(UNTIL) == MAX_TIME).join(last, on=_ROW, how="left", maintain_order="left")
-        self._alive.note(stay.get_column(NUMBER), stay.get_column("$now"))
-        values = concerned[changed.get_column(_ROW)].select(self._names)
-        return values.with_columns(changed.get_column("$at").alias(TS), changed.get_column(SIGN))
+        sign = pl.when(_IN).then(1).otherwise(-1).cast(pl.Int8).alias(SIGN)
+        return changed.select(_ROW, "$at", sign), story.group_by(_ROW).agg(pl.col(_IN).last().alias("$now"))
 
     def _counted(self, looks: pl.DataFrame, right: pl.DataFrame | None) -> pl.DataFrame:
-        """The looks with how many right rows are alive at each; keeps the last counts."""
+        """The looks, by time, with how many right rows are alive at each, and were before; keeps the last counts."""
         by = self._by
         numbers = self._right.with_key(looks)
         held, counts = self._right.at(numbers)
         held = held.drop(TS).with_columns(pl.Series(_COUNT, counts), pl.Series(NUMBER, numbers))
         looks = looks.join(held, on=by, how="left", nulls_equal=True).with_columns(pl.col(_COUNT).fill_null(0))
+        looks = looks.with_columns(pl.col(_COUNT).alias(_BEFORE)).sort(TS)
         if right is None:
             return looks.drop(NUMBER)
         steps = right.group_by([*by, TS]).agg(pl.col(SIGN).cast(pl.Int64).sum().alias("$step"))
@@ -142,3 +171,24 @@ class ExceptOn:
     def on_tick(self, tick: Tick) -> Iterator[Message]:
         """Pass it on: a relation has no provisional answers."""
         yield tick
+
+
+def _by_border(rows: pl.DataFrame, looks: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """`_by_pairs` for one value with many rows or instants."""
+    since = np.where(rows.get_column(OLD).to_numpy(), MIN_TIME, ints(rows.get_column(TS)))
+    counts = ints(looks.get_column(_COUNT))
+    found = turns(
+        since,
+        ints(rows.get_column(UNTIL)),
+        rows.get_column(_IN).to_numpy(),
+        int(looks.get_column(_BEFORE)[0]),
+        ints(looks.get_column(TS)),
+        counts,
+    )
+    number = rows.get_column(_ROW)
+    turned = (
+        number.gather(found.rows)
+        .to_frame()
+        .with_columns(pl.Series("$at", found.at), pl.Series(SIGN, np.where(found.enter, 1, -1).astype(np.int8)))
+    )
+    return turned, number.to_frame().with_columns(pl.Series("$now", found.members))

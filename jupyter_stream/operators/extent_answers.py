@@ -40,6 +40,17 @@ class Answers:
             [pl.concat(columns) for columns in zip(*(p.answers for p in parts), strict=True)],
         )
 
+    def part(self, start: int, end: int) -> Answers:
+        """Those from one row to another."""
+        return Answers(
+            self.extents[start:end], self.slots[start:end], [a.slice(start, end - start) for a in self.answers]
+        )
+
+    def in_order(self) -> Answers:
+        """The same, extent by extent."""
+        order = np.argsort(self.extents, kind="stable")
+        return Answers(self.extents[order], self.slots[order], [a[order] for a in self.answers])
+
 
 class ExtentAnswers:
     """Makes rows of answers.
@@ -49,40 +60,57 @@ class ExtentAnswers:
         keys: names of the grouping columns.
         aggregates: what is answered.
         integer_time: whether the windowing attribute is an integer rather than a TIMESTAMP.
+        wanted: the columns that somebody reads; None for all.
+
+    Attributes:
+        wanted: the same; others are not made.
     """
 
     def __init__(
-        self, window: TimeWindow, keys: Sequence[str], aggregates: Sequence[GroupAggregate], integer_time: bool
+        self,
+        window: TimeWindow,
+        keys: Sequence[str],
+        aggregates: Sequence[GroupAggregate],
+        integer_time: bool,
+        wanted: frozenset[str] | None = None,
     ) -> None:
+        self.wanted = wanted
         self._window = window
         self._keys = tuple(keys)
         self._aggregates = tuple(aggregates)
         self._time = pl.Int64() if integer_time else TIMESTAMP
 
     def frame(self, found: Answers, slots: KeySlots | None) -> pl.DataFrame:
-        """Answers as rows; `slots` knows the groups' keys."""
+        """Answers as rows, with the columns that somebody reads; `slots` knows the groups' keys."""
+        return self._made(found, slots, self.wanted)
+
+    def _made(self, found: Answers, slots: KeySlots | None, wanted: frozenset[str] | None) -> pl.DataFrame:
         window = self._window
         ends = found.extents * window.slide + window.phase
+
+        def read(column: str) -> bool:
+            return wanted is None or column in wanted
+
         columns = []
-        if slots is not None:
-            columns = [c.alias(n) for c, n in zip(slots.gather(found.slots), self._keys, strict=True)]
+        if slots is not None and any(read(n) for n in self._keys):
+            columns = [c.alias(n) for c, n in zip(slots.gather(found.slots), self._keys, strict=True) if read(n)]
         columns += found.answers
-        if window.length is None:
-            start = pl.Series(WINDOW_START, [None], dtype=self._time).new_from_index(0, ends.size)
-        else:
-            start = pl.Series(WINDOW_START, ends - window.length).cast(self._time)
-        system = [
-            start,
-            pl.Series(WINDOW_END, ends).cast(self._time),
-            pl.Series(WINDOW_ID, found.extents),
-            pl.Series(TS, ends - 1),
-        ]
-        return pl.DataFrame([*columns, *system])
+        if read(WINDOW_START):
+            if window.length is None:
+                start = pl.Series(WINDOW_START, [None], dtype=self._time).new_from_index(0, ends.size)
+            else:
+                start = pl.Series(WINDOW_START, ends - window.length).cast(self._time)
+            columns.append(start)
+        if read(WINDOW_END):
+            columns.append(pl.Series(WINDOW_END, ends).cast(self._time))
+        if read(WINDOW_ID):
+            columns.append(pl.Series(WINDOW_ID, found.extents))
+        return pl.DataFrame([*columns, pl.Series(TS, ends - 1)])
 
     def overflowed(self, extents: Int64s, groups: Int64s, slots: KeySlots | None) -> Failed:
         """Groups of extents that have no answer, as a sum of theirs is beyond 64 bits."""
         nothing = [pl.Series(a.name, [None], dtype=a.dtype).new_from_index(0, groups.size) for a in self._aggregates]
-        frame = self.frame(Answers(extents, groups, nothing), slots)
+        frame = self._made(Answers(extents, groups, nothing), slots, None)
         shown = frame.select(
             *(name for name in self._keys if name not in ("window_start", "window_end")),
             pl.col(WINDOW_START).alias("window_start"),

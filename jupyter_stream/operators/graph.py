@@ -25,6 +25,7 @@ from jupyter_stream.operators.to_stream import to_stream
 from jupyter_stream.operators.user_answers import Unfold
 from jupyter_stream.operators.witness import Witness
 from jupyter_stream.plan import promising
+from jupyter_stream.plan.behind import behind, of_pair
 from jupyter_stream.plan.keyed import joint_key, key_of, keys_of_join, promised
 from jupyter_stream.plan.logical import (
     Aggregate,
@@ -53,7 +54,7 @@ from jupyter_stream.plan.logical import (
     Union,
     above_answers,
 )
-from jupyter_stream.plan.needs import joined_columns
+from jupyter_stream.plan.needs import made_columns
 from jupyter_stream.plan.optimize import optimized
 from jupyter_stream.plan.patterns import Edge, labelled
 from jupyter_stream.plan.promising import Plain, Promising
@@ -117,7 +118,7 @@ def build(query: Query) -> Graph:
     how = promising.chosen(query, plan)
     written = optimized(query.plan, query.maintenance, query.rates, reorder=False)
     graph.notes = (*promising.notes(query, how), *order_joins.note(written, plan, query.rates))
-    builder = _Builder(graph, Emit() if query.relation else query.emit, query, graph.plan, joined_columns(plan), how)
+    builder = _Builder(graph, Emit() if query.relation else query.emit, query, graph.plan, made_columns(plan), how)
     builder.visit(plan, None, nothing_is_final, None)
     graph.steps.reverse()
     return graph
@@ -130,7 +131,7 @@ class _Builder:
         emit: Emit,
         query: Query,
         edge: Edge,
-        joined: dict[int, frozenset[str]],
+        made: dict[int, frozenset[str]],
         how: Promising | Plain | None,
     ) -> None:
         self._graph = graph
@@ -140,11 +141,12 @@ class _Builder:
         self._edges = edge.walk()  # in the order nodes are visited
         self._edge: Edge | None = None
         self._strategy = query.strategy
-        self._joined = joined  # the columns that are read of each join's rows
+        self._made = made  # the columns that are read of the rows of joins, aggregates and projections
         self._emit = emit  # until the outermost aggregate has been met: it gives provisional answers
         self._numbers = Numbers()
         self._keyed = True  # whether what is above takes promises for one key, or has nothing that could
         self._heard = False  # whether it has something that lets go of state by them
+        self._paired = False  # whether it goes by what a join promises of one of its times
         self._several = False  # whether a union above the outermost aggregates puts their provisional answers together
 
     def _step(self, operator: Operator, target: Target | None, edge: Edge | None = None, does: object = None) -> Target:
@@ -153,6 +155,11 @@ class _Builder:
         if target is not None:
             target.step.inputs.append(step)
         return Target(step, 0)
+
+    def _retime(self, on: str, plan: Plan, target: Target | None, edge: Edge | None = None) -> Target:
+        lag, pair = behind(plan, on), of_pair(plan, on)
+        self._paired = pair is not None
+        return self._step(Retime(on, lag, pair), target, edge, (on, lag, pair))
 
     def visit(self, plan: Plan, target: Target | None, boundary: Boundary, at_base: AtBase | None) -> None:
         """Add the operators of a plan, outermost first.
@@ -164,22 +171,24 @@ class _Builder:
             at_base: what the aggregate above wants at the base of its FROM.
         """
         self._edge = next(e for e in self._edges if e.plan is plan)
-        keyed, heard = self._keyed, self._heard
+        keyed, heard, paired = self._keyed, self._heard, self._paired
         if self._promising is not None and plan is self._promising.base:
             self._with_budget(self._promising, target, boundary, at_base)
             self._keyed = keyed
             return
         if not isinstance(plan, Filter | Project | Derived | Join | Lookup | Union | Scan):
             self._keyed = False
+        if not isinstance(plan, Filter | Project | Derived | Sample | Lookup | Join):
+            self._paired = False
         self._visit(plan, target, boundary, at_base)
-        self._keyed, self._heard = keyed, heard
+        self._keyed, self._heard, self._paired = keyed, heard, paired
 
     def _with_budget(self, how: Promising, target: Target | None, boundary: Boundary, at_base: AtBase | None) -> None:
         """The operator that has the budget, over streams cut into slots."""
         self._keyed = False  # promises for one key end no slot
         at = at_base(target, how.base) if at_base else target
         if isinstance(how.base, Join):
-            wanted = self._joined.get(id(how.base))
+            wanted = self._made.get(id(how.base))
             operator: Operator = planned_promising.promising_join(self._query, how, wanted, lambda: place.step)
             boundary = everything_is_final
         else:
@@ -195,25 +204,17 @@ class _Builder:
 
     def _visit(self, plan: Plan, target: Target | None, boundary: Boundary, at_base: AtBase | None) -> None:
         match plan:
-            case Filter():
-                self.visit(
-                    plan.input,
-                    self._step(FilterOperator(plan.predicate), target, self._edge, plan.predicate),
-                    boundary,
-                    at_base,
-                )
-            case Project():
-                self.visit(
-                    plan.input,
-                    self._step(ProjectOperator(plan.items), target, self._edge, plan.items),
-                    boundary,
-                    at_base,
-                )
+            case Filter(predicate=predicate):
+                kept = self._step(FilterOperator(predicate), target, self._edge, predicate)
+                self.visit(plan.input, kept, boundary, at_base)
+            case Project(items=items):
+                made = self._step(ProjectOperator(items, self._made.get(id(plan))), target, self._edge, items)
+                self.visit(plan.input, made, boundary, at_base)
             case Derived():
                 self.visit(plan.input, self._step(Named(plan.name), target, self._edge, plan.name), boundary, at_base)
             case Retimed():
                 above = at_base(target, plan) if at_base else target  # what is seen there is the time from here on
-                retime = self._step(Retime(plan.on), above, self._edge, plan.on)
+                retime = self._retime(plan.on, plan.input, above, self._edge)
                 self.visit(plan.input, retime, nothing_is_final, None)
             case Sample():
                 self.visit(plan.input, self._step(SampleOperator(plan), target, self._edge, plan), boundary, at_base)
@@ -238,14 +239,19 @@ class _Builder:
                 if at is not None:
                     at.step.inputs.append(entry)
             case Lookup():
-                self.visit(plan.input, self._step(planned.lookup(plan), target, self._edge, plan), boundary, at_base)
+                self.visit(
+                    plan.input, self._step(planned.lookup(plan, build), target, self._edge, plan), boundary, at_base
+                )
             case Join():
                 self._once(plan)
                 here, below = _above_or_through(at_base)
                 above = here(target, plan) if here else target
-                wanted = self._joined.get(id(plan))
+                wanted = self._made.get(id(plan))
                 joint = self._keyed and self._heard and joint_key(plan) is not None
-                join = self._step(planned.join(plan, wanted, joint), above, self._edge, (plan, wanted, joint))
+                paired, self._paired = self._paired, False
+                join = self._step(
+                    planned.join(plan, wanted, joint, paired), above, self._edge, (plan, wanted, joint, paired)
+                )
                 for port, (part, promise) in enumerate(zip(plan.inputs, keys_of_join(plan), strict=True)):
                     self._keyed = self._heard = promise is not None
                     self.visit(part, Target(join.step, port), everything_is_final, below)
@@ -279,7 +285,7 @@ class _Builder:
                 here, below = _above_or_through(at_base)
                 how = self._maintenance
                 above = here(target, plan) if here else target
-                bags = self._step(planned.bags(plan, how), above, self._edge, (plan, how))
+                bags = self._step(planned.bags(plan, how, self._query.rates), above, self._edge, (plan, how))
                 for port, part in enumerate(plan.parts):
                     self.visit(part, Target(bags.step, port), everything_is_final, below)
             case RelationJoin():
@@ -288,7 +294,8 @@ class _Builder:
                 with_table = any(isinstance(part, TableRelation) for part in plan.inputs)  # which each query is told of
                 does = None if with_table else plan
                 above = here(target, plan) if here else target
-                join = self._step(planned.relation_join(plan), above, self._edge, does)
+                operator = planned.relation_join(plan, self._maintenance, self._query.rates, build)
+                join = self._step(operator, above, self._edge, does)
                 for port, part in enumerate(plan.inputs):
                     if not isinstance(part, TableRelation):
                         self.visit(part, Target(join.step, port), everything_is_final, below)
@@ -318,8 +325,11 @@ class _Builder:
             return
         operator = RelationLooked(window)
         at = self._step(operator, target, self._edge, (window, self._maintenance))
-        witness = AtBase(lambda to, _: self._witness(operator.saw, to, at.step), through=True)
-        self.visit(plan.input, at, everything_is_final, witness)
+
+        def put(to: Target | None, base: Plan) -> Target:
+            return self._witness(operator.saw, at_base(to, base) if at_base else to, at.step)
+
+        self.visit(plan.input, at, everything_is_final, AtBase(put, through=True))
 
     def _once(self, plan: Over | Join | ExtentChanges) -> None:
         """What gives each row once takes no provisional ones, and gives none: there is nothing to revise."""
@@ -365,7 +375,7 @@ class _Builder:
         key = key_of(plan) if self._strategy is None else None
         operator: Operator
         at_base: AtBase | None = None
-        if plan.beside:
+        if plan.beside and not isinstance(plan.window, RowWindow):
             operator = planned.side_by_side(plan, provisional, self._strategy)
             boundary: Boundary = operator.boundary
             if ticks is not None:
@@ -376,7 +386,9 @@ class _Builder:
             if ticks is not None:
                 at_base = self._ticker(ticks)
         elif isinstance(plan.window, TimeWindow):
-            operator = planned.window_aggregate(plan, plan.window, provisional, self._strategy)
+            # what answers provisionally, or is estimated, is told apart by its extents
+            wanted = None if provisional or budgeted or plan.user else self._made.get(id(plan))
+            operator = planned.window_aggregate(plan, plan.window, provisional, self._strategy, wanted=wanted)
             boundary = operator.boundary
             if ticks is not None:
                 at_base = self._ticker(ticks)
@@ -413,7 +425,7 @@ class _Builder:
         at = self._step(operator, target, edge, None if budgeted else (plan, provisional, self._strategy))
         onward = at
         if plan.window.on is not None:
-            onward = self._step(Retime(plan.window.on), at, does=plan.window.on)
+            onward = self._retime(plan.window.on, plan.input, at)
             boundary = nothing_is_final
         self._keyed = self._heard = key is not None
         self.visit(plan.input, onward, boundary, at_base)

@@ -36,7 +36,7 @@ class LivesLooked(Stateless):
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Give each row with its instants."""
         begins, ends = (ints(batch.frame.get_column(c)) for c in (TS, UNTIL))
-        first, after = looked_from(self._window, begins), looked_from(self._window, ends)
+        first, after = _first_look(self._window, begins), _first_look(self._window, ends)
         yield from _given(batch.frame.drop(UNTIL), first, after, self._window)
 
 
@@ -70,7 +70,7 @@ class RelationLooked(Stateless):
 
     def saw(self, first: int, last: int) -> None:
         """Hear of the times of rows, or of changes."""
-        extent = int(looked_from(self._window, np.array([last]))[0])
+        extent = int(_first_look(self._window, np.array([last]))[0])
         self._last = extent if self._last is None else max(self._last, extent)
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
@@ -83,15 +83,15 @@ class RelationLooked(Stateless):
     def _look(self, upto: int) -> Iterator[Message]:
         changes = together(self._waiting).sort(TS, maintain_order=True) if self._waiting else None
         if changes is not None:
-            now = looked_from(self._window, ints(changes.get_column(TS))) <= upto
+            now = _first_look(self._window, ints(changes.get_column(TS))) <= upto
             self._waiting = [] if now.all() else [changes.filter(pl.Series(~now))]
             changes = changes.filter(pl.Series(now))
         rows, ends = self._rows(changes)
         if rows is not None:
-            first = looked_from(self._window, ints(rows.get_column(TS)))
+            first = _first_look(self._window, ints(rows.get_column(TS)))
             if self._said is not None:
                 first = np.maximum(first, self._said + 1)
-            after = np.minimum(looked_from(self._window, ends), upto + 1)
+            after = np.minimum(_first_look(self._window, ends), upto + 1)
             self._alive = rows.filter(pl.Series(ends == MAX_TIME))
             yield from self._in_turn(rows, first, after, upto)
         self._said = upto
@@ -132,7 +132,7 @@ class RelationLooked(Stateless):
         return Recall(earliest(self._held()))
 
 
-def looked_from(window: TimeWindow, times: Int64s) -> Int64s:
+def _first_look(window: TimeWindow, times: Int64s) -> Int64s:
     """The number of the first extent that looks at each time or after it."""
     found: Int64s = (np.minimum(times, MAX_TIME - window.slide) - window.phase) // window.slide + 1
     return found
@@ -155,4 +155,4 @@ def _given(rows: pl.DataFrame, first: Int64s, after: Int64s, window: TimeWindow)
         start = stop
 
 
-__all__ = ["LivesLooked", "RelationLooked", "looked_from"]
+__all__ = ["LivesLooked", "RelationLooked"]

@@ -169,6 +169,8 @@ class Lookups:
         found = counts[zone, value]
         expected = found * share[zone, unit] * zones.share[zone]
         probes, promised = near[zone, unit], promise[zone, value]
+        if preference is not None and preference.order == "desc":  # of a zone partly out of reach a probe finds a part
+            promised = promised * (share[zone, unit] / probes * zones.share[zone])
         return Entries(columns, probes, promised, found, groups, expected, fade, first, int(zones.first[0]))
 
     def _would_find(self, port: int, lookups: dict[str, Int64s]) -> Int64s:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 
 import polars as pl
 
@@ -33,6 +35,7 @@ from jupyter_stream.operators.relation_join import RelationJoin as RelationJoinO
 from jupyter_stream.operators.revise import Numbers
 from jupyter_stream.operators.row_relation import RowRelation, RowRelationConfig
 from jupyter_stream.operators.row_window import RowWindowAggregate, RowWindowConfig
+from jupyter_stream.operators.selected import Build, held
 from jupyter_stream.operators.session_aggregate import SessionAggregate, SessionAggregateConfig
 from jupyter_stream.operators.side_by_side import Beside, Inputs, SideBySide
 from jupyter_stream.operators.slide_by_tuple import SlideByTuple, SlideByTupleConfig, in_time_order
@@ -43,7 +46,8 @@ from jupyter_stream.operators.top_of_relation import TopOfRelation
 from jupyter_stream.operators.top_revised import TopRevised
 from jupyter_stream.operators.user_answers import UserAnswers
 from jupyter_stream.operators.window_aggregate import WindowAggregate, WindowAggregateConfig
-from jupyter_stream.operators.window_join import WindowJoin, WindowJoinConfig
+from jupyter_stream.operators.window_join import WindowJoin
+from jupyter_stream.operators.window_join_config import WindowJoinConfig
 from jupyter_stream.plan.keyed import joint_key, keys_of_join
 from jupyter_stream.plan.logical import (
     Aggregate,
@@ -69,9 +73,11 @@ from jupyter_stream.plan.logical import (
     ToStream,
     Union,
 )
+from jupyter_stream.plan.rates import Rates
 from jupyter_stream.plan.references import bounds, judged, referring
-from jupyter_stream.plan.relations import is_relation
+from jupyter_stream.plan.relations import is_relation, only_tables
 from jupyter_stream.plan.strategy import Strategy, choose
+from jupyter_stream.plan.taken_back import by_values
 from jupyter_stream.plan.upkeep import Maintenance
 from jupyter_stream.state.expiry import Expiring, Fifo, Partitions, Scanned
 from jupyter_stream.state.group_aggregate import GroupAggregate
@@ -82,9 +88,17 @@ _UNKNOWN = 60_000_000
 
 
 def window_aggregate(
-    plan: Aggregate, window: TimeWindow, provisional: bool, asked: Strategy | None = None, gaps: bool = True
+    plan: Aggregate,
+    window: TimeWindow,
+    provisional: bool,
+    asked: Strategy | None = None,
+    gaps: bool = True,
+    wanted: frozenset[str] | None = None,
 ) -> WindowAggregate:
-    """Aggregates over windows of time, by the strategy asked for or the planner's own choice."""
+    """Aggregates over windows of time, by the strategy asked for or the planner's own choice.
+
+    `wanted`: the columns of their answers that somebody reads; None for all.
+    """
     inputs, calls = _inputs(plan)
     gaps = gaps and all(c.function != EXTENT for c in plan.aggregates)  # an extent without rows has none to give
     choice = choose(window, bool(plan.keys), asked)
@@ -93,7 +107,7 @@ def window_aggregate(
             "user-defined aggregates run over panes", hint="Leave the strategy out, or write strategy='paned-wid'."
         )
     return WindowAggregate(
-        WindowAggregateConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional, choice, gaps)
+        WindowAggregateConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional, choice, gaps, wanted)
     )
 
 
@@ -131,9 +145,16 @@ def side_by_side(plan: Aggregate, provisional: bool, asked: Strategy | None = No
 
 def row_window_aggregate(plan: Aggregate, window: RowWindow, provisional: bool) -> RowWindowAggregate:
     """Aggregates over windows of rows."""
-    inputs, calls = _inputs(plan)
+    inputs, calls = _inputs(replace(plan, aggregates=plan.calls))
     partition = _partition(plan, window.partition)
-    return RowWindowAggregate(RowWindowConfig(window, _keys(plan), partition, inputs, calls, plan.where, provisional))
+    own, rest = calls[: len(plan.aggregates)], iter(calls[len(plan.aggregates) :])
+    beside = []
+    for other, made in plan.beside:
+        assert isinstance(other, RowWindow)
+        beside.append((other, tuple(islice(rest, len(made)))))
+    return RowWindowAggregate(
+        RowWindowConfig(window, _keys(plan), partition, inputs, own, tuple(beside), plan.where, provisional)
+    )
 
 
 def row_relation(plan: Aggregate, window: RowWindow) -> RowRelation:
@@ -175,7 +196,10 @@ def relation_aggregate(plan: Aggregate, window: LifetimeWindow) -> RelationAggre
     """Aggregates as a relation."""
     inputs, calls = _inputs(plan)
     time = frozenset({window.on}) if window.on is not None else progressing(plan.input)
-    return RelationAggregate(RelationAggregateConfig(window, _keys(plan), inputs, calls, time, _feed(plan)))
+    of_tables = not plan.keys and only_tables(plan)
+    return RelationAggregate(
+        RelationAggregateConfig(window, _keys(plan), inputs, calls, time, _feed(plan), begun=of_tables)
+    )
 
 
 def distinct(plan: Distinct, maintenance: Maintenance) -> Operator:
@@ -221,18 +245,18 @@ def _feed(plan: Aggregate | Distinct) -> Feed:
     return "until" if plan.ends else "rows"
 
 
-def bags(plan: Bags, maintenance: Maintenance) -> Operator:
+def bags(plan: Bags, maintenance: Maintenance, rates: Rates) -> Operator:
     """A set operation."""
     if plan.on:
-        return ExceptOn(plan.schema, plan.on)
+        return ExceptOn(plan.schema, plan.on, by_values(plan, maintenance, rates))
     if plan.kind == "net" and maintenance.upkeep != "nt":
         return Net(plan.schema)
     return BagsOperator(plan.kind, tuple(p.schema.names for p in plan.parts), plan.schema)
 
 
-def relation_join(plan: RelationJoin) -> RelationJoinOperator:
+def relation_join(plan: RelationJoin, maintenance: Maintenance, rates: Rates, build: Build) -> RelationJoinOperator:
     """A join of relations."""
-    return RelationJoinOperator(plan)
+    return RelationJoinOperator(plan, by_values(plan, maintenance, rates), partial(held, build=build))
 
 
 def top(plan: Top) -> Operator:
@@ -266,16 +290,26 @@ def slide_by_tuple(plan: Aggregate, window: TupleWindow, provisional: bool) -> S
     return SlideByTuple(SlideByTupleConfig(window, _keys(plan), inputs, calls, integer_time(plan), provisional))
 
 
-def lookup(plan: Lookup) -> TableLookup:
+def lookup(plan: Lookup, build: Build) -> TableLookup:
     """A look-up in a table."""
-    assert plan.table.table is not None
+    table = plan.table.table
+    assert table is not None
     names = tuple(zip(plan.table.schema.names, plan.right_names, strict=True))
-    return TableLookup(TableLookupConfig(plan.kind, plan.table.table, names, plan.keys, plan.residual))
+    return TableLookup(
+        TableLookupConfig(plan.kind, table, partial(held, table, build), names, plan.keys, plan.residual)
+    )
 
 
-def join(plan: Join, wanted: frozenset[str] | None = None, joint: bool = False) -> WindowJoin:
-    """A join of two streams; of its rows only the columns wanted. `joint`: whether somebody hears what is promised of one key."""
-    made = WindowJoin(join_config(plan, wanted, joint))
+def join(plan: Join, wanted: frozenset[str] | None = None, joint: bool = False, paired: bool = False) -> WindowJoin:
+    """A join of two streams; of its rows only the columns wanted.
+
+    Args:
+        plan: the join.
+        wanted: columns.
+        joint: whether somebody hears what is promised of one key.
+        paired: whether somebody hears what is promised of either time.
+    """
+    made = WindowJoin(join_config(plan, wanted, joint, paired))
     if bounds(plan) != (plan.low, plan.high):
         found = referring(plan)
         assert found is not None
@@ -286,7 +320,9 @@ def join(plan: Join, wanted: frozenset[str] | None = None, joint: bool = False) 
     return made
 
 
-def join_config(plan: Join, wanted: frozenset[str] | None = None, joint: bool = False) -> WindowJoinConfig:
+def join_config(
+    plan: Join, wanted: frozenset[str] | None = None, joint: bool = False, paired: bool = False
+) -> WindowJoinConfig:
     """Which rows of two streams meet."""
     lengths = [w.range if isinstance(w, LifetimeWindow | TimeWindow) else None for w in plan.windows]
     lifetimes = (lengths[0], lengths[1])
@@ -314,6 +350,7 @@ def join_config(plan: Join, wanted: frozenset[str] | None = None, joint: bool = 
         ends=wanted is None or UNTIL in wanted,
         judged=judged(plan),
         joint=joint_key(plan) if joint else None,
+        paired=paired,
     )
 
 

@@ -7,23 +7,39 @@ from collections.abc import Iterator
 import polars as pl
 
 from jupyter_stream.core.messages import Batch, KeyPunctuation, Message
+from jupyter_stream.core.rows import frame_of
 from jupyter_stream.functions.expression import Column, Expr, show
 from jupyter_stream.operators.evaluate import Evaluator
-from jupyter_stream.operators.protocol import Stateless
+from jupyter_stream.operators.protocol import Stateless, either
 
 
 class Project(Stateless):
-    """Columns named in `items`, computed; system columns (`$...`) are kept."""
+    """Columns named in `items`, computed; system columns (`$...`) are kept.
 
-    def __init__(self, items: tuple[tuple[str, Expr], ...]) -> None:
+    Args:
+        items: name and expression of each.
+        wanted: those that somebody reads; None for all. Others are left out, but for those whose expressions may fail.
+    """
+
+    def __init__(self, items: tuple[tuple[str, Expr], ...], wanted: frozenset[str] | None = None) -> None:
         super().__init__("project " + ", ".join(n if show(e) == n else f"{show(e)} AS {n}" for n, e in items))
-        self._names = [name for name, _ in items]
+        self._items = items
         self._renamed: dict[str, list[str]] = {}
         for name, expr in items:
             if isinstance(expr, Column):
                 self._renamed.setdefault(expr.name, []).append(name)
-        self._evaluator = Evaluator([expr for _, expr in items])
-        self._plain = {expr.name: expr.dtype for _, expr in items if isinstance(expr, Column)}
+        self._take(wanted)
+
+    def _take(self, wanted: frozenset[str] | None) -> None:
+        self.wanted = wanted
+        made = [(n, e) for n, e in self._items if wanted is None or n in wanted or not isinstance(e, Column)]
+        self._names = [name for name, _ in made]
+        self._evaluator = Evaluator([expr for _, expr in made])
+        self._plain = {expr.name: expr.dtype for _, expr in made if isinstance(expr, Column)}
+
+    def widen(self, wanted: frozenset[str] | None) -> None:
+        """Somebody reads these, too."""
+        self._take(either(self.wanted, wanted))
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Compute the columns."""
@@ -37,7 +53,7 @@ class Project(Stateless):
         system = [frame.get_column(c) for c in frame.columns if c.startswith("$")]
         named = [c.alias(n) for n, c in zip(self._names, columns, strict=True)]
         if frame.height or batch.tells:
-            yield batch.with_frame(pl.DataFrame([*named, *system]))
+            yield batch.with_frame(frame_of([*named, *system]))
 
     def on_key_punctuation(self, port: int, punctuation: KeyPunctuation) -> Iterator[Message]:
         """Pass it on under the key's new name; it says nothing where the key is left out."""

@@ -45,8 +45,8 @@ UNIFORM: Final = "a uniform sample: the query has a budget and no preference"
 class Allowance(Protocol):
     """What a budget in time lets a query do: operators read no clocks, and ask."""
 
-    def pays(self) -> bool:
-        """Whether there is time to get rows ready for probes, and for some of these."""
+    def ready(self, rows: Sequence[int]) -> int:
+        """Of slots that wait with so many rows, how many may have them got ready for probes now, together; 0 to wait."""
 
     def probes(self) -> float:
         """How many may be made now."""
@@ -339,6 +339,21 @@ class Promises:
             self.probes += made
             self._count(taken.columns["$expected"], taken.columns["$found"], -1)
         return taken
+
+    def take_in_time(self, allowance: Allowance) -> tuple[float, Taken | None]:
+        """The most promising entries, as many as there is time for, and how many probes that was for.
+
+        A lookup of many rows takes many probes: where so few were allowed that none could be made, more are asked for.
+        """
+        probes = allowance.probes()
+        taken = self.take(probes)
+        while taken is None and probes >= 1 and self.left:
+            allowance.made()
+            before, probes = probes, allowance.probes()
+            if probes <= before:
+                break
+            taken = self.take(probes)
+        return probes, taken
 
     def let_go_of_oldest(self, name: str) -> tuple[Int64s, Int64s]:
         """Give the older half of what waits up. Its answers are missing for good, and coverage says so.

@@ -19,11 +19,13 @@ from jupyter_stream.core.coverage import Coverage
 from jupyter_stream.core.messages import TS, Batch, Int64s, Message, Punctuation, Rest, ints
 from jupyter_stream.core.rows import together
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.operators.joined_rows import NewRows
 from jupyter_stream.operators.lookups import Entries, Lookups
 from jupyter_stream.operators.lookups import together as entries_together
 from jupyter_stream.operators.promises import MEMORY, REST_PROBES, Allowance, Promise, Promises
 from jupyter_stream.operators.slots import Keeper
-from jupyter_stream.operators.window_join import NewRows, WindowJoin, WindowJoinConfig, head_of
+from jupyter_stream.operators.window_join import WindowJoin, head_of
+from jupyter_stream.operators.window_join_config import WindowJoinConfig
 from jupyter_stream.plan.preference import Preference
 from jupyter_stream.state.join_keys import Bools
 from jupyter_stream.state.probed_rows import ProbedRows, Segment, looked_up
@@ -84,7 +86,6 @@ class PromisingJoin(WindowJoin):
 
     def __init__(self, config: PromisingJoinConfig, keepers: Callable[[], tuple[Keeper, Keeper]]) -> None:
         super().__init__(config.join)
-        self._packs = False  # rows that wait keep the keys they came with
         kind = "a uniform sample" if config.preference is None else str(config.preference)
         self.control.name = f"promising join, {kind}"
         self.control.settings |= {
@@ -98,16 +99,20 @@ class PromisingJoin(WindowJoin):
         self._coming: tuple[deque[_Came], deque[_Came]] = (deque(), deque())
         # of slots that both streams have passed, whose rows have not yet looked for partners
         self._due: tuple[deque[_Came], deque[_Came]] = (deque(), deque())
-        self._put_off = 0  # rows of these
+        self._due_rows: dict[int, int] = {}  # rows of these by slot
+        self._put_off = 0  # all of them
         self._put_off_bytes = 0
         self._rows = (ProbedRows(), ProbedRows())
-        bounds = config.join.low, config.join.high, (self._least, self._most)
+        bounds = config.join.low, config.join.high, self._joined.bounds
         self._lookups = Lookups(config.preference, *bounds, config.promises, config.own, self._rows, keepers)
         self._rounds: tuple[dict[int, _Round], dict[int, _Round]] = ({}, {})
         self._named = 0
         self._purse = 0.0
         self._met_so_far = 0  # pairs, before the further condition is asked
-        self._looked = 0  # rows that have
+        self.got_ready = 0
+        """Rows that have begun to look for partners, and"""
+        self.rounds = 0
+        """in how many rounds."""
         self.allowance: Allowance | None = None
         self.promises = Promises(config.preference)
 
@@ -127,11 +132,23 @@ class PromisingJoin(WindowJoin):
     def coverage(self) -> Coverage:
         """The share of the exact answer given so far."""
         rows = self._put_off
-        return self.promises.coverage(unseen=rows / (rows + self._looked) if rows else 0.0)
+        return self.promises.coverage(unseen=rows / (rows + self.got_ready) if rows else 0.0)
+
+    @property
+    def due(self) -> list[int]:
+        """Rows of the slots that both streams have passed and that have not yet begun to look for partners, oldest first."""
+        return [rows for _, rows in sorted(self._due_rows.items())]
 
     def take_up(self, probes: int) -> Iterator[Message]:
-        """Make some of the probes that wait."""
-        if any(self._due):
+        """Make some of the probes that wait; where rows have not yet begun to look, theirs."""
+        if not self._due_rows or self.allowance is None:
+            yield from self._take(probes)
+        elif many := self.allowance.ready(self.due[: int(self.control.settings["slots_at_once"])]):
+            yield from self._round(many)
+            self._report()
+
+    def _take(self, probes: int) -> Iterator[Message]:
+        if self._due_rows:
             yield from self._round(int(self.control.settings["slots_at_once"]))
         taken = self.promises.take(probes)
         if taken is not None:
@@ -159,7 +176,7 @@ class PromisingJoin(WindowJoin):
         yield from self._look_for(both)
         if both == MAX_TIME:
             while self.left:
-                yield from self.take_up(int(self.control.settings["rest_probes"]))
+                yield from self._take(int(self.control.settings["rest_probes"]))
                 yield Rest()
             self._let_go(both)
             self._report()
@@ -173,21 +190,26 @@ class PromisingJoin(WindowJoin):
         for coming, due in zip(self._coming, self._due, strict=True):
             while coming and (coming[0].low // width + 1) * width <= both:
                 due.append(coming.popleft())
-                self._put_off += due[-1].frame.height
+                slot, rows = due[-1].low // width, due[-1].frame.height
+                self._due_rows[slot] = self._due_rows.get(slot, 0) + rows
+                self._put_off += rows
                 self._put_off_bytes += due[-1].bytes
 
     def _look_for(self, both: int) -> Iterator[Message]:
         """Have the rows that are due look for partners, unless there is no time even to begin.
 
-        With a budget in probes that is done slot by slot; with one in time as many slots at once as have waited, since each time
-        costs much whatever the rows.
+        With a budget in probes that is done slot by slot; with one in time as many slots at once as there is time for, since each
+        time costs much whatever the rows.
         """
-        many = 1 if self.allowance is None else int(self.control.settings["slots_at_once"])
-        while any(self._due):
-            limit = int(self.control.settings["memory_limit"])
-            full = self._put_off_bytes + self._waiting_bytes(self._begun(both)) > limit
-            if not (self.allowance is None or self.allowance.pays() or full):
-                break
+        at_once = int(self.control.settings["slots_at_once"])
+        while self._due_rows:
+            many = 1
+            if self.allowance is not None:
+                limit = int(self.control.settings["memory_limit"])
+                full = self._put_off_bytes + self._waiting_bytes(self._begun(both)) > limit
+                many = max(self.allowance.ready(self.due[:at_once]), at_once if full else 0)
+                if not many:
+                    break
             yield from self._round(many)
             self._let_go(self._begun(both))
             self._report()
@@ -202,9 +224,11 @@ class PromisingJoin(WindowJoin):
     def _round(self, many: int) -> Iterator[Message]:
         """The rows of the first so many slots look for partners: of their probes and of those that waited the most promising."""
         width = self._promising.width
-        last = max(due[-1].low // width for due in self._due if due)
-        slot = min(last, min(due[0].low // width for due in self._due if due) + many - 1)
+        slots = sorted(self._due_rows)[:many]
+        slot = slots[-1]
         end = (slot + 1) * width
+        for done in slots:
+            del self._due_rows[done]
         for keeper in self._keepers():
             keeper.advance(end)
         entries: list[Entries] = []
@@ -230,16 +254,17 @@ class PromisingJoin(WindowJoin):
                 self._rounds[port][number] = _Round(int(found.probes.sum()), found.own, found.other)
                 self._named += 1
                 entries.append(found)
-        self._looked += rows
+        self.got_ready += rows
+        self.rounds += 1
         if entries:
             every = entries_together(entries)
             scores = every.scores(self._promising.preference, slot)
             self.promises.push(scores, every.expected, every.columns, every.probes)
         if self.allowance is not None:
-            self._purse = self.allowance.probes()
+            self._purse, taken = self.promises.take_in_time(self.allowance)
         else:
             self._purse += float(self.control.settings["probes_per_row"]) * rows
-        taken = self.promises.take(self._purse)
+            taken = self.promises.take(self._purse)
         if taken is not None:
             self._purse -= float(taken.cost.sum())
             yield from self._probe(taken)
@@ -277,7 +302,7 @@ class PromisingJoin(WindowJoin):
         new = NewRows(port, own.run, _NOBODY_ASKS)
         for held in self._rows[1 - port].segments:
             for _, mine, theirs in looked_up(own, first, many, held, low, high):
-                met = self._met(new, held.run, mine, theirs, frozenset())
+                met = self._joined.met(new, held.run, mine, theirs, frozenset())
                 self._met_so_far += (met.candidates or (met.mine,))[0].size
                 for message in self._pairs(new, held.run, met):
                     if isinstance(message, Batch):
@@ -296,7 +321,7 @@ class PromisingJoin(WindowJoin):
 
     def _needed(self, side: int, both: int) -> int:
         """Number of the first row of a side that rows to come may look for."""
-        wait = self._waits[side]
+        wait = self._reach[side].high
         # not by the other stream's own punctuation: its rows wait for slots that this one has not passed
         before = both if both in (MIN_TIME, MAX_TIME) else MIN_TIME if wait is None else both - wait
         return self._rows[side].since(before)
@@ -335,7 +360,7 @@ class PromisingJoin(WindowJoin):
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""
         assert self.promises.left == sum(r.left for rounds in self._rounds for r in rounds.values())
-        assert self._put_off == sum(came.frame.height for due in self._due for came in due)
+        assert self._put_off == sum(came.frame.height for due in self._due for came in due) == sum(self.due)
         for rows in self._rows:
             rows.check()
 

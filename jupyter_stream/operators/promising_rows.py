@@ -1,11 +1,13 @@
 """Selections, and the input of aggregates, with a budget (promising-tuples paper §4.2, §4.3): the most promising rows first.
 
-A probe looks at one row. What the predicate says of values that the summary knows is asked of the values, once each, and rows
-that can't qualify are never looked at. Rows that wait hold the punctuation back: what comes after sees them late by no promise.
+A probe looks at one row. What the predicate says of values that the summary knows is asked of the values, once each, the most
+promising first, and rows that can't qualify are never looked at. Rows that wait hold the punctuation back: what comes after sees
+them late by no promise.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -32,7 +34,6 @@ from jupyter_stream.operators.promises import (
 )
 from jupyter_stream.operators.slots import Keeper
 from jupyter_stream.plan.preference import Preference
-from jupyter_stream.state.join_keys import Bools
 from jupyter_stream.summaries.hashing import mixed
 from jupyter_stream.summaries.priorities import Taken
 from jupyter_stream.summaries.protocol import Float64s, Items
@@ -42,6 +43,10 @@ KNOWN: Final = 65_536
 """Values remembered as asked about; a value that is asked about again after so many others is paid for again."""
 
 
+ASKED: Final = 0.5
+"""How much of a budget in probes goes to values not asked about while there are rows enough that may qualify."""
+AT_ONCE: Final = 16
+"""Slots whose rows are got ready together, where there is no time to do it slot by slot."""
 OPEN: Final = 16
 """Estimates are given anew when one slot in so many of those open has come since."""
 
@@ -76,6 +81,16 @@ class _Chunk:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Came:
+    """Rows of a slot before they are got ready, and when it ends."""
+
+    end: int
+    low: int
+    frame: pl.DataFrame
+    bytes: int
+
+
 class PromisingRows:
     """Rows for which the predicate is true, those first that the preference asks for."""
 
@@ -92,6 +107,13 @@ class PromisingRows:
         self._of_value = None if config.of_value is None else Evaluator([config.of_value])
         self._predicate = None if config.predicate is None else Evaluator([config.predicate])
         self._slot: list[pl.DataFrame] = []
+        self._due: deque[_Came] = deque()
+        self._put_off = 0  # rows of these
+        self._put_off_bytes = 0
+        self.got_ready = 0
+        """Rows that were, and"""
+        self.rounds = 0
+        """in how many times."""
         self._chunks: dict[int, _Chunk] = {}
         self._named = 0
         self._bytes = 0  # of the rows of chunks
@@ -100,14 +122,21 @@ class PromisingRows:
         self._slots_seen: dict[int, tuple[int, int]] = {}  # by their first row's time: rows, and those looked at
         self._untold = 0  # slots since estimates were given
         self._known = np.empty(0, np.uint64)
+        self._may_so_far = 0  # values asked about that may qualify, and
+        self._asked_so_far = 0  # all that were
         self._said = MIN_TIME
 
     # -- what the engine sees --------------------------------------------------------------------------------------------
 
     @property
+    def due(self) -> list[int]:
+        """Rows of the slots that are over and have not been got ready, oldest first."""
+        return [came.frame.height for came in self._due]
+
+    @property
     def left(self) -> int:
         """Rows that wait."""
-        return self.promises.left
+        return self.promises.left + self._put_off
 
     @property
     def probes(self) -> int:
@@ -117,14 +146,26 @@ class PromisingRows:
     @property
     def coverage(self) -> Coverage:
         """The share of the exact answer given so far."""
-        return self.promises.coverage()
+        rows = self._put_off
+        return self.promises.coverage(unseen=rows / (rows + self.got_ready) if rows else 0.0)
 
     def take_up(self, probes: int) -> Iterator[Message]:
-        """Look at some of the rows that wait."""
+        """Look at some of the rows that wait; where some have not been got ready, at some of these."""
+        if not self._due or self.allowance is None:
+            yield from self._take(probes)
+        elif many := self.allowance.ready(self.due[:AT_ONCE]):
+            yield from self._round(many)
+            yield from self._promise()
+
+    def _take(self, probes: int) -> Iterator[Message]:
+        if self._due:
+            yield from self._round(AT_ONCE)
         taken = self.promises.take(probes)
         if taken is not None:
             yield from self._look_at(taken)
-            yield from self._promise()
+        if self.allowance is not None:
+            self.allowance.made()
+        yield from self._promise()
 
     def share(self, low: int, high: int) -> float:
         """The share of the rows with `low <= ts < high` that was looked at, by whole slots."""
@@ -136,7 +177,8 @@ class PromisingRows:
 
     def head(self, most: int) -> pl.DataFrame:
         """The first rows that wait to be looked at."""
-        return shown((*(c.frame for c in self._chunks.values()), *self._slot), most)
+        waiting = (*(c.frame for c in self._chunks.values()), *(c.frame for c in self._due), *self._slot)
+        return shown(waiting, most)
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep the rows of a slot until it is over; late ones are looked at as they come."""
@@ -149,10 +191,17 @@ class PromisingRows:
         """Look at the most promising of the rows that wait; in the end at all that are left."""
         self.reached = punctuation.value
         if self._slot:
-            yield from self._round(punctuation.value)
+            frame = together(self._slot)
+            self._slot = []
+            low = int(ints(frame.get_column(TS)).min())
+            self._due.append(_Came(punctuation.value, low, frame, int(frame.estimated_size())))
+            self._put_off += frame.height
+            self._put_off_bytes += self._due[-1].bytes
+            self._slots_seen[low] = (frame.height, 0)
+        yield from self._look_for()
         if punctuation.value == MAX_TIME:
             while self.left:
-                yield from self.take_up(int(self.control.settings["rest_probes"]))
+                yield from self._take(int(self.control.settings["rest_probes"]))
                 yield Rest()
         elif self._config.extent is not None and self.left:
             # an estimate is of all open extents: where they are many it waits for some more, so that all the work stays in
@@ -170,7 +219,8 @@ class PromisingRows:
     def _promise(self) -> Iterator[Message]:
         """Rows to come are no older than those that wait."""
         oldest = next(iter(self._chunks.values()), None)  # they come slot by slot
-        said = self.reached if oldest is None else min(self.reached, oldest.low)
+        waiting = [*(() if oldest is None else (oldest.low,)), *(came.low for came in self._due)]
+        said = min((self.reached, *waiting))
         self._report()
         if said > self._said:
             self._said = self.control.low_watermark = said
@@ -181,30 +231,38 @@ class PromisingRows:
 
     # -- a slot --------------------------------------------------------------------------------------------------------------
 
-    def _round(self, end: int) -> Iterator[Message]:
-        frame = together(self._slot)
-        self._slot = []
-        self._keeper().advance(end)
+    def _look_for(self) -> Iterator[Message]:
+        """Get rows ready and look at some, unless there is no time even to begin."""
+        limit = int(self.control.settings["memory_limit"])
+        while self._due:
+            many = 1
+            if self.allowance is not None:
+                full = self.promises.bytes + self._bytes + self._put_off_bytes > limit
+                many = max(self.allowance.ready(self.due[:AT_ONCE]), AT_ONCE if full else 0)
+                if not many:
+                    break
+            yield from self._round(many)
+
+    def _round(self, many: int) -> Iterator[Message]:
+        """Get the rows of the first so many slots ready, and look at the most promising of all that wait."""
+        came = [self._due.popleft() for _ in range(min(many, len(self._due)))]
+        rows = sum(c.frame.height for c in came)
+        self._put_off -= rows
+        self._put_off_bytes -= sum(c.bytes for c in came)
+        self.got_ready += rows
+        self.rounds += 1
+        self._keeper().advance(came[-1].end)
+        if self.allowance is None:
+            self._purse += float(self.control.settings["probes_per_row"]) * rows
+        if self._config.extent is None:  # of several slots at once: each time costs much whatever the rows
+            self._get_ready(together([c.frame for c in came]))
+        else:
+            for each in came:
+                self._get_ready(each.frame)
         if self.allowance is not None:
-            self._purse = min(self._purse, 0.0) + self.allowance.probes()
+            self._purse, taken = self.promises.take_in_time(self.allowance)
         else:
-            self._purse += float(self.control.settings["probes_per_row"]) * frame.height
-        times = ints(frame.get_column(TS))
-        low, high = int(times.min()), int(times.max())
-        rows = np.arange(frame.height)
-        if self._config.promise is None:
-            self._push(frame, rows, np.ones(rows.size), np.ones(rows.size), mixed(rows.astype(np.uint64)))
-        else:
-            asked, which = self._config.promise.ask_once(frame)
-            items = asked.items[0]
-            if self._of_value is not None:
-                may = self._may_qualify(pl.DataFrame([c.alias(n) for n, c in asked.values.items()]), items)
-                rows = np.flatnonzero(may[which])
-                which = which[rows]
-            found, counts = self._config.promise.of_all(self._keeper(), asked, low, high + 1)
-            if rows.size:
-                self._push(frame, rows, found[which], counts[which], items[which])
-        taken = self.promises.take(self._purse)
+            taken = self.promises.take(self._purse)
         if taken is not None:
             self._purse -= len(taken)
             yield from self._look_at(taken)
@@ -212,9 +270,28 @@ class PromisingRows:
             self.allowance.made()
         if not self.left:
             self._purse = min(self._purse, 0.0)
-        while self.left and self.promises.bytes + self._bytes > int(self.control.settings["memory_limit"]):
-            for number, many in zip(*(a.tolist() for a in self.promises.let_go_of_oldest("chunk")), strict=True):
-                self._done(number, many)
+        limit = int(self.control.settings["memory_limit"])
+        while self.promises.left and self.promises.bytes + self._bytes > limit:
+            for number, gone in zip(*(a.tolist() for a in self.promises.let_go_of_oldest("chunk")), strict=True):
+                self._done(number, gone)
+
+    def _get_ready(self, frame: pl.DataFrame) -> None:
+        """Say what each row promises. Those that can't qualify are done with."""
+        times = ints(frame.get_column(TS))
+        low, high = int(times.min()), int(times.max())
+        rows = np.arange(frame.height)
+        if self._config.promise is None:
+            self._push(frame, rows, np.ones(rows.size), np.ones(rows.size), mixed(rows.astype(np.uint64)))
+            return
+        asked, which = self._config.promise.ask_once(frame)
+        items = asked.items[0]
+        found, counts = self._config.promise.of_all(self._keeper(), asked, low, high + 1)
+        may = None
+        if self._of_value is not None:
+            may = self._may_qualify(pl.DataFrame([c.alias(n) for n, c in asked.values.items()]), items, found, counts)
+            rows = np.flatnonzero(may[which] > 0)
+            which = which[rows]
+        self._push(frame, rows, found[which], counts[which], items[which], None if may is None else may[which])
 
     def _push(
         self,
@@ -223,14 +300,20 @@ class PromisingRows:
         promise: Float64s,
         counts: Float64s,
         groups: Items,
+        may: Float64s | None = None,
     ) -> None:
         low = int(ints(frame.get_column(TS)).min())
-        scores = scored(self._config.preference, promise, counts, groups, low)
         self._slots_seen[low] = (rows.size, 0)
+        if not rows.size:
+            return
+        scores = scored(self._config.preference, promise, counts, groups, low)
+        expected = np.ones(rows.size)
+        if may is not None:
+            scores, expected = scores * may, may
         self._chunks[self._named] = _Chunk(frame, low, rows.size, int(frame.estimated_size()))
         self._bytes += self._chunks[self._named].bytes
         columns = {"chunk": np.full(rows.size, self._named), "row": rows, "$found": self._would_qualify(frame, rows)}
-        self.promises.push(scores, np.ones(rows.size), columns)
+        self.promises.push(scores, expected, columns)
         self._named += 1
 
     def _would_qualify(self, frame: pl.DataFrame, rows: Int64s) -> Int64s:
@@ -246,16 +329,36 @@ class PromisingRows:
             found[sample[ints(kept.get_column(_PLACE).filter(true))]] = 1
         return found
 
-    def _may_qualify(self, distinct: pl.DataFrame, items: Items) -> Bools:
-        """For each value whether a row with it can qualify. A value asked about for the first time costs a probe."""
+    def _may_qualify(self, distinct: pl.DataFrame, items: Items, promise: Float64s, counts: Float64s) -> Float64s:
+        """For each value the chance that a row with it can qualify: 1 or 0 of those asked about, of others as of all those.
+
+        Asking about a value for the first time is looking at its first row, and costs a probe; where it may qualify, that is
+        paid for when the row is looked at. A budget in time pays for it as for all else that it takes.
+        """
         assert self._of_value is not None
-        kept, (true,), _ = self._of_value.evaluate(distinct)
-        if kept.height < distinct.height:  # where the predicate fails, the row has to be looked at, and says so
-            return np.ones(distinct.height, np.bool_)
-        new = items[~np.isin(items, self._known)]
-        self._known = np.concatenate([self._known, new])[-KNOWN:]
-        self._purse -= new.size
-        may: Bools = true.fill_null(False).to_numpy()
+        known = np.isin(items, self._known)
+        asked = known.copy()
+        if self.allowance is None:
+            new = np.flatnonzero(~known)
+            preference = self._config.preference
+            rare = preference is not None and preference.order == "asc"
+            worth = counts if preference is not None and preference.order == "weighted" else promise
+            new = new[np.argsort(worth[new] if rare else -worth[new], kind="stable")]
+            spare = max(self._purse * ASKED, self._purse - self.promises.left)
+            asked[new[: max(0, int(spare))]] = True
+        else:
+            asked[:] = True
+        kept, (true,), _ = self._of_value.evaluate(distinct.filter(pl.Series(asked)))
+        if kept.height < int(asked.sum()):  # where the predicate fails, the row has to be looked at, and says so
+            return np.ones(distinct.height)
+        may = np.zeros(distinct.height)
+        may[asked] = true.fill_null(False).to_numpy()
+        first = asked & ~known
+        self._known = np.concatenate([self._known, items[first]])[-KNOWN:]
+        self._asked_so_far += int(first.sum())
+        self._may_so_far += int(may[first].sum())
+        self._purse -= 0.0 if self.allowance is not None else float((may[first] == 0).sum())
+        may[~asked] = (self._may_so_far + 1) / (self._asked_so_far + 2)
         return may
 
     def _look_at(self, taken: Taken) -> Iterator[Message]:
@@ -292,13 +395,14 @@ class PromisingRows:
             yield Batch(frame)
 
     def _report(self) -> None:
-        self.control.holds(self.promises.bytes + self._bytes)
+        self.control.holds(self.promises.bytes + self._bytes + self._put_off_bytes)
         self.control.extra["probes"] = self.promises.probes
         self.control.extra["probes_left"] = self.promises.left
 
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""
         assert self.promises.left == sum(chunk.left for chunk in self._chunks.values())
+        assert self._put_off == sum(self.due)
         assert self._bytes == sum(chunk.bytes for chunk in self._chunks.values())
 
 

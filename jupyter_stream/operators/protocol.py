@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import Batch, KeyPunctuation, Message, Punctuation, Tick
+from jupyter_stream.core.messages import Batch, KeyPunctuation, Message, PairPunctuation, Punctuation, Tick
 
 
 class Operator(Protocol):
@@ -39,6 +39,14 @@ class ByKey(Protocol):
 
     def on_key_punctuation(self, port: int, punctuation: KeyPunctuation) -> Iterable[Message]:
         """An input has promised something about rows of some keys."""
+
+
+@runtime_checkable
+class Paired(Protocol):
+    """An operator that hears how far each of the two times of joined rows has got. To others it is not told."""
+
+    def on_pair_punctuation(self, punctuation: PairPunctuation) -> Iterable[Message]:
+        """A join below has promised something of each time."""
 
 
 @runtime_checkable
@@ -74,6 +82,23 @@ class Forgets(Protocol):
 
 
 @runtime_checkable
+class Narrow(Protocol):
+    """An operator that leaves out columns which nobody reads."""
+
+    @property
+    def wanted(self) -> frozenset[str] | None:
+        """Those that somebody reads; None for all there can be."""
+
+    def widen(self, wanted: frozenset[str] | None) -> None:
+        """Somebody reads these, too: queries that share an operator may read different columns of its rows."""
+
+
+def either(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    """The columns that one of two readers reads; None is all."""
+    return None if one is None or other is None else one | other
+
+
+@runtime_checkable
 class Shown(Protocol):
     """An operator whose state can be looked at, for people who look into a running plan."""
 
@@ -82,7 +107,7 @@ class Shown(Protocol):
 
 
 class Stateless:
-    """An operator that keeps nothing: punctuations and ticks pass through."""
+    """An operator that keeps nothing and leaves rows their times: punctuations and ticks pass through."""
 
     def __init__(self, name: str) -> None:
         self.control = ControlTable(name)
@@ -91,6 +116,10 @@ class Stateless:
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterable[Message]:
         """Pass it on."""
         self.control.low_watermark = punctuation.value
+        return (punctuation,)
+
+    def on_pair_punctuation(self, punctuation: PairPunctuation) -> Iterable[Message]:
+        """Pass it on."""
         return (punctuation,)
 
     def on_tick(self, tick: Tick) -> Iterable[Message]:

@@ -27,7 +27,7 @@ from jupyter_stream.core.messages import (
     Tick,
     ints,
 )
-from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.protocol import Recall
@@ -54,6 +54,7 @@ class RelationAggregateConfig:
         feed: what comes: `rows` that live for the window's range, rows with an end of their own in `$until`, or the `changes`
             of a relation, whose `$sign` says whether a row enters or leaves.
         name: for EXPLAIN.
+        begun: whether an ungrouped one has its row though no input row has come: tables hold what they hold from the start on.
     """
 
     window: LifetimeWindow
@@ -63,6 +64,7 @@ class RelationAggregateConfig:
     progressing: frozenset[str] = frozenset()
     feed: Feed = "rows"
     name: str = "relation aggregate"
+    begun: bool = False
 
 
 class RelationAggregate:
@@ -78,6 +80,7 @@ class RelationAggregate:
         self._evaluator = Evaluator([e for _, e, _ in config.keys] + list(config.inputs))
         self._groups = _groups(config)
         self._reached = MIN_TIME
+        self._seen = False
 
     def saw(self, first: int, last: int) -> None:
         """Rows of the input had these earliest and latest times, whether or not they came this far.
@@ -85,6 +88,7 @@ class RelationAggregate:
         An ungrouped relation has its row from the first input row on, before WHERE. Late rows don't count. Rows that reach the
         operator need not be told.
         """
+        self._seen = True
         self._groups.born(first)
 
     def head(self, most: int) -> pl.DataFrame:
@@ -131,6 +135,9 @@ class RelationAggregate:
         """Give the changes at instants that it makes final, and say so."""
         if punctuation.value <= self._reached:
             return
+        if self._config.begun and not self._seen and punctuation.value == MAX_TIME:
+            at = max(self._reached, 0)
+            self.saw(at, at)
         yield from self._release(punctuation.value)
         self._reached = self.control.low_watermark = punctuation.value
         self._report()

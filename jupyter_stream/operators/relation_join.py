@@ -5,13 +5,16 @@ Rows alive are found by key: a change costs what it meets. What a retroactive ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Failed, Message, Punctuation, Tick
-from jupyter_stream.core.rows import earliest
+from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Failed, Int64s, Message, Punctuation, Tick, ints
+from jupyter_stream.core.rows import columns_of, earliest, frame_of, rows_at, rows_if, rows_where, together, values_at
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
@@ -19,17 +22,37 @@ from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.protocol import Recall
 from jupyter_stream.plan.logical import RelationJoin as Plan
 from jupyter_stream.plan.logical import TableRelation
+from jupyter_stream.state.join_keys import Bools
 from jupyter_stream.state.ledger import NOTE, NUMBER, OLD, Ledger
 
-_ROW = "$row"
+_ROWS: Final = ("$row", "$row_r")
+"""Of a pair, the numbers of its rows among those of the step."""
+_BOTH_OLD: Final = "$both_old"
+"""Of a pair, whether both of its rows were there before."""
 _PARTNERS = NOTE
 """How many partners a row has is kept with it."""
 
+_Changes: TypeAlias = tuple[pl.DataFrame, Int64s, NDArray[np.int8]]
+"""Rows of the join, when each enters or leaves, and which of both."""
+
 
 class RelationJoin:
-    """Changes of the join, by instant; leaving rows before entering ones."""
+    """Changes of the join, by instant; leaving rows before entering ones.
 
-    def __init__(self, plan: Plan) -> None:
+    Args:
+        plan: what is joined.
+        by_values: of each side, whether rows that leave are found by all their values, rather than among those of their key.
+        read: gives the rows a table holds now.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        by_values: tuple[bool, ...] = (True, True),
+        read: Callable[[TableRows], pl.DataFrame] = lambda table: table.frame,
+    ) -> None:
+        self._read = read
+        self.by_values = by_values
         self.control = ControlTable(f"{plan.kind} join of relations")
         self.synopses = [ControlTable("left rows"), ControlTable("right rows")]
         self._plan = plan
@@ -40,8 +63,10 @@ class RelationJoin:
         self._right_names = dict(zip(plan.right.schema.names, plan.right_names, strict=True))
         self._counted = (plan.kind != "inner" and plan.kind != "right", plan.kind in ("right", "full"))
         self._ledgers = tuple(
-            Ledger({**part.schema.polars(), **{n: e.dtype for n, e in zip(self._on, exprs, strict=True)}}, self._on)
-            for part, exprs in zip((plan.left, plan.right), self._expressions(plan), strict=True)
+            Ledger(
+                {**part.schema.polars(), **{n: e.dtype for n, e in zip(self._on, exprs, strict=True)}}, self._on, also
+            )
+            for part, exprs, also in zip((plan.left, plan.right), self._expressions(plan), by_values, strict=True)
         )
         self._waiting: tuple[list[pl.DataFrame], list[pl.DataFrame]] = ([], [])
         self._reached = [MIN_TIME, MIN_TIME]
@@ -54,7 +79,7 @@ class RelationJoin:
                 assert part.table.table is not None
                 self.table, self._table_port = part.table.table, port
                 self._reached[port] = MAX_TIME
-                self._holds = self.table.frame
+                self._holds = read(self.table)
                 self._take(port, self._holds.with_columns(_constant(TS, MIN_TIME), _sign(1)))
 
     @staticmethod
@@ -71,18 +96,18 @@ class RelationJoin:
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep changes until both inputs have come so far."""
-        yield from self._take(port, batch.frame.select(*self._names[port], TS, SIGN))
+        yield from self._take(port, columns_of(batch.frame, [*self._names[port], TS, SIGN]))
 
     def _take(self, port: int, frame: pl.DataFrame) -> list[Message]:
         frame, keys, failed = self._keys[port].evaluate(frame)
         if frame.height:
-            self._waiting[port].append(frame.with_columns(k.alias(n) for k, n in zip(keys, self._on, strict=True)))
+            self._waiting[port].append(frame.hstack([k.alias(n) for k, n in zip(keys, self._on, strict=True)]))
         return [] if failed is None else [failed]
 
     def changed(self, at: int) -> None:
         """The table has changed, at that time: what it holds now replaces what it held."""
         assert self.table is not None
-        before, now = self._holds, self.table.frame
+        before, now = self._holds, self._read(self.table)
         self._holds = now
         names = list(before.columns)
         numbered = [f.with_columns(pl.int_range(pl.len()).over(names).alias("$nth")) for f in (before, now)]
@@ -114,17 +139,25 @@ class RelationJoin:
     def _due(frames: list[pl.DataFrame], until: int) -> pl.DataFrame | None:
         if not frames:
             return None
-        waiting = pl.concat(frames)
-        now = waiting.get_column(TS) < until
-        frames[:] = [waiting.filter(~now)] if not now.all() else []
-        due = waiting.filter(now).sort(TS, maintain_order=True)
-        return due if due.height else None
+        waiting = together(frames)
+        times = ints(waiting.get_column(TS))
+        now = times < until
+        if now.all():
+            frames.clear()
+        elif not now.any():
+            return None
+        else:
+            frames[:] = [rows_where(waiting, ~now)]
+            waiting, times = rows_where(waiting, now), times[now]
+        if (times[1:] >= times[:-1]).all():
+            return waiting
+        return rows_at(waiting, np.argsort(times, kind="stable"))
 
     # -- what is given -----------------------------------------------------------------------------------------------
 
     def _release(self, due: list[pl.DataFrame | None]) -> Iterator[Message]:
         left, right = (
-            ledger.advance(changes, others).with_row_index(_ROW)
+            ledger.advance(changes, others)
             for ledger, changes, others in zip(self._ledgers, due, due[::-1], strict=True)
         )
         pairs = self._pairs(left, right)
@@ -132,87 +165,108 @@ class RelationJoin:
             pairs, (true,), failed = self._residual.evaluate(pairs)
             if failed is not None:
                 yield _told_once(failed)
-            pairs = pairs.filter(true.fill_null(False))
-        columns = list(self._plan.schema.names)
-        made = []
+            pairs = rows_if(pairs, true.fill_null(False))
+        made: list[_Changes] = []
         kind = self._plan.kind
         if kind not in ("semi", "anti"):
-            made.append(pairs.filter(~pl.col("$both_old")).select(*columns, TS, _sign(1)))
-            ended = pairs.filter(pl.col(UNTIL) < MAX_TIME)
-            made.append(ended.select(*columns, pl.col(UNTIL).alias(TS), _sign(-1)))
+            until = ints(pairs.get_column(UNTIL))
+            new, over = np.flatnonzero(~_mask(pairs, _BOTH_OLD)), np.flatnonzero(until < MAX_TIME)
+            joined = columns_of(pairs, self._plan.schema.names)
+            made.append(_changes(rows_at(joined, new), ints(pairs.get_column(TS)).take(new), 1))
+            made.append(_changes(rows_at(joined, over), until.take(over), -1))
         for side, rows in ((0, left), (1, right)):
             if self._counted[side]:
-                alone = self._alone(side, rows, pairs, wanted=kind == "semi")
-                made.append(self._padded(side, alone).select(*columns, TS, SIGN))
-        changes = pl.concat(made)
-        if changes.height:
-            yield Batch(changes.sort(TS, SIGN, maintain_order=True))
+                made.append(self._alone(side, rows, pairs, wanted=kind == "semi"))
+        made = [changes for changes in made if changes[1].size]
+        if made:
+            times, signs = (np.concatenate([changes[i] for changes in made]) for i in (1, 2))
+            frame = together([changes[0] for changes in made]).hstack([pl.Series(TS, times), pl.Series(SIGN, signs)])
+            yield Batch(rows_at(frame, np.lexsort((signs, times))))
 
     def _pairs(self, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
         """Pairs in which a row enters or leaves: the joined columns, `$ts` and `$until` of the pair, the rows' numbers."""
-        names = {**self._right_names, TS: "$ts_r", UNTIL: "$until_r", OLD: "$old_r", _ROW: "$row_r"}
-        other = right.select(*self._on, *(pl.col(a).alias(b) for a, b in names.items()))
-        touched = (pl.col(UNTIL) < MAX_TIME) | ~pl.col(OLD)
-        touched_r = (pl.col("$until_r") < MAX_TIME) | ~pl.col("$old_r")
-        parts = []
-        for one, two in ((left.filter(touched), other), (left.filter(~touched), other.filter(touched_r))):
-            if self._on:
-                parts.append(one.join(two, on=self._on, how="inner"))
-            else:
-                parts.append(one.join(two, how="cross"))
-        pairs = pl.concat(parts).with_columns(
-            pl.max_horizontal(TS, "$ts_r").alias(TS),
-            pl.min_horizontal(UNTIL, "$until_r").alias(UNTIL),
-            (pl.col(OLD) & pl.col("$old_r")).alias("$both_old"),
-        )
-        return pairs.filter(pl.col(TS) < pl.col(UNTIL))
-
-    def _alone(self, side: int, rows: pl.DataFrame, pairs: pl.DataFrame, wanted: bool) -> pl.DataFrame:
-        """Changes of the rows that have no partner (or, where `wanted`, that have one): number, `$ts`, `$sign`."""
-        number = pl.col("$row_r" if side else _ROW).alias(_ROW)
-        one = pl.lit(1, pl.Int64)
-        nothing = pl.lit(0, pl.Int64)
-        ended, left = pairs.filter(pl.col(UNTIL) < MAX_TIME), rows.filter(pl.col(UNTIL) < MAX_TIME)
-        events = pl.concat(
+        sides = left, right
+        touched = [(ints(side.get_column(UNTIL)) < MAX_TIME) | ~_mask(side, OLD) for side in sides]
+        lefts, rights = self._equal(sides, np.flatnonzero(touched[0]), np.arange(right.height))
+        more, others = self._equal(sides, np.flatnonzero(~touched[0]), np.flatnonzero(touched[1]))
+        at = np.concatenate([lefts, more]), np.concatenate([rights, others])
+        times = [ints(side.get_column(TS)).take(rows) for side, rows in zip(sides, at, strict=True)]
+        ends = [ints(side.get_column(UNTIL)).take(rows) for side, rows in zip(sides, at, strict=True)]
+        since, until = np.maximum(*times), np.minimum(*ends)
+        some = np.flatnonzero(since < until)
+        at = at[0].take(some), at[1].take(some)
+        old = [_mask(side, OLD).take(rows) for side, rows in zip(sides, at, strict=True)]
+        columns = [values_at(left.get_column(n), at[0]) for n in self._names[0]]
+        columns += [values_at(right.get_column(n), at[1]).alias(name) for n, name in self._right_names.items()]
+        return frame_of(
             [
-                pairs.filter(~pl.col("$both_old")).select(number, TS, one.alias("p"), nothing.alias("a")),
-                ended.select(number, pl.col(UNTIL).alias(TS), -one.alias("p"), nothing.alias("a")),
-                rows.filter(~pl.col(OLD)).select(_ROW, TS, nothing.alias("p"), one.alias("a")),
-                left.select(_ROW, pl.col(UNTIL).alias(TS), nothing.alias("p"), -one.alias("a")),
+                *columns,
+                pl.Series(TS, since.take(some)),
+                pl.Series(UNTIL, until.take(some)),
+                pl.Series(_BOTH_OLD, old[0] & old[1]),
+                *(pl.Series(n, rows) for n, rows in zip(_ROWS, at, strict=True)),
             ]
-        )  # fmt: skip
-        steps = events.group_by(_ROW, TS).agg(pl.col("p").sum(), pl.col("a").sum()).sort(_ROW, TS)
-        state = rows.select(_ROW, _PARTNERS, pl.col(OLD).cast(pl.Int64).alias("$was_in"))
-        steps = steps.join(state, on=_ROW, how="left", maintain_order="left")
-        steps = steps.with_columns(
-            (pl.col("p").cum_sum().over(_ROW) + pl.col(_PARTNERS)).alias("p"),
-            (pl.col("a").cum_sum().over(_ROW) + pl.col("$was_in")).alias("a"),
         )
-        partner = (pl.col("p") > 0) == wanted
-        was_partner = (pl.col(_PARTNERS) > 0) == wanted
-        now = (pl.col("a") > 0) & partner
-        before = now.shift(1).over(_ROW)
-        first = pl.int_range(pl.len()).over(_ROW) == 0
-        steps = steps.with_columns(
-            now.alias("now"), pl.when(first).then((pl.col("$was_in") > 0) & was_partner).otherwise(before).alias("before")
-        )  # fmt: skip
-        last = steps.group_by(_ROW, maintain_order=True).agg(pl.col("p").last().alias("$last"))
-        stay = rows.filter(pl.col(UNTIL) == MAX_TIME).join(last, on=_ROW, how="left", maintain_order="left")
-        partners = stay.get_column("$last").fill_null(stay.get_column(_PARTNERS))
-        self._ledgers[side].note(stay.get_column(NUMBER), partners)
-        changed = steps.filter(pl.col("now") != pl.col("before"))
-        sign = pl.when(pl.col("now")).then(1).otherwise(-1).cast(pl.Int8).alias(SIGN)
-        found = changed.select(_ROW, TS, sign)
-        values = rows.select(_ROW, *self._names[side])
-        return found.join(values, on=_ROW, how="left", maintain_order="left")
+
+    def _equal(self, sides: tuple[pl.DataFrame, pl.DataFrame], lefts: Int64s, rights: Int64s) -> tuple[Int64s, Int64s]:
+        """Those of the left and right rows, by number, that are equal in their keys."""
+        if not lefts.size or not rights.size:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        if not self._on:
+            return np.repeat(lefts, rights.size), np.tile(rights, lefts.size)
+        one, other = (
+            rows_at(columns_of(side, self._on), rows).hstack([pl.Series(name, rows)])
+            for side, rows, name in zip(sides, (lefts, rights), _ROWS, strict=True)
+        )
+        found = one.join(other, on=self._on, how="inner")
+        return ints(found.get_column(_ROWS[0])), ints(found.get_column(_ROWS[1]))
+
+    def _alone(self, side: int, rows: pl.DataFrame, pairs: pl.DataFrame, wanted: bool) -> _Changes:
+        """Changes of the rows that have no partner (or, where `wanted`, that have one)."""
+        number, since, until = (ints(pairs.get_column(n)) for n in (_ROWS[side], TS, UNTIL))
+        old, partners, ends = _mask(rows, OLD), ints(rows.get_column(_PARTNERS)), ints(rows.get_column(UNTIL))
+        new, over = np.flatnonzero(~_mask(pairs, _BOTH_OLD)), np.flatnonzero(until < MAX_TIME)
+        came, left = np.flatnonzero(~old), np.flatnonzero(ends < MAX_TIME)
+        # a partner comes, a partner goes, the row comes, the row goes
+        row = np.concatenate([number.take(new), number.take(over), came, left])
+        at = np.concatenate([since.take(new), until.take(over), ints(rows.get_column(TS)).take(came), ends.take(left)])
+        met = np.repeat([1, -1, 0, 0], [new.size, over.size, came.size, left.size])
+        alive = np.repeat([0, 0, 1, -1], [new.size, over.size, came.size, left.size])
+        order = np.lexsort((at, row))
+        row, at, met, alive = (a.take(order) for a in (row, at, met, alive))
+        opens, first = np.ones(row.size, np.bool_), np.ones(row.size, np.bool_)
+        first[1:] = row[1:] != row[:-1]
+        opens[1:] = first[1:] | (at[1:] != at[:-1])
+        last = np.flatnonzero(np.append(opens[1:], row.size > 0))  # of a row's events of one instant
+        have = _running(met, first, partners.take(row)).take(last)
+        there = _running(alive, first, old.take(row).astype(np.int64)).take(last)
+        row, at = row.take(last), at.take(last)
+        first = np.ones(row.size, np.bool_)
+        first[1:] = row[1:] != row[:-1]
+        now = (there > 0) & ((have > 0) == wanted)
+        before = np.append(False, now[:-1])[: row.size]
+        before = np.where(first, old.take(row) & ((partners.take(row) > 0) == wanted), before)
+        partners = partners.copy()
+        partners[row] = have  # the last instant's stays
+        stay = np.flatnonzero(ends == MAX_TIME)
+        self._ledgers[side].note(ints(rows.get_column(NUMBER)).take(stay), partners.take(stay))
+        changed = np.flatnonzero(now != before)
+        found = rows_at(columns_of(rows, self._names[side]), row.take(changed))
+        return self._padded(side, found), at.take(changed), np.where(now.take(changed), 1, -1).astype(np.int8)
 
     def _padded(self, side: int, rows: pl.DataFrame) -> pl.DataFrame:
         if self._plan.kind in ("semi", "anti"):
             return rows
-        if side:
-            rows = rows.rename(self._right_names)
-        absent = [f for f in self._plan.schema if f.name not in rows.columns]
-        return rows.with_columns(pl.lit(None, f.dtype).alias(f.name) for f in absent)
+        names = self._right_names if side else {n: n for n in self._names[0]}
+        own = {names[n]: n for n in self._names[side]}
+        return frame_of(
+            [
+                rows.get_column(own[f.name]).alias(f.name)
+                if f.name in own
+                else pl.Series(f.name, [None], dtype=f.dtype).new_from_index(0, rows.height)
+                for f in self._plan.schema
+            ]
+        )
 
     def recalls(self) -> Recall | None:
         """The rows of both relations."""
@@ -232,9 +286,25 @@ def _sign(value: int) -> pl.Expr:
     return pl.lit(value, pl.Int8).alias(SIGN)
 
 
+def _mask(frame: pl.DataFrame, name: str) -> Bools:
+    return frame.get_column(name).to_numpy()
+
+
+def _changes(rows: pl.DataFrame, at: Int64s, sign: int) -> _Changes:
+    return rows, at, np.full(at.size, sign, np.int8)
+
+
+def _running(steps: Int64s, first: Bools, before: Int64s) -> Int64s:
+    """Sums of steps from the `first` of each row on, added to what was before."""
+    total = np.cumsum(steps)
+    begin = np.flatnonzero(first)
+    sizes = np.diff(np.append(begin, steps.size))
+    return total - np.repeat(total.take(begin) - steps.take(begin), sizes) + before
+
+
 def _told_once(failed: Failed) -> Failed:
     """Pairs on which the condition fails: they are told when they begin."""
-    new = ~failed.frame.get_column("$both_old")
+    new = ~failed.frame.get_column(_BOTH_OLD)
     frame = failed.frame.filter(new)
     own = [c for c in frame.columns if not c.startswith("$") or c == TS]
     return Failed(frame.select(own), failed.reasons.filter(new))

@@ -1,4 +1,4 @@
-"""`ON col`: rows progress on another column than the stream's own, of which nothing is promised until the input ends."""
+"""`ON col`: rows progress on another column than the stream's own, of which so much is promised as it may be behind that."""
 
 from __future__ import annotations
 
@@ -6,17 +6,36 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from jupyter_stream.core.messages import BROKEN, BROKEN_BY_ALL, LATE_ID, TS, Batch, Failed, Message, Punctuation, ints
-from jupyter_stream.core.time import MAX_TIME
+from jupyter_stream.core.messages import (
+    BROKEN,
+    BROKEN_BY_ALL,
+    LATE_ID,
+    TS,
+    Batch,
+    Failed,
+    Message,
+    PairPunctuation,
+    Punctuation,
+    ints,
+)
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.operators.protocol import Stateless
 
 
 class Retime(Stateless):
-    """Takes `$ts` from `column`. A NULL there is an error of the row."""
+    """Takes `$ts` from `column`. A NULL there is an error of the row.
 
-    def __init__(self, column: str) -> None:
+    Args:
+        column: a time, or an integer.
+        behind: by how many microseconds at most it is less than the row's time; None where nothing says so.
+        pair: which side of a join below it is a time of (0 or 1), and by how much at most it is less than the time of that
+            side's row; None where it is none.
+    """
+
+    def __init__(self, column: str, behind: int | None = None, pair: tuple[int, int] | None = None) -> None:
         super().__init__(f"time from {column}")
-        self._column = column
+        self._column, self._behind, self._pair = column, behind, pair
+        self._said = MIN_TIME
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Set the time."""
@@ -30,7 +49,22 @@ class Retime(Stateless):
         yield batch.with_frame(frame.with_columns(pl.Series(TS, ints(frame.get_column(self._column)))))
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
-        """Only the end of the input says anything about another column."""
-        if punctuation.value == MAX_TIME:
-            self.control.low_watermark = MAX_TIME
-            yield punctuation
+        """What it says of the column; the end of the input says all."""
+        value = punctuation.value
+        if value != MAX_TIME:
+            if self._behind is None:
+                return
+            value -= self._behind
+        yield from self._say(value)
+
+    def on_pair_punctuation(self, punctuation: PairPunctuation) -> Iterator[Message]:
+        """What it says of the column's side of the join."""
+        if self._pair is not None:
+            side, behind = self._pair
+            value = punctuation.values[side]
+            yield from self._say(value if value in (MIN_TIME, MAX_TIME) else value - behind)
+
+    def _say(self, value: int) -> Iterator[Message]:
+        if value > self._said:
+            self._said = self.control.low_watermark = value
+            yield Punctuation(value)

@@ -31,11 +31,12 @@ from jupyter_stream.core.order import order_of
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
-from jupyter_stream.state.cells import SLOT, Cells
+from jupyter_stream.state.cells import SLOT
 from jupyter_stream.state.group_aggregate import GroupAggregate
+from jupyter_stream.state.row_panes import RowPanes, read_together
 from jupyter_stream.state.slots import KeySlots
-from jupyter_stream.state.spread import EXTENT, PANE, Spread
-from jupyter_stream.windows import RowWindow, TimeWindow
+from jupyter_stream.state.spread import EXTENT, PANE
+from jupyter_stream.windows import RowWindow
 
 _NUMBER = "$number"
 PARTITION = "$partition"
@@ -43,14 +44,15 @@ PARTITION = "$partition"
 
 @dataclass(frozen=True)
 class RowWindowConfig:
-    """What an aggregate over a window of rows computes.
+    """What an aggregate over a window of rows, or over several that end with the same rows, computes.
 
     Attributes:
-        window: its rows and slide.
+        window: its rows and slide; the longest of several.
         keys: (output name, expression, type) of the grouping columns, those of the partition among them.
         partition: which of the keys rows are numbered within; empty for all rows together.
         inputs: expressions of arguments and FILTER conditions.
         aggregates: over those inputs, by index.
+        beside: the other windows, with what is computed over each.
         where: rows for which it isn't true are numbered and not aggregated; None without.
         provisional: whether it answers ticks.
     """
@@ -60,6 +62,7 @@ class RowWindowConfig:
     partition: tuple[int, ...]
     inputs: tuple[Expr, ...]
     aggregates: tuple[GroupAggregate, ...]
+    beside: tuple[tuple[RowWindow, tuple[GroupAggregate, ...]], ...] = ()
     where: Expr | None = None
     provisional: bool = False
 
@@ -71,11 +74,11 @@ class RowWindowAggregate:
     """
 
     def __init__(self, config: RowWindowConfig) -> None:
-        self.control = ControlTable(f"row window aggregate {config.window} by pane merge")
+        windows = ((config.window, config.aggregates), *config.beside)
+        self.control = ControlTable(f"row window aggregate {' beside '.join(str(w) for w, _ in windows)} by pane merge")
         self.synopses = [ControlTable("panes"), ControlTable("row numbers")]
         assert config.window.slide is not None
         self._config = config
-        self._axis = TimeWindow(config.window.rows, config.window.slide)  # on row numbers from 0
         self._slide = config.window.slide
         self._rest = [i for i in range(len(config.keys)) if i not in config.partition]
         numbering = [config.keys[i][1] for i in config.partition]
@@ -85,8 +88,8 @@ class RowWindowAggregate:
         self._partitions = KeySlots([types[i] for i in config.partition]) if config.partition else None
         own = [(PARTITION, pl.Int64()), *(types[i] for i in self._rest)]
         self._groups = KeySlots(own) if self._rest else None
-        self._cells = Cells(config.aggregates, (SLOT, PANE))
-        self._spread = Spread(self._axis, self._partition_of)
+        self._windows = [RowPanes(window, made, self._partition_of) for window, made in windows]
+        self._aggregates = [a for panes in self._windows for a in panes.aggregates]
         self._count = np.zeros(1, np.int64)  # rows so far of each partition
         self._newest = MIN_TIME
         self._said = MIN_TIME
@@ -97,7 +100,7 @@ class RowWindowAggregate:
 
     def head(self, most: int) -> pl.DataFrame:
         """Some panes and groups, with how many rows each holds."""
-        cells = self._cells.head(most)
+        cells = self._windows[0].cells.head(most)
         slots = ints(cells.get_column(SLOT))
         keys = self._key_columns(cells.with_columns(pl.Series(PARTITION, self._partition_of(slots))))
         return pl.DataFrame([cells.get_column(PANE).alias("pane"), *keys, cells.get_column("rows")])
@@ -159,16 +162,9 @@ class RowWindowAggregate:
 
     def _fold(self, frame: pl.DataFrame, rest: list[pl.Series], inputs: list[pl.Series]) -> None:
         slots = ints(frame.get_column(PARTITION))
-        panes = self._axis.pane(ints(frame.get_column(_NUMBER)) - 1)
         groups = slots if self._groups is None else self._groups.encode([pl.Series(PARTITION, slots), *rest])
-        cells = pl.DataFrame({SLOT: groups, PANE: panes})
-        times = frame.get_column(TS)
-        first, last = self._spread.extents_of(panes)
-        if (last < first).any():  # SLIDE is longer than ROWS: some rows are between extents
-            held = pl.Series(last >= first)
-            cells, times, inputs = cells.filter(held), times.filter(held), [c.filter(held) for c in inputs]
-        if cells.height:
-            self._cells.add(cells, times, inputs)
+        for panes in self._windows:
+            panes.add(groups, ints(frame.get_column(_NUMBER)), frame.get_column(TS), inputs)
 
     # -- answers -----------------------------------------------------------------------------------------------------
 
@@ -179,7 +175,7 @@ class RowWindowAggregate:
         self, first: Int64s, last: Int64s, closed: pl.DataFrame | None, provisional: int | None = None
     ) -> Iterator[Message]:
         """Answers of the extents `first[p]` to `last[p]` of each partition p, in the order of `closed` if it is given."""
-        answers, beyond = self._cells.read(self._spread.picks(first, last), (SLOT, EXTENT))
+        answers, beyond = read_together(self._windows, first, last)
         if beyond.height:
             yield self._overflowed(beyond)
         if not answers.height and provisional is None:
@@ -210,10 +206,7 @@ class RowWindowAggregate:
         extents = np.arange(after.size) - np.repeat(np.cumsum(gaps) - gaps, gaps) + known[after] + 1
         nothing = answers[pl.Series(after + (known.size == full.size))].with_columns(
             pl.Series(EXTENT, extents),
-            *(
-                pl.lit(0 if a.function.name == "count" else None, a.dtype).alias(a.name)
-                for a in self._config.aggregates
-            ),
+            *(pl.lit(0 if a.function.name == "count" else None, a.dtype).alias(a.name) for a in self._aggregates),
         )
         return pl.concat([answers, nothing]).sort(EXTENT, maintain_order=True)
 
@@ -229,7 +222,7 @@ class RowWindowAggregate:
             pl.Series(WINDOW_PART, partitions),
             answers.get_column(TS),
         ]
-        aggregates = [answers.get_column(a.name) for a in self._config.aggregates]
+        aggregates = [answers.get_column(a.name) for a in self._aggregates]
         return pl.DataFrame([*self._key_columns(answers), *aggregates, *system])
 
     def _key_columns(self, answers: pl.DataFrame) -> list[pl.Series]:
@@ -279,25 +272,26 @@ class RowWindowAggregate:
 
     # -- state -------------------------------------------------------------------------------------------------------
 
+    @property
+    def _partials(self) -> int:
+        return sum(panes.cells.rows for panes in self._windows)
+
     def _sweep(self) -> None:
         """Free panes no open extent holds. Looks only when partial results have doubled since it last looked: amortised."""
-        if self._cells.rows < 2 * self._swept + 4_096:
+        if self._partials < 2 * self._swept + 4_096:
             return
-        final = self._count // self._slide
-
-        def needed(partials: pl.DataFrame) -> pl.DataFrame:
-            _, last = self._spread.extents_of(ints(partials.get_column(PANE)))
-            return partials.filter(pl.Series(last > final[self._partition_of(ints(partials.get_column(SLOT)))]))
-
-        self._cells.change(needed)
-        self._swept = self._cells.rows
+        for panes in self._windows:
+            panes.free(self._count // self._slide)
+        self._swept = self._partials
         if self._groups is not None:
             live = np.zeros(self._groups.capacity, np.bool_)
-            live[ints(self._cells.held().get_column(SLOT))] = True
+            for panes in self._windows:
+                live[ints(panes.cells.held().get_column(SLOT))] = True
             self._groups.release(live)
 
     def _forget(self) -> None:
-        self._cells.change(lambda partials: partials.clear())
+        for panes in self._windows:
+            panes.cells.change(lambda partials: partials.clear())
         self._count[:] = 0
         for slots in (self._groups, self._partitions):
             if slots is not None:
@@ -305,12 +299,14 @@ class RowWindowAggregate:
         self._report()
 
     def _report(self) -> None:
-        cells = self._cells.bytes + (self._groups.bytes if self._groups is not None else 0)
+        cells = sum(panes.cells.bytes for panes in self._windows) + (
+            self._groups.bytes if self._groups is not None else 0
+        )
         numbers = self._count.nbytes + (self._partitions.bytes if self._partitions is not None else 0)
         self.synopses[0].holds(cells)
         self.synopses[1].holds(numbers)
         self.control.holds(cells + numbers)
-        self.control.extra["partials"] = self._cells.rows
+        self.control.extra["partials"] = self._partials
         self.control.extra["partitions"] = self._partitions.live if self._partitions is not None else 1
 
     def check(self) -> None:

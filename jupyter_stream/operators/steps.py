@@ -8,7 +8,9 @@ from typing import Protocol, TypeAlias
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.operators.except_on import ExceptOn
 from jupyter_stream.operators.protocol import Operator
+from jupyter_stream.operators.relation_join import RelationJoin
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.patterns import Edge
 from jupyter_stream.plan.rates import Rates
@@ -117,7 +119,10 @@ class Graph:
         """The structure its state is in, in words; None without any, and where that is not known."""
         edge, settings = self.edge(step), step.control.settings
         partitions = int(settings.get("partitions", self.maintenance.partitions))
-        return None if edge is None else kept(edge, replace(self.maintenance, partitions=partitions))
+        how = replace(self.maintenance, partitions=partitions)
+        operator = step.operator
+        also = operator.by_values if isinstance(operator, RelationJoin | ExceptOn) else ()
+        return None if edge is None else kept(edge, how, also)
 
     @property
     def root(self) -> Step | Entry:

@@ -5,7 +5,7 @@ A change of the table goes for the rows from its time on; what was given stays. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +29,8 @@ class TableLookupConfig:
 
     Attributes:
         kind: inner, left, semi or anti.
-        table: the table's rows.
+        table: the table.
+        read: gives the rows it holds now.
         names: (column of the table, its name in the joined row).
         keys: (expression over the stream, expression over the table) that are to be equal.
         residual: a further condition over the joined row, None without.
@@ -37,6 +38,7 @@ class TableLookupConfig:
 
     kind: JoinKind
     table: TableRows
+    read: Callable[[], pl.DataFrame]
     names: tuple[tuple[str, str], ...]
     keys: tuple[tuple[Expr, Expr], ...]
     residual: Expr | None
@@ -70,7 +72,7 @@ class TableLookup(Stateless):
         self._residual = None if config.residual is None else Evaluator([config.residual])
         self._on = [f"$k{i}" for i in range(len(config.keys))]
         # what the table held when the query began goes for all rows before its first change
-        self.versions = Versions([MIN_TIME], [self._prepared(config.table.frame)])
+        self.versions = Versions([MIN_TIME], [self._prepared(config.read())])
 
     @property
     def table(self) -> TableRows:
@@ -91,7 +93,7 @@ class TableLookup(Stateless):
         """The table has changed: what it holds now goes for rows at or after `at`, microseconds."""
         held = self.versions
         held.since.append(max(at, held.since[-1]))
-        held.frames.append(self._prepared(self._config.table.frame))
+        held.frames.append(self._prepared(self._config.read()))
         self.control.holds(sum(int(v.estimated_size()) for v in held.frames))
 
     def head(self, most: int) -> pl.DataFrame:

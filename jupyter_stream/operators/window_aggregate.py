@@ -44,7 +44,7 @@ from jupyter_stream.functions.expression import Expr
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.extent_answers import Answers, ExtentAnswers
 from jupyter_stream.operators.late_for_extents import judge
-from jupyter_stream.operators.protocol import Recall
+from jupyter_stream.operators.protocol import Recall, either
 from jupyter_stream.plan import folds, strategy
 from jupyter_stream.plan.strategy import Choice
 from jupyter_stream.state.adaptive import AdaptiveGroups, would_take
@@ -76,6 +76,7 @@ class WindowAggregateConfig:
         provisional: whether it answers ticks (the outermost aggregate of an EMIT EVERY query does).
         choice: the strategy, and why.
         gaps: whether an ungrouped aggregate answers extents without rows between others that hold some.
+        wanted: the columns of its answers that somebody reads; None for all.
     """
 
     window: TimeWindow
@@ -86,6 +87,7 @@ class WindowAggregateConfig:
     provisional: bool = False
     choice: Choice = _PANED
     gaps: bool = True
+    wanted: frozenset[str] | None = None
 
 
 class WindowAggregate:
@@ -98,7 +100,7 @@ class WindowAggregate:
         self._config = config
         self._evaluator = Evaluator([e for _, e, _ in config.keys] + list(config.inputs))
         self._rows = ExtentAnswers(
-            config.window, [n for n, _, _ in config.keys], config.aggregates, config.integer_time
+            config.window, [n for n, _, _ in config.keys], config.aggregates, config.integer_time, config.wanted
         )
         self._groups = _synopsis(config)
         self.synopses = self._groups.tables
@@ -110,6 +112,15 @@ class WindowAggregate:
         self._promises: deque[tuple[int | None, bool]] = deque()  # extents to close up to, and whether that is the end
         self._flush: Iterator[Message] = iter(())
         self._releasing: Iterator[int] | None = None
+
+    @property
+    def wanted(self) -> frozenset[str] | None:
+        """The columns of its answers that somebody reads; None for all."""
+        return self._rows.wanted
+
+    def widen(self, wanted: frozenset[str] | None) -> None:
+        """Somebody reads these, too."""
+        self._rows.wanted = either(self._rows.wanted, wanted)
 
     def boundary(self, punctuation: int) -> int:
         """Rows at or after this time miss no answer that is final at the punctuation."""
@@ -341,12 +352,15 @@ class WindowAggregate:
     # -- answers -----------------------------------------------------------------------------------------------------
 
     def _give(self, found: Answers, full: Int64s) -> Iterator[Message]:
-        """Give answers, and those of the empty extents before them; `full` are the extents that hold rows, ascending."""
+        """Give answers, those of empty extents in their places; `full` are the extents that hold rows, ascending."""
         if not full.size:
             return
         if self._gaps:
             for empties in self._rows.between(full, self._last_full):
-                yield Batch(self._frame(empties))
+                before = int(np.searchsorted(found.extents, empties.extents[-1]))
+                both = Answers.concat([found.part(0, before), empties]).in_order() if before else empties
+                found = found.part(before, found.extents.size)
+                yield Batch(self._frame(both))
         self._last_full = int(full[-1])
         if found.slots.size:
             yield Batch(self._frame(found))
@@ -383,7 +397,8 @@ class WindowAggregate:
             given = [k for k in (self._last_full, self._closed) if k is not None]
             after = max(given) if self._last_full is not None else None
             found += self._rows.between(np.array(full), after)
-        frame = self._frame(Answers.concat(found) if found else self._rows.of_nothing(np.empty(0, np.int64)))
+        shown = Answers.concat(found) if found else self._rows.of_nothing(np.empty(0, np.int64))
+        frame = self._frame(shown.in_order() if self._gaps else shown)  # without empty ones they are in order
         yield Batch(frame, provisional=tick.at)
         yield tick
 

@@ -7,7 +7,6 @@ could have. Rows without one are padded, or passed by an anti join, when that is
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -19,96 +18,28 @@ from jupyter_stream.core.messages import (
     LATE_ID,
     ROW,
     TS,
-    UNTIL,
     Batch,
-    Failed,
     Int64s,
     KeyPunctuation,
     Message,
     Missed,
+    PairPunctuation,
     Punctuation,
     Tick,
     ints,
 )
-from jupyter_stream.core.rows import columns_of, rows_where
-from jupyter_stream.core.schema import Schema
-from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.functions.expression import Column, Expr
-from jupyter_stream.functions.expression import columns as columns_in
+from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.functions.expression import Column
 from jupyter_stream.operators.evaluate import Evaluator
+from jupyter_stream.operators.joined_rows import JoinedRows, Met, NewRows
 from jupyter_stream.operators.protocol import Recall
-from jupyter_stream.plan.keyed import FAR
-from jupyter_stream.plan.logical import JoinKind
-from jupyter_stream.plan.references import Referring
-from jupyter_stream.state.join_keys import Bools, JoinKeys
+from jupyter_stream.operators.window_join_config import WindowJoinConfig
+from jupyter_stream.state.join_keys import JoinKeys
 from jupyter_stream.state.joint_keys import JointKeys
 from jupyter_stream.state.meeting import Meanwhile, meet
 from jupyter_stream.state.packing import Packing
+from jupyter_stream.state.reach import Reach
 from jupyter_stream.state.runs import Run, Runs
-from jupyter_stream.windows import TimeWindow
-
-
-@dataclass(frozen=True)
-class WindowJoinConfig:
-    """Which rows meet.
-
-    Attributes:
-        kind: as of `plan.logical.Join`.
-        left: the left rows' columns.
-        right: the right rows' columns.
-        right_names: what these are called in the joined row.
-        schema: the joined row's columns.
-        keys: pairs of expressions that are to be equal.
-        residual: a further condition over the joined row, None without.
-        low: least right time minus left time, None for no bound.
-        high: the greatest.
-        lifetimes: how long rows of each side live, microseconds, None for ever: joined rows live while both do.
-        wanted: the columns of the joined row that somebody reads; None for all.
-        extents: a tumbling window both rows have to be in the same extent of; None without.
-        ends: whether somebody reads when joined rows leave.
-        promised: which of the keys group-wise punctuations of each input speak of, if any.
-        joint: which of the keys it promises something of itself, where both inputs have; None where nobody asks.
-        judged: the FOREIGN KEY that rows of an input break which find no partner; None without.
-    """
-
-    kind: JoinKind
-    left: Schema
-    right: Schema
-    right_names: tuple[str, ...]
-    schema: Schema
-    keys: tuple[tuple[Expr, Expr], ...]
-    residual: Expr | None
-    low: int | None
-    high: int | None
-    lifetimes: tuple[int | None, int | None]
-    wanted: frozenset[str] | None = None
-    ends: bool = True
-    promised: tuple[int | None, int | None] = (None, None)
-    extents: TimeWindow | None = None
-    judged: Referring | None = None
-    joint: int | None = None
-
-
-@dataclass(frozen=True)
-class NewRows:
-    """Rows of a batch: their input, and themselves. Each says whether it has found a partner."""
-
-    port: int
-    run: Run
-    matched: Bools
-
-
-@dataclass(frozen=True)
-class _Met:
-    """Pairs: numbers of new rows and of a run's, and the joined rows where somebody wants them."""
-
-    mine: Int64s
-    theirs: Int64s
-    joined: pl.DataFrame | None
-    failed: Failed | None = None
-    """Pairs on which the further condition fails."""
-    candidates: tuple[Int64s, Int64s] | None = None
-    """Those that meet but for that condition, where it makes a difference."""
 
 
 class WindowJoin:
@@ -119,7 +50,6 @@ class WindowJoin:
         self.synopses = [ControlTable("left rows"), ControlTable("right rows")]
         self._config = config
         self._evaluators = [Evaluator([pair[side] for pair in config.keys]) for side in (0, 1)]
-        self._residual = None if config.residual is None else Evaluator([config.residual])
         self._sides = (Runs(), Runs())
         self._packing = Packing(self._sides)
         self._foreseen: list[tuple[Batch, Run] | None] = [None, None]
@@ -128,23 +58,14 @@ class WindowJoin:
         if self._joint is not None:
             self.synopses.append(ControlTable("keys ahead of others"))
         self._said = MIN_TIME
+        self._said_of_times = MIN_TIME, MIN_TIME
         self.judged = config.judged
         """The constraint whose breaks it tells of."""
         self._pads = (config.kind in ("left", "full"), config.kind in ("right", "full"))
-        # how long a row waits: for partners on the other side whose time is at most so much greater than its own
-        self._waits = (config.high, None if config.low is None else -config.low)
-        # what is to be seen to: rows of one extent are as near to each other as the window says
-        apart = MAX_TIME if config.extents is None else config.extents.slide - 1
-        self._least = None if config.low is None or config.low <= -apart else config.low
-        self._most = None if config.high is None or config.high >= apart else config.high
-        read = _needed(config)
-        self._fields = (
-            [f for f in config.left if f.name in read],
-            [f for f, n in zip(config.right, config.right_names, strict=True) if n in read],
-        )
-        self._names = tuple(tuple(f.name for f in fields) for fields in self._fields)
-        right = dict(zip(config.right.names, config.right_names, strict=True))
-        self._right_names = {n: right[n] for n in self._names[1]}
+        extents = None if config.extents is None else (config.extents.phase, config.extents.slide)
+        reach = Reach(config.low, config.high, extents)
+        self._reach = (reach, reach.back)
+        self._joined = JoinedRows(config)
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
@@ -218,7 +139,7 @@ class WindowJoin:
             lone = null[0]
             for other in null[1:]:
                 lone |= other
-            yield from self._alone(port, self._kept_columns(port, frame.filter(lone)).drop(ROW, strict=False))
+            yield from self._alone(port, self._joined.kept_columns(port, frame.filter(lone), numbered=False))
             frame, columns = frame.filter(~lone), [c.filter(~lone) for c in columns]
         if not frame.height:
             return None
@@ -236,12 +157,13 @@ class WindowJoin:
         in_words: Callable[[JoinKeys], JoinKeys | None],
     ) -> Run | None:
         """Rows with their keys; None where these can't be put in words."""
-        frame = self._kept_columns(port, frame)
+        frame = self._joined.kept_columns(port, frame, self._judges(port))
         times = ints(frame.get_column(TS))
+        keys = JoinKeys.of(columns, frame.height)
         if self._config.extents is not None:
-            columns = [*columns, pl.Series((times - self._config.extents.phase) // self._config.extents.slide)]
-        keys = in_words(JoinKeys.of(columns, frame.height))
-        return None if keys is None else Run(frame, keys, times, None, span)
+            keys = keys.and_one((times - self._config.extents.phase) // self._config.extents.slide)
+        packed = in_words(keys)
+        return None if packed is None else Run(frame, packed, times, None, span)
 
     def _new(self, port: int, run: Run) -> NewRows:
         """New rows, none of which has found a partner."""
@@ -250,77 +172,21 @@ class WindowJoin:
             run.matched = matched
         return NewRows(port, run, matched)
 
-    def _kept_columns(self, port: int, frame: pl.DataFrame) -> pl.DataFrame:
-        """The columns a joined row needs, `$ts`, an end of its own that the row has, its number where it is judged."""
-        absent = [f for f in self._fields[port] if f.name not in frame.columns]  # nobody reads them
-        if absent:
-            frame = frame.with_columns(pl.lit(None, f.dtype).alias(f.name) for f in absent)
-        system = [c for c in (UNTIL, ROW if self._judges(port) else UNTIL) if c in frame.columns]
-        return columns_of(frame, [*self._names[port], TS, *dict.fromkeys(system)])
-
     def _meet(self, new: NewRows, runs: Sequence[Run]) -> Iterator[Message]:
         """Pairs of new rows and runs of the other side; keeps the new rows."""
-        low, high = self._config.low, self._config.high
-        if new.port == 1:  # seen from the right, differences are the other way round
-            low, high = (None if high is None else -high), (None if low is None else -low)
-        timed = self._least is not None or self._most is not None
 
-        def made(run: Run, mine: Int64s, theirs: Int64s, settled: frozenset[int]) -> _Met:
-            return self._met(new, run, mine, theirs, settled)
+        def made(run: Run, mine: Int64s, theirs: Int64s, settled: frozenset[int]) -> Met:
+            return self._joined.met(new, run, mine, theirs, settled)
 
         # which rows are kept may follow from which have met
         waits = new.run.matched is not None
         meanwhile = Meanwhile(None if waits else partial(self._keep, new))
-        for run, met in meet(new.run, runs, low, high, timed, made, meanwhile):
+        for run, met in meet(new.run, runs, self._reach[new.port], self._joined.timed, made, meanwhile):
             yield from self._pairs(new, run, met)
         if waits:
             self._keep(new)
 
-    def _met(self, new: NewRows, run: Run, mine: Int64s, theirs: Int64s, settled: frozenset[int]) -> _Met:
-        """Those of the candidates that meet, so far as keys and times say; joined where that is all there is to say."""
-        meets = new.run.keys.same(mine, run.keys, theirs, settled)
-        one, two = new.run.times.take(mine), run.times.take(theirs)
-        lefts, rights = (one, two) if new.port == 0 else (two, one)
-        if self._least is not None or self._most is not None:
-            difference = rights - lefts
-            if self._least is not None:
-                meets = _both(meets, difference >= self._least)
-            if self._most is not None:
-                meets = _both(meets, difference <= self._most)
-        ends = [self._own_ends(new.run, mine), self._own_ends(run, theirs)]
-        left_ends, right_ends = ends if new.port == 0 else ends[::-1]
-        # what was joined before lives as long as all its parts
-        if left_ends is not None:
-            meets = _both(meets, rights < left_ends)
-        if right_ends is not None:
-            meets = _both(meets, lefts < right_ends)
-        later = np.maximum(lefts, rights)
-        until = None
-        if self._config.ends:
-            left_ends, right_ends = (
-                times + length if own is None and length is not None else own
-                for own, times, length in zip(
-                    (left_ends, right_ends), (lefts, rights), self._config.lifetimes, strict=True
-                )
-            )
-            until = _earlier(left_ends, right_ends, later.size)
-        if meets is not None and not meets.all():
-            mine, theirs, later = mine[meets], theirs[meets], later[meets]
-            until = None if until is None else until[meets]
-        joined = None
-        if mine.size and (self._residual is not None or self._config.kind not in ("semi", "anti")):
-            joined = self._joined(new, run, mine, theirs, later, until)
-        if joined is None or self._residual is None:
-            return _Met(mine, theirs, joined)
-        numbered = joined.hstack([pl.Series("$new", mine), pl.Series("$old", theirs)])
-        left, (true,), failed = self._residual.evaluate(numbered)
-        left = rows_where(left, true.fill_null(False).to_numpy())
-        if failed is not None:
-            failed = Failed(failed.frame.drop("$new", "$old"), failed.reasons)
-        met = ints(left.get_column("$new")), ints(left.get_column("$old"))
-        return _Met(*met, columns_of(left, joined.columns), failed, (mine, theirs))
-
-    def _pairs(self, new: NewRows, run: Run, met: _Met) -> Iterator[Message]:
+    def _pairs(self, new: NewRows, run: Run, met: Met) -> Iterator[Message]:
         mine, theirs, joined = met.mine, met.theirs, met.joined
         if self.judged is not None and run.matched is not None:  # a further condition is none of the constraint's
             one, other = met.candidates or (mine, theirs)
@@ -339,20 +205,6 @@ class WindowJoin:
             new.matched[mine] = True
             run.matched[theirs] = True
 
-    def _own_ends(self, run: Run, rows: Int64s) -> Int64s | None:
-        """Ends of lifetimes that rows bring with them; None where their window says it."""
-        return ints(run.frame.get_column(UNTIL)).take(rows) if UNTIL in run.frame.columns else None
-
-    def _joined(
-        self, new: NewRows, run: Run, mine: Int64s, theirs: Int64s, later: Int64s, until: Int64s | None
-    ) -> pl.DataFrame:
-        rows = (new.run.frame, run.frame) if new.port == 0 else (run.frame, new.run.frame)
-        at = [pl.Series(i.astype(np.uint32)) for i in ((mine, theirs) if new.port == 0 else (theirs, mine))]
-        # by index, since `gather` goes through a planner
-        columns = [rows[0].get_column(n)[at[0]] for n in self._names[0]]
-        columns += [rows[1].get_column(n)[at[1]].alias(name) for n, name in self._right_names.items()]
-        return pl.DataFrame([*columns, pl.Series(TS, later), *([] if until is None else [pl.Series(UNTIL, until)])])
-
     def _first_matches(self, new: NewRows, run: Run, mine: Int64s, theirs: Int64s) -> Iterator[Message]:
         """Semi: left rows that find their first partner."""
         if self._config.kind != "semi" or not mine.size:
@@ -363,7 +215,7 @@ class WindowJoin:
         found[at] = True
         found &= ~matched
         if found.any():
-            yield Batch(self._with_end(0, frame.filter(pl.Series(found)).drop(ROW, strict=False)))
+            yield Batch(self._joined.with_end(0, frame.filter(pl.Series(found)).drop(ROW, strict=False)))
 
     # -- keeping and letting go ----------------------------------------------------------------------------------------
 
@@ -388,10 +240,7 @@ class WindowJoin:
 
     def _needed_from(self, port: int) -> int:
         """Rows of an input before this time find no partner any more: the other's punctuation has passed them all."""
-        reached, wait = self._reached[1 - port], self._waits[port]
-        if reached in (MIN_TIME, MAX_TIME):
-            return reached
-        return MIN_TIME if wait is None else reached - wait
+        return self._reach[port].alive(self._reached[1 - port])
 
     def _tells(self, port: int) -> bool:
         """Whether rows that never had a partner are given."""
@@ -417,26 +266,9 @@ class WindowJoin:
     def _alone(self, port: int, rows: pl.DataFrame) -> Iterator[Message]:
         """Rows that never had a partner."""
         if self._config.kind == "anti" and port == 0:
-            yield Batch(self._with_end(port, rows))
+            yield Batch(self._joined.with_end(port, rows))
         elif self._pads[port]:
-            yield Batch(self._padded(port, self._with_end(port, rows)))
-
-    def _with_end(self, port: int, rows: pl.DataFrame) -> pl.DataFrame:
-        if not self._config.ends:
-            return rows.drop(UNTIL, strict=False)
-        if UNTIL in rows.columns:
-            return rows
-        length = self._config.lifetimes[port]
-        until = pl.lit(MAX_TIME, pl.Int64()) if length is None else pl.col(TS) + length
-        return rows.with_columns(until.alias(UNTIL))
-
-    def _padded(self, port: int, rows: pl.DataFrame) -> pl.DataFrame:
-        others = [
-            pl.Series(f.name, [None], dtype=f.dtype).new_from_index(0, rows.height) for f in self._fields[1 - port]
-        ]
-        lefts, rights = ([rows.get_column(n) for n in self._names[port]], others)[:: 1 if port == 0 else -1]
-        rights = [c.alias(self._right_names[c.name]) for c in rights]
-        return pl.DataFrame([*lefts, *rights, *(rows.get_column(n) for n in (TS, UNTIL) if n in rows.columns)])
+            yield Batch(self._joined.padded(port, self._joined.with_end(port, rows)))
 
     def on_punctuation(self, port: int, punctuation: Punctuation) -> Iterator[Message]:
         """Let go of the other side's rows it says find no partner any more."""
@@ -455,6 +287,8 @@ class WindowJoin:
                         yield from self._without_partner(other, rows.filter(pl.Series(~matched)))
         yield from self._promise_keys()
         self._report()
+        if self._config.paired:
+            yield from self._promise_times()
         said = self._promise()
         if said > self._said:
             self._said = self.control.low_watermark = said
@@ -463,12 +297,10 @@ class WindowJoin:
     def on_key_punctuation(self, port: int, punctuation: KeyPunctuation) -> Iterator[Message]:
         """Let go of the other side's rows of those keys that find no partner any more."""
         key, other = self._config.promised[port], 1 - port
-        wait = self._waits[other]
         if key is None:
             return
         values, said = punctuation.frame.get_column(punctuation.column), ints(punctuation.frame.get_column(TS))
-        before = np.where(said >= FAR, FAR, MIN_TIME) if wait is None else said - wait
-        for rows, matched in self._sides[other].take_keys(key, values, before):
+        for rows, matched in self._sides[other].take_keys(key, values, self._reach[other].alive_by_key(said)):
             if matched is not None and not matched.all():
                 yield from self._without_partner(other, rows.filter(pl.Series(~matched)))
         if self._joint is not None and key == self._config.joint:
@@ -485,8 +317,21 @@ class WindowJoin:
         if said is not None and isinstance(key, Column):
             yield KeyPunctuation(said.rename({said.columns[0]: key.name}))
 
+    def _promise_times(self) -> Iterator[Message]:
+        """What is promised of each time alone: a row to come is of a row to come, or of one that still waits for it."""
+        left, right = (min(self._reached[port], self._needed_from(port)) for port in (0, 1))
+        if (left, right) != self._said_of_times:
+            self._said_of_times = left, right
+            yield PairPunctuation((left, right))
+
     def _promise(self) -> int:
-        """Every joined row to come is at least this late; a row without partner comes when the other input has passed it."""
+        """Every joined row to come is at least this late; a row without partner comes when the other input has passed it.
+
+        Not both times of a pair to come are before what both inputs have promised: a joint punctuation (thesis §7.2). The box of
+        two different values, (left, right), holds other pairs only whose later time is not before the lesser of them. To who goes
+        by the later time it says nothing more: a pair with just that time may come. Who goes by one of them hears
+        `_promise_times`, the slabs of §7.2.
+        """
         said = min(self._reached)
         holds_back = [p for p in (0, 1) if self._pads[p]]
         if self._config.kind in ("semi", "anti"):
@@ -505,7 +350,7 @@ class WindowJoin:
         since = min(max(side.oldest, self._needed_from(port)) for port, side in enumerate(self._sides))
         if self._config.kind == "inner" and self.judged is None:
             return Recall(since)
-        left, right = self._waits
+        left, right = (reach.high for reach in self._reach)
         return None if left is None or right is None else Recall(since - max(left, right, 0))
 
     def _report(self) -> None:
@@ -535,22 +380,4 @@ def head_of(sides: Sequence[Sequence[Run]], most: int) -> pl.DataFrame:
     return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
 
 
-def _needed(config: WindowJoinConfig) -> frozenset[str]:
-    """The columns of a joined row that are to be made."""
-    if config.wanted is None:
-        return frozenset((*config.left.names, *config.right_names))
-    return config.wanted if config.residual is None else config.wanted | columns_in(config.residual)
-
-
-def _both(one: Bools | None, other: Bools) -> Bools:
-    """What is true of both; None is true of all."""
-    return other if one is None else one & other
-
-
-def _earlier(one: Int64s | None, other: Int64s | None, rows: int) -> Int64s:
-    if one is None:
-        return np.full(rows, MAX_TIME) if other is None else other
-    return one if other is None else np.minimum(one, other)
-
-
-__all__ = ["NewRows", "WindowJoin", "WindowJoinConfig", "head_of"]
+__all__ = ["WindowJoin", "head_of"]

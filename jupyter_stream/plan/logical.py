@@ -475,6 +475,10 @@ class RelationJoin:
         return (self.left, self.right)
 
 
+ORDER_KEY = "(order "
+"""How keys of an ORDER BY begin that aren't selected: nobody can name them."""
+
+
 @dataclass(frozen=True)
 class OrderKey:
     """A column rows are sorted by."""
@@ -556,7 +560,7 @@ class Query:
     """A SELECT ready to run.
 
     Attributes:
-        plan: its root; the schema is what users get.
+        plan: its root; its schema is what users get, but for keys of the order (`shown`).
         emit: EMIT clause.
         text: the statement as typed.
         time_column: the result column that is time (window_end, or the progressing attribute if selected), None if none.
@@ -585,6 +589,11 @@ class Query:
     budget: Budget | None = None
     weight: float = 1.0
     rates: Rates = field(default=Rates())
+
+    @property
+    def shown(self) -> Schema:
+        """The columns users get: the plan's, without keys of the order that aren't selected."""
+        return Schema(tuple(f for f in self.plan.schema if not f.name.startswith(ORDER_KEY)))
 
 
 def walk(plan: Plan) -> Iterator[Plan]:

@@ -1,11 +1,11 @@
-"""Which columns a plan reads of each stream, what a source need not hand over, and of each join, what it need not make."""
+"""Which columns a plan reads of each stream, what a source need not hand over, and of its nodes, what they need not make."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from jupyter_stream.core.messages import ROW, UNTIL
+from jupyter_stream.core.messages import ROW, UNTIL, WINDOW_END, WINDOW_ID, WINDOW_START
 from jupyter_stream.functions.expression import Column, Expr, columns
 from jupyter_stream.plan.catalog import PunctuationColumn
 from jupyter_stream.plan.logical import (
@@ -33,32 +33,37 @@ from jupyter_stream.plan.logical import (
     Union,
     walk,
 )
-from jupyter_stream.windows import RowWindow, TupleWindow
+from jupyter_stream.windows import RowWindow, TimeWindow, TupleWindow
+
+_EXTENT = frozenset({WINDOW_START, WINDOW_END, WINDOW_ID})
+_SYSTEM = _EXTENT | {UNTIL}
+"""What operators may look at though no expression names it."""
 
 
 def needed_columns(plan: Plan) -> dict[str, frozenset[str]]:
     """Column names by stream name; a stream's time and punctuation columns are always among them."""
     found = _Found()
-    _visit(plan, set(plan.schema.names), found)
+    _visit(plan, {*plan.schema.names, *_EXTENT}, found)
     return {name: frozenset(wanted) for name, wanted in found.streams.items()}
 
 
-def joined_columns(plan: Plan) -> dict[int, frozenset[str]]:
-    """By `id` of each join of streams the columns of its rows that are read.
+def made_columns(plan: Plan) -> dict[int, frozenset[str]]:
+    """By `id` of each join of streams, each aggregate and each projection the columns of its rows that are read.
 
-    Those of its own condition are among them, and `$until` where somebody reads when they leave.
+    Those of a join's own condition are among them, and `$until` where somebody reads when its rows leave; of an aggregate the
+    extent's columns, unless the next above it that looks at rows is an aggregate over time, which goes by `$ts` alone.
     """
     found = _Found()
-    _visit(plan, set(plan.schema.names), found)
-    return {join: frozenset(wanted) for join, wanted in found.joins.items()}
+    _visit(plan, {*plan.schema.names, *_EXTENT}, found)
+    return {node: frozenset(wanted) for node, wanted in found.made.items()}
 
 
 @dataclass
 class _Found:
-    """What is read: columns by stream name, and by `id` of each join."""
+    """What is read: columns by stream name, and by `id` of nodes."""
 
     streams: dict[str, set[str]] = field(default_factory=dict)
-    joins: dict[int, set[str]] = field(default_factory=dict)
+    made: dict[int, set[str]] = field(default_factory=dict)
 
 
 def _visit(plan: Plan, wanted: set[str], found: _Found) -> None:
@@ -76,9 +81,11 @@ def _visit(plan: Plan, wanted: set[str], found: _Found) -> None:
             _visit(plan.input, wanted | columns(predicate), found)
         case Project(items=items):
             # what nobody wants is computed nevertheless, since it can fail; but for a column as it is
+            found.made.setdefault(id(plan), set()).update(wanted)
             read = (columns(e) for n, e in items if n in wanted or not isinstance(e, Column))
-            _visit(plan.input, set().union(wanted & {UNTIL}, *read), found)
+            _visit(plan.input, set().union(wanted & _SYSTEM, *read), found)
         case Aggregate(keys=keys, calls=aggregates, window=window):
+            found.made.setdefault(id(plan), set()).update(wanted)
             needed: set[str] = set()
             for _, expr in keys:
                 needed |= columns(expr)
@@ -93,50 +100,55 @@ def _visit(plan: Plan, wanted: set[str], found: _Found) -> None:
             if isinstance(window, RowWindow):
                 for _, expr in window.partition:
                     needed |= columns(expr)
-            _visit(plan.input, needed, found)
+            by_time = isinstance(window, TimeWindow) and window.on is None and not plan.beside
+            _visit(plan.input, needed if by_time else needed | _EXTENT, found)
         case Over(window=over, aggregates=aggregates):
-            needed = wanted & {UNTIL, *plan.input.schema.names}
+            needed = wanted & {UNTIL, *plan.input.schema.names} | _EXTENT
             for expr in (*over.partition, *call_inputs(aggregates)):
                 needed |= columns(expr)
             _visit(plan.input, needed, found)
         case Lookup(input=below_it):
-            needed = wanted & {UNTIL, *below_it.schema.names}
+            needed = wanted & {UNTIL, *below_it.schema.names} | _EXTENT
             if plan.residual is not None:
                 needed |= columns(plan.residual) & set(below_it.schema.names)
             for key, _ in plan.keys:
                 needed |= columns(key)
             _visit(below_it, needed, found)
         case Join(left=left, right=right):
-            needed = set(wanted)
+            needed = wanted - _EXTENT
             if plan.residual is not None:
                 needed |= columns(plan.residual)
-            found.joins.setdefault(id(plan), set()).update(needed)
+            found.made.setdefault(id(plan), set()).update(needed)
             there = {n: f.name for n, f in zip(plan.right_names, right.schema, strict=True)}
             below = needed & set(left.schema.names)
             other = {there[n] for n in needed if n in there}
             for left_key, right_key in plan.keys:
                 below |= columns(left_key)
                 other |= columns(right_key)
-            _visit(left, below | {UNTIL}, found)
-            _visit(right, other | {UNTIL}, found)
+            _visit(left, below | _SYSTEM, found)
+            _visit(right, other | _SYSTEM, found)
         case Retimed(on=on):
-            _visit(plan.input, wanted | {on}, found)
+            _visit(plan.input, wanted | {on} | _EXTENT, found)
         case Sample(numbered=numbered):
-            _visit(plan.input, wanted if numbered else {*(wanted & {UNTIL}), *plan.schema.names}, found)
-        case Derived() | ToStream() | ExtentRows():
-            _visit(plan.input, wanted, found)
+            _visit(
+                plan.input, wanted | _EXTENT if numbered else {*(wanted & {UNTIL}), *plan.schema.names, *_EXTENT}, found
+            )
+        case Derived():
+            _visit(plan.input, {*wanted, *plan.schema.names}, found)  # its late rows are kept under its name, whole
+        case ToStream() | ExtentRows():
+            _visit(plan.input, wanted | _EXTENT, found)
         case Alive() | Newest() | Distinct() | Top() | ExtentChanges():
-            _visit(plan.input, {UNTIL, *plan.input.schema.names}, found)  # rows are told apart by all columns
+            _visit(plan.input, {*_SYSTEM, *plan.input.schema.names}, found)  # rows are told apart by all columns
         case RelationJoin():
             for part in plan.inputs:
-                _visit(part, {UNTIL, *part.schema.names}, found)
+                _visit(part, {*_SYSTEM, *part.schema.names}, found)
         case Bags(parts=parts):
             for part in parts:
-                _visit(part, {UNTIL, *part.schema.names}, found)
+                _visit(part, {*_SYSTEM, *part.schema.names}, found)
         case Union(parts=parts, schema=schema):
             at = [i for i, name in enumerate(schema.names) if name in wanted]
             for part in parts:
-                _visit(part, {*(wanted & {UNTIL}), *(part.schema.names[i] for i in at)}, found)
+                _visit(part, {*(wanted & {UNTIL}), *_EXTENT, *(part.schema.names[i] for i in at)}, found)
 
 
 def call_inputs(calls: Iterable[AggregateCall]) -> list[Expr]:

@@ -19,6 +19,7 @@ from jupyter_stream.plan.logical import (
     TableRelation,
     Top,
     ToStream,
+    streams,
     walk,
 )
 from jupyter_stream.windows import LifetimeWindow, RowWindow, TimeWindow, Window
@@ -39,11 +40,36 @@ def slides(window: Window) -> bool:
     return not (isinstance(window, LifetimeWindow) or (isinstance(window, RowWindow) and window.slide is None))
 
 
+def only_tables(plan: Plan) -> bool:
+    """Whether a plan reads tables and no stream."""
+    return all(stream.table is not None for stream in streams(plan))
+
+
+def answered(plan: Plan) -> Plan:
+    """The answers of extents, where a plan is these beside SELECTs that stand for values; otherwise the plan."""
+    below = plan.input if isinstance(plan, ToStream) and plan.kind == "istream" else plan
+    while isinstance(below, Project | Filter | Bags):
+        below = below.inputs[0]
+    if below is plan or not isinstance(below, RelationJoin) or not below.value:
+        return plan
+    while isinstance(below, RelationJoin) and below.value:
+        below = below.left
+    return below.input if isinstance(below, Alive) and extents_of(below.input) is not None else plan
+
+
 def extents_of(plan: Plan) -> Window | None:
     """The window with SLIDE that a SELECT is over, whose rows come extent by extent."""
-    while isinstance(plan, Project | Filter | Top | ExtentRows):
+    plan = answered(plan)
+    while isinstance(plan, Project | Filter | Top | ExtentRows | Lookup):
         plan = plan.input
     return plan.window if isinstance(plan, Aggregate) and slides(plan.window) else None
+
+
+def by_extents(plan: Plan) -> bool:
+    """Whether answers come extent by extent, and all are over when the input ends."""
+    while isinstance(plan, Project | Filter | Top | Bags) and extents_of(plan) is None:
+        plan = plan.inputs[0]
+    return extents_of(plan) is not None or (isinstance(plan, ToStream) and plan.looks is not None)
 
 
 def is_relation(plan: Plan) -> bool:
@@ -75,7 +101,7 @@ def is_view(plan: Plan) -> bool:
         case TableRelation():
             return plan.table.retroactive
         case RelationJoin(value=True):
-            return is_view(plan.left)
+            return is_view(plan.left) or (isinstance(plan.right, TableRelation) and is_view(plan.right))
     return any(is_view(part) for part in plan.inputs)
 
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jupyter_stream.plan.logical import Aggregate, Alive, Bags, Distinct, Join, RelationJoin, Top
 from jupyter_stream.plan.patterns import Edge
 from jupyter_stream.plan.relations import is_relation, slides
 from jupyter_stream.plan.upkeep import Maintenance
 
 
-def kept(edge: Edge, maintenance: Maintenance) -> str | None:
-    """The state of the node an edge leaves; None if there is none, or if it is not that of a relation."""
+def kept(edge: Edge, maintenance: Maintenance, by_values: Sequence[bool] = ()) -> str | None:
+    """The state of the node an edge leaves; None if there is none, or if it is not that of a relation.
+
+    Args:
+        edge: the edge.
+        maintenance: how the state of relations is kept.
+        by_values: of each side whose rows are kept by key, whether they are found by all their values as well.
+    """
     plan = edge.plan
     partitions = f"{maintenance.partitions} expiry partition" + ("s" if maintenance.partitions > 1 else "")
     match plan:
@@ -28,18 +36,26 @@ def kept(edge: Edge, maintenance: Maintenance) -> str | None:
         case Join():
             return "rows by key, freed as time passes"
         case RelationJoin():
-            return "rows alive, by key" if plan.keys else "rows alive, looked through"
+            return ("rows alive, by key" if plan.keys else "rows alive, looked through") + _also(by_values)
         case Bags(kind="net"):
             return "counts by value" if maintenance.upkeep == "nt" else None
         case Bags(on=()):
             return "counts by value"
         case Bags():
-            return "rows alive, by key"
+            return "rows alive, by key" + _also(by_values)
         case Aggregate() if not slides(plan.window):
             return "answers by key"
         case Top() if is_relation(plan):
             return "counts by value, the best in order"
     return None
+
+
+def _also(by_values: Sequence[bool]) -> str:
+    """Which rows that are taken back are found by all their values, the others among those of their key."""
+    sides = [side for side, also in zip(("left", "right"), by_values, strict=False) if also]
+    if not sides:
+        return ""
+    return ", and by value" if len(sides) == len(by_values) else f", and {sides[0]} ones by value"
 
 
 __all__ = ["kept"]

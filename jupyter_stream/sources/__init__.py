@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jupyter_stream.core.schema import Schema
+from jupyter_stream.core.schema import Schema, type_name
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.file import FILE
 from jupyter_stream.sources.frame import FRAME
@@ -25,6 +25,9 @@ SOURCES: tuple[Connector, ...] = (
     KAFKA,
 )
 """Every connector there is."""
+
+_ELSEWHERE = frozenset({"ws", "wss", "sse+http", "sse+https", "mqtt", "mqtts", "redis", "rediss", "nats", "socket"})
+"""Schemes of live sources that have no connector yet."""
 
 __all__ = [
     "BATCH_ROWS",
@@ -51,7 +54,7 @@ def open_source(uri: str, schema: Schema | None, options: Mapping[str, str], nam
         namespace: the notebook's variables; kept, so that a frame assigned anew is read anew.
 
     Raises:
-        SourceError: no such scheme, an unknown option, or nothing there.
+        SourceError: no such scheme, an unknown option, nothing there, or columns that differ in case alone.
     """
     scheme, mark, _ = uri.partition("://")
     by_scheme = {connector.scheme: connector for connector in SOURCES}
@@ -60,9 +63,28 @@ def open_source(uri: str, schema: Schema | None, options: Mapping[str, str], nam
         exist = "There are " + ", ".join(f"'{c.example}'" for c in SOURCES) + "."
         if not mark:
             raise SourceError(f"'{uri}' is no source: it has no '://'.", hint=exist)
+        if scheme.strip().lower() in _ELSEWHERE:
+            raise SourceError(
+                f"'{scheme}://' isn't available in this version.",
+                hint="Let a generator or an async generator of the notebook take the messages: SOURCE 'python://messages'.",
+            )
         raise SourceError(f"There is no source '{scheme}://'.", hint=did_you_mean(scheme, by_scheme, exist))
     lower = {name.lower(): value for name, value in options.items()}
     check_known(lower, (*connector.options, *GENERAL), f"{connector.scheme}://")
     source = connector.open(Context(uri, schema, lower, namespace))
+    if schema is None:
+        _check_told_apart(source.schema, uri)
     check_rate(lower.get("rate"), source.replayable, uri)
     return source
+
+
+def _check_told_apart(schema: Schema, uri: str) -> None:
+    """Refuse columns that differ in case alone, which a query can't name; where columns are declared, those are taken."""
+    first: dict[str, str] = {}
+    for field in schema:
+        other = first.setdefault(field.name.lower(), field.name)
+        if other != field.name:
+            raise SourceError(
+                f"{uri} has columns '{other}' and '{field.name}', which a query can't tell apart: capitals make no difference.",
+                hint=f"Rename one, or declare the columns to read: ({field.name} {type_name(field.dtype)}, ...) SOURCE '{uri}'.",
+            )

@@ -95,13 +95,13 @@ def check_castable(
     Raises:
         SourceError: naming both types.
     """
+    types = {f.name: f.dtype for f in source}
     for field in fields:
-        column = source.find(names[field.name])
-        assert column is not None, "match_names found it"
-        if castable(column.dtype, field.dtype, tick):
+        dtype = types[names[field.name]]
+        if castable(dtype, field.dtype, tick):
             continue
-        found, declared = type_name(column.dtype), type_name(field.dtype)
-        if isinstance(field.dtype, pl.Datetime) and column.dtype.is_numeric():
+        found, declared = type_name(dtype), type_name(field.dtype)
+        if isinstance(field.dtype, pl.Datetime) and dtype.is_numeric():
             hint = (
                 f"Declare it {found}, or say what the numbers count: WITH (timestamp_unit = 'ms'), or 's', 'us', 'ns'."
             )

@@ -14,6 +14,7 @@ from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.casting import TICKS
 from jupyter_stream.sources.csv_text import CsvFormat
+from jupyter_stream.sources.file_journal import FileJournal
 from jupyter_stream.sources.follow import Tail
 from jupyter_stream.sources.json_text import JsonFormat
 from jupyter_stream.sources.options import choice, flag
@@ -58,15 +59,12 @@ class FileSource:
         self.schema: Schema = self._opened(context.schema)
 
     def read(self, request: Request) -> Iterator[Chunk]:
-        """All files in name order; with `follow`, then what is added to them, until told to stop.
+        """All files in name order.
 
         Raises:
             SourceError: when a file can't be read, or lacks declared columns.
         """
         fields = wanted(self.schema, request)
-        if self._follow:
-            yield from self._tail(fields, request)
-            return
         files = self.files
         if not files:
             raise nothing_there(self._text)
@@ -89,37 +87,12 @@ class FileSource:
         """Rows of the Parquet files, by number."""
         return pick_parquet(self.files, self.schema.fields, rows)
 
-    def _tail(self, fields: Sequence[Field], request: Request) -> Iterator[Chunk]:
-        tail = Tail(
-            self._text,
-            parser=lambda path: self._parser(path, fields),
-            whole=lambda path: self._whole(path, fields, request),
-            is_wanted=self._is_ours,
-            nothing=Schema(tuple(fields)).empty(),
-        )
-        try:
-            while not request.stop.is_set():
-                quiet = True
-                for chunk in tail.look():
-                    quiet = False
-                    yield chunk
-                    if request.stop.is_set():
-                        return
-                if quiet:
-                    request.stop.wait(_POLL)
-        finally:
-            tail.close()
-
     def _whole(self, path: Path, fields: Sequence[Field], request: Request) -> Iterator[Chunk]:
         form = self._text_format(path)
         if form is None:
             yield from read_parquet(path, fields, self._tick, request)
         else:
             yield from read_text(path, form.parser(path, self.schema, fields), request.stop)
-
-    def _parser(self, path: Path, fields: Sequence[Field]) -> Parser | None:
-        form = self._text_format(path)
-        return None if form is None or path.suffix == ".gz" else form.parser(path, self.schema, fields)
 
     def _opened(self, schema: Schema | None) -> Schema:
         files = self.files
@@ -171,6 +144,60 @@ class FileSource:
         return _BY_SUFFIX.get(Path(name).suffix)
 
 
+class FollowedFiles(FileSource):
+    """Files that are read on as they grow."""
+
+    catches_up = True
+
+    def read(self, request: Request) -> Iterator[Chunk]:
+        """All files in name order, then what is added to them, until told to stop.
+
+        Raises:
+            SourceError: when a file lacks declared columns.
+        """
+        yield from self._tail(request, None)
+
+    def read_again(self, request: Request, journal: Path) -> Iterator[Chunk]:
+        """The same after what the journal says was read before, byte by byte as it was.
+
+        Raises:
+            SourceError: when that is no longer there, or a file lacks declared columns.
+        """
+        yield from self._tail(request, FileJournal(journal))
+
+    def _tail(self, request: Request, journal: FileJournal | None) -> Iterator[Chunk]:
+        fields = wanted(self.schema, request)
+        tail = Tail(
+            self._text,
+            parser=lambda path: self._parser(path, fields),
+            whole=lambda path: self._whole(path, fields, request),
+            is_wanted=self._is_ours,
+            nothing=Schema(tuple(fields)).empty(),
+            journal=journal,
+        )
+        try:
+            for chunk in tail.again():
+                yield chunk
+                if request.stop.is_set():
+                    return
+            while not request.stop.is_set():
+                quiet = True
+                for chunk in tail.look():
+                    quiet = False
+                    yield chunk
+                    if request.stop.is_set():
+                        return
+                if quiet:
+                    request.caught_up.set()
+                    request.stop.wait(_POLL)
+        finally:
+            tail.close()
+
+    def _parser(self, path: Path, fields: Sequence[Field]) -> Parser | None:
+        form = self._text_format(path)
+        return None if form is None or path.suffix == ".gz" else form.parser(path, self.schema, fields)
+
+
 def _format(options: Mapping[str, str]) -> str | None:
     if "format" not in options:
         return None
@@ -179,7 +206,7 @@ def _format(options: Mapping[str, str]) -> str | None:
 
 
 def _open(context: Context) -> Source:
-    return FileSource(context)
+    return FollowedFiles(context) if flag(context.options, "follow") else FileSource(context)
 
 
 FILE = Connector(

@@ -15,7 +15,7 @@ from jupyter_stream.sources.casting import TICKS
 from jupyter_stream.sources.conform import check_castable, conform, match_names
 from jupyter_stream.sources.options import choice, did_you_mean
 from jupyter_stream.sources.protocol import Chunk, Connector, Context, Request, Source, wanted
-from jupyter_stream.sources.tabular import declared, is_frame, is_once, raw_schema, slices
+from jupyter_stream.sources.tabular import declared, is_column, is_frame, is_once, raw_schema, slices
 
 
 class FrameSource:
@@ -80,6 +80,11 @@ class FrameSource:
             exist = f"Frames here: {', '.join(sorted(frames))}." if frames else "No variable holds a frame yet."
             raise SourceError(f"There is no variable '{self._name}'.", hint=did_you_mean(self._name, frames, exist))
         value = self._namespace[self._name]
+        if is_column(value):
+            raise SourceError(
+                f"The variable '{self._name}' is one column, a {type(value).__name__}, and not a frame.",
+                hint="Make a frame of it first: df = pd.DataFrame({'v': column}).",
+            )
         if not is_frame(value):
             raise SourceError(
                 f"The variable '{self._name}' is a {type(value).__name__}, not a pandas, Polars or Arrow frame.",

@@ -1,13 +1,38 @@
-"""In which order a topic was read: notes in a file, by which it can be read again in that order after the reader was killed."""
+"""How a live source was read: notes in a file, by which it can be read again in that order after the reader was killed."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from jupyter_stream.errors import SourceError
+
+
+class Notes:
+    """Lines in a file, each put down before what it tells of is handed over.
+
+    Args:
+        path: the file; made with the first line.
+
+    Attributes:
+        before: the lines that an earlier reader left.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        text = path.read_bytes() if path.exists() else b""
+        whole = text[: text.rfind(b"\n") + 1]  # a last line that was being written isn't of something handed over
+        if len(whole) < len(text):
+            os.truncate(path, len(whole))
+        self.before = whole.decode(errors="replace").splitlines()
+
+    def put(self, lines: Iterable[str]) -> None:
+        """Put down lines."""
+        with self._path.open("a") as file:
+            file.write("".join(f"{line}\n" for line in lines))
 
 
 class Slice(NamedTuple):
@@ -29,7 +54,7 @@ def slices_of(messages: Iterable[Any]) -> list[Slice]:
 
 
 class Journal:
-    """The notes of one reader.
+    """The notes of one reader of a topic.
 
     Args:
         path: the file; made with the first note.
@@ -43,14 +68,10 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._notes = Notes(path)
         self.slices: list[Slice] = []
         self.reached: dict[int, int] = {}
-        text = path.read_text() if path.exists() else ""
-        whole = text[: text.rfind("\n") + 1]  # a last line that was being written isn't of a message handed over
-        if len(whole) < len(text):
-            path.write_text(whole)
-        for line in whole.splitlines():
+        for line in self._notes.before:
             try:
                 self._add(Slice(*map(int, line.split())))
             except (ValueError, TypeError):
@@ -58,8 +79,7 @@ class Journal:
 
     def note(self, slices: Iterable[Slice]) -> None:
         """Put down what is about to be handed over."""
-        with self._path.open("a") as file:
-            file.write("".join(" ".join(map(str, piece)) + "\n" for piece in slices))
+        self._notes.put(" ".join(map(str, piece)) for piece in slices)
 
     def _add(self, piece: Slice) -> None:
         self.reached[piece.partition] = piece.end

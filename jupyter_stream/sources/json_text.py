@@ -181,11 +181,16 @@ class _JsonParser:
             return
         rows = _objects(data, self._to_look_at)
         self._to_look_at -= len(rows)
-        keys = dict.fromkeys(key for row in rows for key in row)
-        lower = {key.lower(): key for key in reversed(keys)}
-        for name in missing:
-            if name in keys or name.lower() in lower:
-                self._keys[name] = name if name in keys else lower[name.lower()]
+        # the first object that has a column decides, so that it makes no difference in which blocks a file is read
+        seen: set[str] = set()
+        for row in rows:
+            if seen.issuperset(row):
+                continue
+            seen.update(row)
+            lower = {key.lower(): key for key in reversed(row)}
+            for name in [n for n in missing if n.lower() in lower]:
+                self._keys[name] = name if name in row else lower[name.lower()]
+                missing.remove(name)
 
     def _place_in_file(self, number: int) -> str:
         return f" ({self._path.name}, line {number})"

@@ -21,6 +21,7 @@ import polars as pl
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.core.topic import Topic
 from jupyter_stream.errors import SourceError
+from jupyter_stream.sources.complaints import Complaints
 from jupyter_stream.sources.journal import Journal, Slice, slices_of
 from jupyter_stream.sources.messages import OPTIONS, MessageFormat, MessageParser, Messages, undeclared
 from jupyter_stream.sources.options import check_known, choice, did_you_mean, split_query
@@ -61,6 +62,7 @@ class KafkaSource:
     """
 
     units: Mapping[str, str]
+    catches_up = True
 
     def __init__(self, context: Context) -> None:
         where, query = split_query(context.path)
@@ -108,7 +110,7 @@ class KafkaSource:
         return self._rows(request, lambda consumer: self._live(consumer, request, self._begin(consumer, {})))
 
     def read_again(self, request: Request, journal: Path) -> Iterator[Chunk]:
-        """Messages as they come, after those of a former read that the journal tells of, in the order they had.
+        """As `read`, after the messages of a former read that the journal tells of, in the order they had.
 
         Raises:
             SourceError: the broker has deleted messages that are to be read, or doesn't let them be read.
@@ -117,9 +119,11 @@ class KafkaSource:
 
     def _rows(self, request: Request, messages: Callable[[Any], Iterator[list[Any]]]) -> Iterator[Chunk]:
         parser = self._form.parser(wanted(self.schema, request))
-        consumer = self._consumer()
+        complaints = Complaints(log, f"kafka://{self._brokers}/{self._topic}")
+        consumer = self._consumer(lambda error: complaints.heard(error.code(), error.str()))
         try:
             for found in messages(consumer):
+                complaints.over()
                 yield from batches(parser.parse(self._described(found, parser)))
         finally:
             consumer.close()
@@ -127,7 +131,7 @@ class KafkaSource:
     # -- where to read -----------------------------------------------------------------------------------------------
 
     def _look_at_topic(self) -> None:
-        consumer = self._consumer()
+        consumer = self._consumer(lambda error: log.debug("kafka:// %s", error.str()))  # what counts is raised
         try:
             self._known = self._partitions(consumer, _ANSWER)
             if self.replayable:
@@ -137,7 +141,7 @@ class KafkaSource:
         finally:
             consumer.close()
 
-    def _consumer(self) -> Any:
+    def _consumer(self, lost: Callable[[Any], None]) -> Any:
         settings = {
             "bootstrap.servers": self._brokers,
             "group.id": "jupyter-stream",  # the library asks for one; only subscribing would join it
@@ -146,7 +150,8 @@ class KafkaSource:
             "enable.partition.eof": True,
             "auto.offset.reset": "error",  # what is no longer there must be told, never skipped
             "fetch.wait.max.ms": 100,
-            "error_cb": _lost,
+            "error_cb": lost,
+            "log_level": 0,  # the library would write the same to standard error, each time it tries
             **self._config,
         }
         try:
@@ -202,6 +207,7 @@ class KafkaSource:
         """What is there already by time, or one partition's rows would make those of the others late; then as they come."""
         there = {p: max(offset, self._bounds(consumer, p)[1]) for p, offset in begin.items()}
         yield from self._replayed(consumer, request, begin, there)
+        request.caught_up.set()
         known = list(begin)
         self._assign(consumer, there)
         looked = time.monotonic()
@@ -215,9 +221,14 @@ class KafkaSource:
 
     def _journaled(self, consumer: Any, request: Request, journal: Journal) -> Iterator[list[Any]]:
         yield from self._as_before(consumer, request, journal)
-        begin = self._begin(consumer, journal.reached)
+        begin = {**self._from, **journal.reached} if self.replayable else self._begin(consumer, journal.reached)
         journal.note(Slice(p, offset, offset, 0) for p, offset in begin.items() if p not in journal.reached)
-        for messages in self._live(consumer, request, begin):
+        more = (
+            self._replayed(consumer, request, begin, self._to)
+            if self.replayable
+            else self._live(consumer, request, begin)
+        )
+        for messages in more:
             journal.note(slices_of(messages))
             yield messages
 
@@ -411,10 +422,6 @@ def _library() -> Any:
 def _told(error: Any) -> str:
     """What an exception of the library says."""
     return str(error.args[0].str()) if hasattr(error.args[0], "str") else str(error)
-
-
-def _lost(error: Any) -> None:
-    log.warning("kafka:// %s", error.str())
 
 
 def _open(context: Context) -> Source:

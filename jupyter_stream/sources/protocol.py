@@ -44,10 +44,12 @@ class Request:
         columns: the columns wanted, in the schema's spelling; the source reads and converts no others, and a record whose
             only fault is in another column is not rejected. None for all; for none at all a source gives one column.
         stop: set when the reader has lost interest; a source blocking on input looks at it at least every 100 ms.
+        caught_up: set by a source that `Informs` once it has handed over what was there when it began.
     """
 
     columns: tuple[str, ...] | None = None
     stop: threading.Event = field(default_factory=threading.Event)
+    caught_up: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,15 @@ class Prunable(Protocol):
 
 
 @runtime_checkable
+class Informs(Protocol):
+    """A source that sets `Request.caught_up`: where a live one has a past, its silence counts from then on."""
+
+    catches_up: bool
+
+
+@runtime_checkable
 class Journaled(Protocol):
-    """A live source that can be read again in the order it had, by notes of how it was read. Its `replayable` is false."""
+    """A source to which more comes, which can be read again in the order it had, by notes of how it was read."""
 
     def read_again(self, request: Request, journal: Path) -> Iterator[Chunk]:
         """As `read`, after what the journal says was read before. What is handed over is noted there first.

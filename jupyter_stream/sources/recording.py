@@ -11,13 +11,14 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from jupyter_stream.core.messages import TS, Int64s, ints
@@ -63,23 +64,26 @@ class Writer:
     Args:
         path: where to.
         about: what is recorded.
+        room: called when rows that waited are written, so that more may come.
 
     Raises:
         SourceError: the file can't be written there.
     """
 
-    def __init__(self, path: Path, about: About) -> None:
+    def __init__(self, path: Path, about: About, room: Callable[[], object] = lambda: None) -> None:
         self.path = path
         self.rows = 0
         self.error: str | None = None
         self.done = threading.Event()
         self._about = about
+        self._room = room
         self._part = path.with_name(path.name + ".part")
         try:
             self._part.open("wb").close()
         except OSError as error:
             raise SourceError(f"{path} can't be written: {error.strerror}") from None
         self._waiting = 0
+        self._counting = threading.Lock()  # two threads count
         self._queue: queue.SimpleQueue[pl.DataFrame | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write, name=f"jupyter-stream recording {path.name}", daemon=True)
         self._thread.start()
@@ -87,11 +91,14 @@ class Writer:
     @property
     def full(self) -> bool:
         """Whether it can take no more for now."""
-        return self._waiting >= _WAITING_ROWS
+        return self._waiting >= _WAITING_ROWS and not self.done.is_set()
 
     def put(self, frame: pl.DataFrame) -> None:
-        """Rows to write, with `$arrived` and `$promised`."""
-        self._waiting += frame.height
+        """Rows to write, with `$arrived` and `$promised`; they are lost once writing has failed."""
+        if self.done.is_set():
+            return
+        with self._counting:
+            self._waiting += frame.height
         self.rows += frame.height
         self._queue.put(frame)
 
@@ -107,6 +114,7 @@ class Writer:
             self.error = f"{type(error).__name__}: {error}"
             self._part.unlink(missing_ok=True)
         self.done.set()
+        self._room()
 
     def _write_all(self) -> None:
         writer: pq.ParquetWriter | None = None
@@ -126,7 +134,9 @@ class Writer:
                         )
                     writer.write_table(table.cast(writer.schema))
                     rest.clear()
-                    self._waiting -= height
+                    with self._counting:
+                        self._waiting -= height
+                    self._room()
                 if frame is None:
                     return
         finally:
@@ -183,7 +193,7 @@ def load(path: Path) -> Recording:
         unfinished = path.with_name(path.name + ".part").exists()
         hint = "It is still being recorded: stop it, or wait() for it." if unfinished else None
         raise SourceError(f"there is no file {path}", hint=hint) from None
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as error:
         raise SourceError(f"{path} can't be read as a recording: {str(error).splitlines()[0]}") from None
 
 

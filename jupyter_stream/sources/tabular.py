@@ -6,17 +6,20 @@ Not for types declared by the user: `conform` casts the slices.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.casting import stream_type
+from jupyter_stream.sources.of_pandas import is_pandas_column, is_pandas_frame, is_pandas_null
 from jupyter_stream.sources.protocol import REPLAY_ROWS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Slice: TypeAlias = Callable[[int, int], pl.Series]
 
@@ -29,7 +32,14 @@ _BY_INFERENCE: dict[str, pl.DataType] = {
 
 def is_frame(value: object) -> bool:
     """Whether it is a table of one of the libraries known here, or exports itself as an Arrow stream."""
-    return isinstance(value, pd.DataFrame | pl.DataFrame | pl.LazyFrame) or hasattr(value, "__arrow_c_stream__")
+    if isinstance(value, pl.DataFrame | pl.LazyFrame) or is_pandas_frame(value):
+        return True
+    return hasattr(value, "__arrow_c_stream__") and not is_column(value)
+
+
+def is_column(value: object) -> bool:
+    """Whether it is one column of a frame rather than a frame."""
+    return isinstance(value, pl.Series | pa.Array | pa.ChunkedArray) or is_pandas_column(value)
 
 
 def is_once(value: object) -> bool:
@@ -43,12 +53,12 @@ def raw_schema(value: Any, where: str) -> Schema:
     Raises:
         SourceError: when two columns have the same name.
     """
-    if isinstance(value, pd.DataFrame):
+    if is_pandas_frame(value):
         names = [str(c) for c in value.columns]
         if len(set(names)) < len(names):
             twice = next(n for n in names if names.count(n) > 1)
             raise SourceError(f"{where} has two columns named '{twice}'.", hint="Rename one of them.")
-        return Schema.of((name, _pandas_type(value.iloc[:, i])) for i, name in enumerate(names))
+        return Schema.of((name, _pandas_type(column)) for name, column in _pandas_columns(value).items())
     if isinstance(value, pl.LazyFrame):
         return Schema.of(value.collect_schema().items())
     if isinstance(value, pl.DataFrame):
@@ -68,7 +78,7 @@ def declared(raw: Schema) -> Schema:
 
 def slices(value: Any, columns: Sequence[str], rows: int = REPLAY_ROWS) -> Iterator[pl.DataFrame]:
     """The frame's rows, in order, at most `rows` at a time, in the types of `raw_schema`; only these columns."""
-    if isinstance(value, pd.DataFrame):
+    if is_pandas_frame(value):
         yield from _pandas_slices(value, columns, rows)
     elif isinstance(value, pa.RecordBatchReader):
         for batch in value:
@@ -92,9 +102,19 @@ def _cut(frame: Any, rows: int) -> Iterator[pl.DataFrame]:
         yield frame.slice(start, rows)
 
 
+def _pandas_columns(frame: pd.DataFrame) -> dict[str, pd.Series[Any]]:
+    """The columns by name; a level of the index that has a name of its own is one, as times often are."""
+    import pandas as pd
+
+    own = {str(c): i for i, c in enumerate(frame.columns)}
+    levels = {str(n): i for i, n in enumerate(frame.index.names) if n is not None and str(n) not in own}
+    found = {name: pd.Series(frame.index.get_level_values(i)) for name, i in levels.items()}
+    return found | {name: frame.iloc[:, i] for name, i in own.items()}
+
+
 def _pandas_slices(frame: pd.DataFrame, columns: Sequence[str], rows: int) -> Iterator[pl.DataFrame]:
-    positions = {str(c): i for i, c in enumerate(frame.columns)}
-    cutters = [_pandas_column(frame.iloc[:, positions[name]], name) for name in columns]
+    held = _pandas_columns(frame)
+    cutters = [_pandas_column(held[name], name) for name in columns]
     for start in range(0, len(frame), rows):
         yield pl.DataFrame([cut(start, min(rows, len(frame) - start)) for cut in cutters])
 
@@ -112,7 +132,9 @@ def _pandas_column(column: pd.Series[Any], name: str) -> Slice:
 def _pandas_type(column: pd.Series[Any]) -> pl.DataType:
     if column.dtype != object:
         return pl.Series(pa.array(column.iloc[:0], from_pandas=True)).dtype
-    kind = pd.api.types.infer_dtype(column, skipna=True)
+    from pandas.api.types import infer_dtype
+
+    kind = infer_dtype(column, skipna=True)
     if kind in _BY_INFERENCE:
         return _BY_INFERENCE[kind]
     try:
@@ -122,8 +144,9 @@ def _pandas_type(column: pd.Series[Any]) -> pl.DataType:
 
 
 def _objects(values: np.ndarray[Any, Any], dtype: pl.DataType) -> pl.Series:
-    # A column of numbers and words is text throughout, else what a row holds would depend on its neighbours.
-    kind = pa.large_string() if isinstance(dtype, pl.String) else None
+    # A column of numbers and words is text throughout, and one of numbers and truth values is of numbers: else what a row holds
+    # would depend on its neighbours.
+    kind = {pl.String: pa.large_string(), pl.Float64: pa.float64()}.get(type(dtype))
     try:
         found = pl.Series(pa.array(values, kind, from_pandas=True))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
@@ -132,7 +155,7 @@ def _objects(values: np.ndarray[Any, Any], dtype: pl.DataType) -> pl.Series:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and value != value)
+    return value is None or is_pandas_null(value) or (isinstance(value, float) and value != value)
 
 
 def _without_nan(values: pl.Series) -> pl.Series:

@@ -9,13 +9,13 @@ from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 import polars as pl
 
 from jupyter_stream.core.schema import TIMESTAMP, Field, Schema, type_name
 from jupyter_stream.core.time import from_datetime
 from jupyter_stream.sources.casting import cast, castable, stream_type
 from jupyter_stream.sources.conform import both, conform, rejected
+from jupyter_stream.sources.of_pandas import is_pandas_null
 from jupyter_stream.sources.protocol import Chunk
 
 _NATURAL: Final[dict[type, pl.DataType]] = {
@@ -114,8 +114,7 @@ def _one_kind(
     after = cast(before, target, tick).alias(name)
     if after.null_count() == before.null_count() and kind is not int:
         return after, []
-    lost = after.is_null() & pl.Series([not _is_null(v) for v in values])
-    return after, lost.arg_true().to_list()
+    return after, [i for i in after.is_null().arg_true().to_list() if not _is_null(values[i])]
 
 
 def _series(name: str, values: Sequence[Any], kind: type) -> pl.Series | None:
@@ -137,7 +136,7 @@ def _series(name: str, values: Sequence[Any], kind: type) -> pl.Series | None:
         if len(inner) != 1 or inner == {kind}:
             return pl.Series(name, [None] * len(values), dtype=pl.Null) if not inner else None
         return _series(name, plain, inner.pop())
-    if kind is type(pd.NaT) or kind is type(pd.NA):
+    if is_pandas_null(next((v for v in values if v is not None), None)):
         return pl.Series(name, [None] * len(values), dtype=pl.Null)
     try:
         return pl.Series(name, values, strict=True)
@@ -162,7 +161,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_null(value: Any) -> bool:
-    return value is None or value is pd.NaT or value is pd.NA
+    return value is None or is_pandas_null(value)
 
 
 def _from_dicts(items: Sequence[dict[Any, Any]], name: str) -> list[Any]:

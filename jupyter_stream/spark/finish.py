@@ -13,6 +13,7 @@ from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START
 from jupyter_stream.core.schema import TIMESTAMP, Field, Schema
 from jupyter_stream.operators import planned
 from jupyter_stream.operators.filter import Filter as FilterOperator
+from jupyter_stream.operators.graph import build
 from jupyter_stream.operators.project import Project as ProjectOperator
 from jupyter_stream.operators.table_lookup import TableLookup
 from jupyter_stream.plan.logical import Aggregate, Filter, Lookup, Plan, Project
@@ -52,7 +53,7 @@ class Finish:
                 case Project(items=items):
                     self._operators.append(ProjectOperator(items))
                 case Lookup():
-                    self._operators.append(planned.lookup(node))
+                    self._operators.append(planned.lookup(node, build))
 
     @property
     def lookups(self) -> list[TableLookup]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -70,10 +71,26 @@ def _rows_of_files(spark: Any, stream: StreamDef, fields: Sequence[Field], time:
     path = stream.uri.removeprefix("file://")
     files = _files(path)
     kind = kind_of(files, stream.options)
+    if at_once is not None and at_once < len(files):
+        _warn_of_order(stream.name, files)
     reader = spark.readStream if at_once is None else spark.readStream.option("maxFilesPerTrigger", at_once)
     if kind is None:
         return rows_of_files(reader, path, fields, time)
     return with_time(rows_of_texts(reader, path, files, kind, stream.schema, stream.options), fields, time)
+
+
+def _warn_of_order(name: str, files: Sequence[Path]) -> None:
+    """Say where Spark would take files in another order than ours."""
+    dates = [f.stat().st_mtime_ns // 1_000_000 for f in files]
+    for before, after, earlier, later in zip(files, files[1:], dates, dates[1:], strict=False):
+        if earlier >= later:
+            warnings.warn(
+                f"Spark takes a few files of {name} at a time in the order they were last changed, to the millisecond, and drops "
+                f"rows that are then too late: {after.name} was not changed after {before.name}. Leave max_files out, or date "
+                "the files in the order of their names.",
+                stacklevel=2,
+            )
+            return
 
 
 def _refuse(query: Query) -> None:

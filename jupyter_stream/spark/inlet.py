@@ -12,6 +12,7 @@ import polars as pl
 from jupyter_stream.core.messages import ROW
 from jupyter_stream.operators.graph import Boundary, Entry
 from jupyter_stream.plan.catalog import StreamDef, Watermark
+from jupyter_stream.spark.blocks import key_promised
 from jupyter_stream.spark.handed import Handed, WholeFile
 from jupyter_stream.spark.judge import Judge, Way
 from jupyter_stream.spark.spool import Spool
@@ -34,6 +35,8 @@ class Inlet:
 
     Args:
         again: whether the rows of an earlier run come again, in their order.
+        ticks: whether provisional answers are to be given as rows come.
+        paced: whether Spark takes a few files at a time.
     """
 
     def __init__(
@@ -45,6 +48,8 @@ class Inlet:
         files: Files | None = None,
         *,
         again: bool = False,
+        ticks: bool = False,
+        paced: bool = False,
     ) -> None:
         self.way = way
         self.judge = Judge(way)
@@ -56,11 +61,46 @@ class Inlet:
             time = way.scan.stream.time.column
             self.handed = Handed(files, [n for n in way.base.schema.names if n in self.needed])
         schema = way.base.schema
+        key = key_promised(way.scan.stream) if inside else None
+        if key is not None:
+            self.needed |= {key}
+        self._goes_on = not way.scan.stream.source.replayable
         self.spool = Spool(
-            folder, schema, self.needed, way.time_column, again=again, promises=bool(inside), handed=time
+            folder,
+            schema,
+            self.needed,
+            way.time_column,
+            again=again,
+            promises=bool(inside),
+            key=key,
+            ticks=ticks,
+            handed=time,
+            delay=None if inside else self.delay,
+            # where rows are kept for answers, all of those were made final then
+            reopens=self._goes_on and not inside and way.stage is None,
+            paced=paced,
         )
         self.ticked = 0.0
+        self._notes = again and self._goes_on and self.by_clock
+        self._by_rows = False  # whether the next promise is one that rows have made
+        self._by_clock: int | None = None  # a promise that none has, and no row has come after
         self.late: deque[pl.DataFrame] = deque(maxlen=10_000)
+
+    @property
+    def by_clock(self) -> bool:
+        """Whether the clock may promise more of its stream than its rows do, which Spark can't see from them."""
+        time = self.stream.time
+        return time.kind != "external" or (time.idle_timeout is not None and not self.stream.source.replayable)
+
+    @property
+    def closed(self) -> bool:
+        """Whether its stream goes on after an end that an earlier run has made answers final by."""
+        return self._goes_on and self.spool.closed
+
+    @property
+    def all_there(self) -> bool:
+        """Whether its rows are there to be read, as fast as they can be."""
+        return self.stream.source.replayable and "rate" not in self.stream.options
 
     @property
     def stream(self) -> StreamDef:
@@ -73,6 +113,24 @@ class Inlet:
         way, stream = self.way, self.stream
         plain = way.base is way.scan and way.time_column is None and not self.judge.needed and not stream.constraints
         return plain and stream.time.kind == "external" and isinstance(stream.time.progress, Watermark)
+
+    def promised(self, value: int) -> None:
+        """The stream has promised that no row before `value` will come."""
+        self.spool.said(value)
+        if not self._by_rows:
+            self._by_clock = value
+        self._by_rows = False
+
+    def recalled(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Rows that came, those marked that are late by what earlier runs promised of a stream that goes on.
+
+        Args:
+            frame: with `$row` where there is a checkpoint.
+        """
+        if self._notes and self._by_clock is not None:
+            self.spool.promised.note(int(frame.get_column(ROW)[0]) - 1, self._by_clock)
+        self._by_rows, self._by_clock = True, None
+        return self.spool.promised.marked(frame) if self._goes_on else frame
 
     def put(self, judged: pl.DataFrame, left: pl.DataFrame) -> None:
         """Take rows that were judged.

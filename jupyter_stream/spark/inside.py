@@ -1,16 +1,19 @@
 """Our operators inside Spark: a query it has no operators for runs there as the kernel's, all of its graph at one place.
 
-Rows are put together in blocks (an Arrow stream each) by the bucket their partition belongs to, so that types and NULLs stay as
-they are and nothing is done row by row; Spark brings the blocks of a bucket to one place, where `transformWithState` keeps the
-bucket's operators as its state and hands them blocks and the watermark. What the operators say, answers, late rows that missed
-some and rows an expression failed on, goes on in such blocks as well, and is read where the answers arrive.
+Rows are put together in blocks by the bucket their partition belongs to, so that nothing is done row by row; Spark brings the
+blocks of a bucket to one place, where `transformWithState` keeps the bucket's operators as its state and hands them blocks and
+the watermark. What the operators say, answers, late rows that missed some and rows an expression failed on, goes on in such
+blocks as well, and is read where the answers arrive. Where it makes a difference when a promise was made (provisional answers
+at an instant, promises for single keys), there is one bucket, and rows carry what their stream had promised.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import pickle
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
 from types import GeneratorType
 from typing import Any, Final, TypeAlias
 
@@ -18,32 +21,26 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import (
-    BROKEN,
     LATE_ID,
-    ROW,
-    SIGN,
-    TS,
-    Batch,
-    Failed,
     Int64s,
     Message,
     Missed,
     Punctuation,
-    ints,
 )
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.table import TableRows
-from jupyter_stream.core.time import MAX_TIME
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.functions.expression import Expr, substitute
-from jupyter_stream.operators.graph import Entry, Target, build
+from jupyter_stream.operators.delivered import delivered
+from jupyter_stream.operators.graph import Entry, build
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.table_lookup import TableLookup, Versions
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Over, Plan, Project, Query, Scan, streams
 from jupyter_stream.plan.patterns import Edge
+from jupyter_stream.spark.blocks import LateNamed, Said, block_of, blocks_of, in_order, key_promised, rows_of
 from jupyter_stream.spark.expressions import SHIFT, quoted, sql
 from jupyter_stream.spark.spool import SAID
-from jupyter_stream.spark.types import from_spark
 from jupyter_stream.windows import RowWindow, TimeWindow
 
 Frame: TypeAlias = Any
@@ -53,33 +50,9 @@ ROWS: Final = "rows"
 """The column of blocks. The names here are what Avro takes: in it Spark describes a state."""
 _BUCKET: Final = "bucket"
 _STREAM: Final = "stream"
-_REASON: Final = "$reason"
-"""In a block: why an answer could not be computed."""
-_MISSED: Final = "$missed"
-_NAME: Final = "$name"
-"""In a block: the derived stream whose late rows it holds."""
-_OF: Final = "$of"
-"""In a block: the number of the stream it speaks of."""
 _ENDED: Final = 2**61 // 1000
 """Watermarks at or after this come from the row that says the input has ended; milliseconds."""
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
-
-@dataclass(frozen=True, slots=True)
-class LateNamed:
-    """Late rows that missed answers, as they went through a derived stream.
-
-    Attributes:
-        name: the derived stream.
-        frame: its rows, with the ids by which those of the stream below are known.
-    """
-
-    name: str
-    frame: pl.DataFrame
-
-
-Said: TypeAlias = Message | LateNamed
-"""What operators say, on its way out of Spark."""
 
 
 class Network:
@@ -91,14 +64,17 @@ class Network:
 
     def __init__(self, query: Query) -> None:
         graph = build(query)
-        self._targets = [[e.target for e in graph.entries if e.stream is s] for s in streams(query.plan)]
+        read = streams(query.plan)
+        self._targets = [[e.target for e in graph.entries if e.stream is s] for s in read]
+        self._keys = [key_promised(s) for s in read]
+        self._heard = [MIN_TIME] * len(read)
         self._named = [s.operator for s in graph.steps if isinstance(s.operator, Named)]
         self._lookups = [s.operator for s in graph.steps if isinstance(s.operator, TableLookup)]
 
     def changed(self, table: TableRows, at: int) -> None:
         """What a table holds now goes for rows at or after `at`, microseconds."""
         for operator in self._lookups:
-            if operator.table is table:
+            if operator.table.follows(table):
                 operator.changed(at)
 
     def look_into(self, tables: Sequence[Sequence[tuple[int, pl.DataFrame]]]) -> None:
@@ -112,10 +88,20 @@ class Network:
         return [list(zip(o.versions.since, o.versions.frames, strict=False)) for o in self._lookups]
 
     def rows(self, stream: int, frame: pl.DataFrame) -> Iterator[tuple[int, Said]]:
-        """What they say of rows of a stream, and of which stream that is; a late row is told of once, whatever it comes to."""
+        """What they say of rows of a stream, and of which stream that is."""
+        if not frame.height:
+            return
+        for message in in_order(frame, self._keys[stream]):
+            if isinstance(message, Punctuation):
+                yield from self._promised(stream, message.value)
+            else:
+                yield from self._entered(stream, message)
+
+    def _entered(self, stream: int, message: Message) -> Iterator[tuple[int, Said]]:
+        """What they say of a message; a late row is told of once, whatever it comes to."""
         listed: Int64s = np.empty(0, np.int64)
         for target in self._targets[stream]:
-            for said in self._deliver(target, Batch(frame)):
+            for said in delivered(target, message):
                 if isinstance(said, Missed):
                     new = np.isin(said.late_ids, listed, invert=True)
                     said = Missed(said.late_ids[new], None if said.missed is None else said.missed[new])
@@ -134,30 +120,29 @@ class Network:
 
     def punctuation(self, value: int) -> Iterator[tuple[int, Said]]:
         """What they say once no row before `value` will come, of any stream."""
-        for stream, targets in enumerate(self._targets):
-            for target in targets:
-                for said in self._deliver(target, Punctuation(value)):
+        for stream in range(len(self._targets)):
+            yield from self._promised(stream, value)
+
+    def _promised(self, stream: int, value: int) -> Iterator[tuple[int, Said]]:
+        if value > self._heard[stream]:
+            self._heard[stream] = value
+            for target in self._targets[stream]:
+                for said in delivered(target, Punctuation(value)):
                     yield stream, said
 
-    def _deliver(self, target: Target | None, message: Message) -> Iterator[Message]:
-        if isinstance(message, Failed) and SIGN in message.frame.columns:
-            entering = message.frame.get_column(SIGN) > 0  # what can't enter a relation, can't leave it either
-            message = Failed(message.frame.filter(entering).drop(SIGN), message.reasons.filter(entering))
-        if target is None or isinstance(message, Missed | Failed):
-            yield message
-            return
-        operator = target.step.operator
-        made: Iterable[Message] = ()
-        if isinstance(message, Batch):
-            made = operator.on_batch(target.port, message)
-        elif isinstance(message, Punctuation):
-            made = operator.on_punctuation(target.port, message)
-        for said in made:
-            yield from self._deliver(target.step.target, said)
+
+def in_turn(query: Query) -> bool:
+    """Whether operators are to hear rows and promises in the order they came, rather than what is promised in the end."""
+    provisional = query.emit.mode != "final" and not query.relation
+    return provisional or any(key_promised(s) is not None for s in streams(query.plan))
 
 
-def partition(plan: Plan) -> tuple[Expr, ...]:
+def partition(query: Query) -> tuple[Expr, ...]:
     """The expressions of the stream's columns that rows may be spread by; none if one place has to see them all."""
+    return () if in_turn(query) else _partition(query.plan)
+
+
+def _partition(plan: Plan) -> tuple[Expr, ...]:
     while isinstance(plan, Filter | Project | Derived):
         plan = plan.input
     if isinstance(plan, Over):
@@ -181,7 +166,12 @@ def partition(plan: Plan) -> tuple[Expr, ...]:
 
 
 def run_inside(
-    query: Query, network: Network, below: Sequence[Frame], needed: Sequence[frozenset[str]], buckets: int
+    query: Query,
+    network: Network,
+    below: Sequence[Frame],
+    needed: Sequence[frozenset[str]],
+    buckets: int,
+    patience: float,
 ) -> Frame:
     """What the operators of a query say, as blocks (see `told`).
 
@@ -191,13 +181,15 @@ def run_inside(
         below: the rows of each of its streams.
         needed: the columns of each that it reads.
         buckets: how many copies of the operators share the work; a checkpoint goes with one number.
+        patience: seconds that Spark's state server may take for an answer.
     """
-    by = partition(query.plan)
+    by = partition(query)
+    system = set() if in_turn(query) else {SAID}
     bucket = f"pmod(hash({', '.join(sql(e) for e in by)}), {buckets})" if by else "0"
     read = streams(query.plan)
     blocks = None
     for number, (stream, frame, wanted) in enumerate(zip(read, below, needed, strict=True)):
-        unread = {n for n in stream.schema.names if n not in wanted} | {SAID}
+        unread = {n for n in stream.schema.names if n not in wanted} | system
         columns = [quoted(c) for c in frame.columns if c not in unread]
         rows = frame.selectExpr(*columns, f"CAST({bucket} AS INT) AS `{_BUCKET}`")
         packed = rows.mapInArrow(_packing(number), f"`{_BUCKET}` INT, `{_STREAM}` INT, `{ROWS}` BINARY")
@@ -207,24 +199,10 @@ def run_inside(
     grouped = blocks.groupBy(f"`{_BUCKET}`")
     if not below[0].isStreaming:
         return grouped.applyInArrow(_all_at_once(fresh, schemas), f"`{ROWS}` BINARY")
-    return grouped.transformWithStateInPandas(_processor(fresh, schemas), f"`{ROWS}` BINARY", "append", "eventTime")
+    from jupyter_stream.spark.processor import Operators
 
-
-def told(blocks: Iterable[bytes]) -> Iterator[tuple[int, Batch | Failed | Missed | LateNamed]]:
-    """What operators said, of their blocks, and of which stream."""
-    for block in blocks:
-        frame = pl.read_ipc_stream(block)
-        of = int(frame.get_column(_OF)[0])
-        frame = frame.drop(_OF)
-        if _REASON in frame.columns:
-            yield of, Failed(frame.drop(_REASON), frame.get_column(_REASON))
-        elif _NAME in frame.columns:
-            yield of, LateNamed(str(frame.get_column(_NAME)[0]), frame.drop(_NAME))
-        elif _MISSED in frame.columns:
-            missed = frame.get_column(_MISSED)
-            yield of, Missed(ints(frame.get_column(LATE_ID)), None if missed.null_count() else ints(missed))
-        else:
-            yield of, Batch(frame)
+    processor = Operators(pickle.dumps(partial(_said, fresh, schemas)), patience)
+    return grouped.transformWithStateInPandas(processor, f"`{ROWS}` BINARY", "append", "eventTime")
 
 
 def pickled(what: object) -> bytes:
@@ -259,55 +237,11 @@ def _packing(stream: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
             found = pc.unique(numbers).to_pylist()
             parts = [rest] if len(found) == 1 else [rest.filter(pc.equal(numbers, n)) for n in found]
             if batch.num_rows:
-                blocks = pa.array([_block(p) for p in parts], pa.binary())
+                blocks = pa.array([block_of(p) for p in parts], pa.binary())
                 of = pa.array([stream] * len(found), pa.int32())
                 yield pa.RecordBatch.from_arrays([pa.array(found, pa.int32()), of, blocks], [_BUCKET, _STREAM, ROWS])
 
     return packed
-
-
-def _block(batch: Any) -> bytes:
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return bytes(sink.getvalue())
-
-
-def _rows(blocks: Iterable[bytes], schema: Schema) -> pl.DataFrame:
-    """The rows of blocks as the kernel's operators take them, in the order they arrived."""
-    import pyarrow as pa
-
-    frames = []
-    for block in blocks:
-        with pa.ipc.open_stream(block) as reader:
-            frames.append(from_spark(reader.read_all(), schema))
-    frame = pl.concat(frames)
-    frame = frame.with_columns(pl.col(c).cast(pl.Int64) - SHIFT for c in (TS, BROKEN))
-    if not frame.get_column(BROKEN).count():
-        frame = frame.drop(BROKEN, LATE_ID)
-    return frame.sort(ROW)  # Spark gives them in any order
-
-
-def _said(made: Iterable[tuple[int, Said]]) -> Iterator[bytes]:
-    for of, message in made:
-        match message:
-            case Batch(frame=frame):
-                pass
-            case Failed(frame=frame, reasons=reasons):
-                frame = frame.with_columns(reasons.alias(_REASON))
-            case Missed(late_ids=ids, missed=missed):
-                missing = pl.Series(_MISSED, [None] * ids.size if missed is None else missed, pl.Int64)
-                frame = pl.DataFrame({LATE_ID: ids, _MISSED: missing})
-            case LateNamed(name=name, frame=frame):
-                frame = frame.with_columns(pl.lit(name).alias(_NAME))
-            case _:
-                continue  # punctuations are Spark's
-        if frame.height:
-            yield (
-                frame.with_columns(pl.lit(of).alias(_OF)).write_ipc_stream(None, compression="uncompressed").getvalue()
-            )
 
 
 def _taken(network: Network, schemas: Sequence[Schema], given: Iterable[tuple[int, bytes]]) -> Iterator[bytes]:
@@ -316,13 +250,11 @@ def _taken(network: Network, schemas: Sequence[Schema], given: Iterable[tuple[in
     for stream, block in given:
         by_stream.setdefault(stream, []).append(block)
     for stream in sorted(by_stream):
-        yield from _said(network.rows(stream, _rows(by_stream[stream], schemas[stream])))
+        yield from blocks_of(network.rows(stream, rows_of(by_stream[stream], schemas[stream])))
 
 
 def _network(fresh: tuple[bytes, bytes], kept: bytes | None = None) -> Network:
     """Operators, those kept or fresh ones, with what tables have held since the query began."""
-    import pickle
-
     network, tables = fresh
     found: Network = pickle.loads(network if kept is None else kept)
     found.look_into(pickle.loads(tables))
@@ -337,50 +269,34 @@ def _all_at_once(fresh: tuple[bytes, bytes], schemas: Sequence[Schema]) -> Calla
 
         network = _network(fresh)
         given = zip(table.column(_STREAM).to_pylist(), table.column(ROWS).to_pylist(), strict=True)
-        made = [*_taken(network, schemas, given), *_said(network.punctuation(MAX_TIME))]
+        made = [*_taken(network, schemas, given), *blocks_of(network.punctuation(MAX_TIME))]
         return pa.table({ROWS: pa.array(made, pa.binary())})
 
     return answer
 
 
-def _processor(fresh: tuple[bytes, bytes], schemas: Sequence[Schema]) -> Any:
-    """A `StatefulProcessor` whose state is the bucket's operators."""
+def _said(
+    fresh: tuple[bytes, bytes], schemas: Sequence[Schema], kept: bytes | None, rows: Iterable[Any], watermark: int
+) -> Generator[Any, None, bytes]:
+    """What a bucket's operators say of rows and of a watermark, as frames of blocks.
+
+    Args:
+        fresh: operators that have seen no rows yet, and what tables have held; pickled.
+        schemas: of each stream that is read.
+        kept: the operators as they were put away; None if these are the bucket's first rows.
+        rows: frames of blocks.
+        watermark: milliseconds.
+
+    Returns:
+        The operators, to be put away.
+    """
     import pandas as pd
-    from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-    class Ours(StatefulProcessor):  # type: ignore[misc]  # pyspark is not typed here
-        def init(self, handle: StatefulProcessorHandle) -> None:
-            self._handle = handle
-            self._state = handle.getValueState("operator", "pickled BINARY")
-
-        def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
-            given = [pair for frame in rows for pair in zip(frame[_STREAM], frame[ROWS], strict=True)]
-            watermark = timerValues.getCurrentWatermarkInMs()
-            new = not self._state.exists()
-            network = _network(fresh, None if new else self._state.get()[0])
-            yield from map(_one, _taken(network, schemas, given))
-            yield from map(_one, _said(network.punctuation(_value(watermark))))
-            self._keep(network)
-            if new:
-                self._handle.registerTimer(watermark + 1)
-
-        def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N802, N803
-            watermark = timerValues.getCurrentWatermarkInMs()
-            network = _network(fresh, self._state.get()[0])
-            yield from map(_one, _said(network.punctuation(_value(watermark))))
-            self._keep(network)
-            self._handle.registerTimer(watermark + 1)
-
-        def close(self) -> None:
-            pass
-
-        def _keep(self, network: Network) -> None:
-            self._state.update((pickled(network),))
-
-    def _one(block: bytes) -> Any:
-        return pd.DataFrame({ROWS: [block]})
-
-    return Ours()
+    given = [pair for frame in rows for pair in zip(frame[_STREAM], frame[ROWS], strict=True)]
+    network = _network(fresh, kept)
+    for block in chain(_taken(network, schemas, given), blocks_of(network.punctuation(_value(watermark)))):
+        yield pd.DataFrame({ROWS: [block]})
+    return pickled(network)
 
 
 def _value(watermark: int) -> int:

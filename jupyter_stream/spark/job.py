@@ -15,19 +15,27 @@ from typing import Any, Final
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.errors import StreamError
 from jupyter_stream.plan.logical import Plan, Query
+from jupyter_stream.spark.hold import Hold
 from jupyter_stream.spark.inlet import Inlet
 from jupyter_stream.spark.inside import ROCKSDB, Network, run_inside
 from jupyter_stream.spark.reasons import told
 from jupyter_stream.spark.remote import MemorySink, is_remote, release
 from jupyter_stream.spark.settings import STALLED, Settings
-from jupyter_stream.spark.start import session
+from jupyter_stream.spark.start import SOCKETS, session
+from jupyter_stream.spark.state_server import SILENT
+from jupyter_stream.spark.stopping import stopped
 from jupyter_stream.spark.tables import Versions
 from jupyter_stream.spark.translate import translate
 
 log = logging.getLogger(__name__)
 
 _LOOK: Final = 0.05
-"""Seconds between looks at what Spark's query is doing."""
+"""Seconds between looks at whether there is something to do."""
+_ASK: Final = 0.25
+"""Seconds between looks at what Spark's query is doing: each is some calls to Spark, whose cores have better to do."""
+_GATHER: Final = 0.3
+"""Seconds that Spark's query waits for the end of rows that are all there to be read, once everything else is ready: a
+micro-batch of those that were left would cost more."""
 _STALL_LOOK: Final = 1.0
 """Seconds between looks at whether its tasks get anywhere, which costs some calls to Spark."""
 _SLOW: Final = "failed to connect back"
@@ -35,6 +43,14 @@ _SLOW: Final = "failed to connect back"
 as long as a query may get nowhere."""
 _STALLS: Final = 2
 """How often a query goes on from its checkpoint before it fails."""
+_ANSWER: Final = 0.2
+"""The part of the time a query may get nowhere that Spark's state server has for an answer, which takes it milliseconds."""
+_LONGER: Final = f"Slow tasks get longer with --conf {STALLED}='1 hour'"
+_STRANGERS: Final = (
+    "Another program may be connecting to the ports this Spark listens at: start it with "
+    f"SparkSession.builder.config('{SOCKETS}', 'true')"
+)
+"""Advice for a session of the notebook's own: ours meets its Python processes at files."""
 _STOP: Final = "60s"
 """How long Spark may take to let go of a micro-batch; without a limit it could wait for ever."""
 
@@ -87,7 +103,8 @@ class Job:
         self.table_changed = threading.Event()
         self.stopping = threading.Event()
         self.streaming: Any = None
-        self._tracker: Any = None
+        self._context: Any = None  # Spark's; None on Spark Connect
+        self._hold = Hold(folder)
         self._sink: MemorySink | None = None
         self._name = name
         self._query = query
@@ -102,33 +119,51 @@ class Job:
         self._look = look
         self._sessions: list[Any] = []  # of Spark Connect, each with a client of its own
         self._answering = threading.Lock()
+        self._changing = threading.Lock()
         self._letting_go = False
+
+    def change_table(self) -> None:
+        """A table holds something else: rows that come now are not for the query that Spark runs, which knows it as it was."""
+        with self._changing:
+            for inlet in self._inlets:
+                inlet.spool.hold()
+            self.table_changed.set()
 
     def follow(self) -> None:
         """Run until there is nothing more to come, or `stopping` is set. Raises what ended it before."""
-        stalls = _STALLS
+        stalls = 0
         slow: tuple[int, float] | None = None  # answered, and since when Python processes start too slowly
         while not self.stopping.is_set():
             try:
-                self._watch(self._begin())
+                query = self._begin()
+                if query is not None:
+                    self._watch(query)
                 return
-            except _Stalled:
-                log.warning("query %s: Spark got nowhere for %s seconds", self._name, self._settings.stalled)
-                if not stalls:
-                    raise StreamError(
-                        f"Spark got nowhere for {self._settings.stalled:g} seconds, {_STALLS + 1} times over: "
-                        f"no task ended. Slow tasks get longer with --conf {STALLED}='1 hour'"
-                    ) from None
-                stalls -= 1
-                self._let_go(self.streaming)
             except Exception as error:
-                if self.stopping.is_set() or self._sink is not None or _SLOW not in told(error):
+                text = told(error)
+                silent = SILENT in text
+                stalled = silent or isinstance(error, _Stalled)
+                if self.stopping.is_set() or self._sink is not None or not (stalled or _SLOW in text):
                     raise  # a sink of Spark's memory has no checkpoint to go on from
-                if slow is None or slow[0] != self.answered:
+                if stalled:
+                    text = text[text.index(SILENT) :] if silent else text
+                    log.warning("query %s: %s", self._name, text)
+                    stalls += 1
+                    if stalls > _STALLS:
+                        raise StreamError(f"{text}, {stalls} times over{self._advice(silent=silent)}") from None
+                elif slow is None or slow[0] != self.answered:
                     slow = self.answered, time.monotonic()
-                if time.monotonic() - slow[1] > self._settings.stalled:
+                elif time.monotonic() - slow[1] > self._settings.stalled:
                     raise
+            if self.streaming is not None:
+                self._let_go(self.streaming)
             self.broken = None
+
+    def _advice(self, *, silent: bool) -> str:
+        """What may help against waiting for ever, as the end of a message."""
+        if not silent:
+            return f". {_LONGER}"
+        return "" if self._context.getConf().get(SOCKETS) == "true" else f". {_STRANGERS}"
 
     def answer_once(self, path: str | None = None) -> Any:
         """All answers as a `pyarrow.Table`, by a batch job; None if it is to end before its input has.
@@ -146,12 +181,15 @@ class Job:
                 return inlet.spool.all_rows(spark)
             return inlet.spool.rows_of(spark, path, inlet.stream.time.column or "")
 
-        return self._made(spark, rows, int(spark.conf.get("spark.sql.shuffle.partitions"))).toArrow()
+        buckets = 0 if self._inside is None else int(spark.conf.get("spark.sql.shuffle.partitions"))
+        return self._made(spark, rows, buckets).toArrow()
 
     def stop(self) -> None:
         """Have Spark let go of it."""
         if self.streaming is not None:
-            _stop(self.streaming)
+            with stopped(self.streaming, self._context):
+                pass
+        self._hold.release()
         while self._sessions:
             release(self._sessions.pop())
 
@@ -164,6 +202,7 @@ class Job:
         return spark
 
     def _begin(self) -> Any:
+        """Spark's query, started; None if `stopping` was set while another Spark still had the checkpoint."""
         self.table_changed.clear()
         spark = self._session()
         windowed = self._inside is not None or any(i.way.stage is not None for i in self._inlets)
@@ -175,25 +214,33 @@ class Job:
         spark.conf.set("spark.sql.streaming.stopTimeout", _STOP)
         if self._inside is not None:
             spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
-        writer = self._made(spark, rows, self._buckets(spark)).writeStream.outputMode("append")
+        buckets = 0 if self._inside is None else self._buckets(spark)
+        writer = self._made(spark, rows, buckets).writeStream.outputMode("append")
+        with self._changing:
+            if not self.table_changed.is_set():
+                for inlet in self._inlets:
+                    inlet.spool.show()
         if is_remote(spark):
             self._sink = MemorySink(spark)
             writer = writer.format("memory").queryName(self._sink.name)
         else:
             writer = writer.foreachBatch(self._batch).queryName(self._name)
             writer = writer.option("checkpointLocation", str(self._folder / "checkpoint"))
-            self._tracker = spark.sparkContext.statusTracker()
+            self._context = spark.sparkContext
+            if not self._hold.take(self._context, self.stopping, self._settings.stalled):
+                return None
         if self._settings.trigger is not None:
             writer = writer.trigger(processingTime=f"{self._settings.trigger} microseconds")
+        if self.streaming is None and all(i.all_there for i in self._inlets):
+            self.input_ended.wait(_GATHER)
         self.streaming = writer.start()
         return self.streaming
 
     def _made(self, spark: Any, rows: Callable[[Inlet], Any], buckets: int) -> Any:
         """The DataFrame of its answers."""
         if self._inside is not None:
-            return run_inside(
-                self._query, self._inside, [rows(i) for i in self._inlets], [i.needed for i in self._inlets], buckets
-            )
+            below, needed = [rows(i) for i in self._inlets], [i.needed for i in self._inlets]
+            return run_inside(self._query, self._inside, below, needed, buckets, self._settings.stalled * _ANSWER)
         waiting = list(self._inlets)
 
         def given(node: Plan) -> Any:
@@ -216,31 +263,39 @@ class Job:
 
     def _watch(self, query: Any) -> None:
         """Until there is nothing more to come of it."""
-        progress = _Progress(self._tracker, self._settings.stalled)
+        progress = _Progress(self._context, self._settings.stalled)
         drained: threading.Event | None = None
-        while not self.stopping.wait(_LOOK):
+        asked = time.monotonic()
+        while not self.stopping.is_set():
+            (drained or self.stopping).wait(_LOOK)
             for inlet in self._inlets:
                 inlet.spool.flush()
-            self._look(query)
-            self._poll(query)
-            if self.broken is not None or not query.isActive or (drained is not None and drained.is_set()):
+            if self.broken is not None or (drained is not None and drained.is_set()):
                 break
+            if time.monotonic() - asked >= _ASK:
+                asked = time.monotonic()
+                self._look(query)
+                self._poll(query)
+                if not query.isActive:
+                    break
+            ended = self.input_ended.is_set()  # asked first: a table that was changed before goes for the last rows
             if self.table_changed.is_set() and drained is None:
                 if self._sink is not None:
                     raise StreamError("a table of the query was changed, which a query on Spark Connect can't follow")
                 self._let_go(query)
-                query, progress = self._begin(), _Progress(self._tracker, self._settings.stalled)
-            if self.input_ended.is_set() and drained is None:
+                self._look(query)  # for the rows of the micro-batch that was under way, which no later report counts
+                query, progress = self._begin(), _Progress(self._context, self._settings.stalled)
+            if ended and drained is None:
                 drained = _drained(query)
             if progress.stalled(query, self.answered):
-                raise _Stalled
+                raise _Stalled(f"Spark got nowhere for {self._settings.stalled:g} seconds: no task ended")
         failure = query.exception()
         self._look(query)
         self._poll(query, last=failure is None and not self.stopping.is_set())
+        if self.broken is not None:
+            raise StreamError(self.broken)  # Spark's wraps it in the traces of three processes
         if failure is not None and not self.stopping.is_set():
             raise failure
-        if self.broken is not None:
-            raise StreamError(self.broken)
 
     def _poll(self, query: Any, *, last: bool = False) -> None:
         """Take the answers that wait in Spark's memory, where micro-batches don't come by themselves."""
@@ -250,25 +305,28 @@ class Job:
             self._take(self.answered, table)
 
     def _let_go(self, query: Any) -> None:
-        """Stop it to go on from its checkpoint: Spark reads a table when a query starts, and may leave one waiting for ever."""
+        """Stop it to go on from its checkpoint: Spark reads a table when a query starts, and may leave one waiting for ever.
+
+        The micro-batch that may be under way has ended then.
+        """
         self._letting_go = True
-        _stop(query)
-        with self._answering:  # Spark has let go of the micro-batch that may be under way here
+        with stopped(query, self._context), self._answering:
             self._letting_go = False
 
     def _batch(self, frame: Any, number: int) -> None:
         """A micro-batch, on a thread of Spark's."""
         with self._answering:
             if self.stopping.is_set() or self.broken is not None:
-                return
+                # returning, Spark would note in its checkpoint that this was answered, whose rows then come never again
+                raise StreamError(self.broken or "the query is being stopped")
             try:
                 table = frame.toArrow()
             except Exception as error:
-                if self._letting_go:
-                    raise
-                # not raised from here: it would come back wrapped in the traces of three processes
-                self.broken = told(error)
-                return
+                text = told(error)
+                if not self._letting_go:
+                    self.broken = text
+                # else Spark would take the micro-batch for done, and go on after it when the query is started again
+                raise StreamError(text) from None
             if number > self.answered:  # else Spark had to compute it again for its state, which it had not committed
                 self._take(number, table)
                 self.answered = number
@@ -277,16 +335,16 @@ class Job:
 class _Progress:
     """Whether a query of Spark's gets anywhere: micro-batches end, or tasks of the one under way do.
 
-    Rarely an assertion in Spark's own state server, which serves our operators' processes, leaves a task waiting for an answer
-    for ever, and nothing tells.
+    A state server of Spark's whose connection another program took (see `state_server`) leaves Spark's own Python process, which
+    asks what state there is before the first task, waiting for an answer for ever, and nothing tells.
 
     Args:
-        tracker: Spark's, of jobs and their stages; None where there is none, on Spark Connect.
+        context: Spark's, whose tracker tells of jobs and their stages; None where there is none, on Spark Connect.
         patience: seconds.
     """
 
-    def __init__(self, tracker: Any, patience: float) -> None:
-        self._tracker = tracker
+    def __init__(self, context: Any, patience: float) -> None:
+        self._tracker: Any = None if context is None else context.statusTracker()
         self._patience = patience
         self._mark: object = None
         self._since = self._looked = time.monotonic()
@@ -311,7 +369,9 @@ class _Progress:
         jobs = sorted(active & set(tracker.getJobIdsForGroup(str(query.runId))))
         found = [tracker.getStageInfo(s) for j in jobs if (job := tracker.getJobInfo(j)) for s in job.stageIds]
         stages = [s for s in found if s is not None]
-        if active and not any(s.numActiveTasks for s in stages):
+        others = (tracker.getJobInfo(j) for j in active.difference(jobs))
+        busy = (tracker.getStageInfo(s) for job in others if job for s in job.stageIds)
+        if not any(s.numActiveTasks for s in stages) and any(s.numActiveTasks for s in busy if s):
             return None
         last = query.lastProgress
         return answered, last and last["batchId"], jobs, [(s.stageId, s.numCompletedTasks) for s in stages]
@@ -330,10 +390,3 @@ def _drained(query: Any) -> threading.Event:
 
     threading.Thread(target=drain, name="jupyter-stream drain", daemon=True).start()
     return done
-
-
-def _stop(query: Any) -> None:
-    try:
-        query.stop()
-    except Exception:  # it has stopped by itself, or all of Spark has
-        log.debug("stopping a query", exc_info=True)

@@ -18,6 +18,7 @@ from jupyter_stream.functions import Column, Expr
 from jupyter_stream.operators import planned
 from jupyter_stream.operators.evaluate import Evaluator
 from jupyter_stream.operators.filter import Filter as FilterOperator
+from jupyter_stream.operators.graph import build
 from jupyter_stream.operators.named import Named
 from jupyter_stream.operators.project import Project as ProjectOperator
 from jupyter_stream.operators.retime import Retime
@@ -127,7 +128,7 @@ class Judge:
                 case Project(items=items):
                     self._operators.append(ProjectOperator(items))
                 case Lookup():
-                    self._operators.append(planned.lookup(node))
+                    self._operators.append(planned.lookup(node, build))
                 case Derived(name=name):
                     self._operators.append(Named(name))
         used = [e for node in way.nodes for e in expressions(node)]

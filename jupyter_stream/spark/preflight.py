@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
+from textwrap import wrap
 from typing import TypeAlias
 
 from jupyter_stream.core.messages import ROW, TS
@@ -20,6 +22,7 @@ from jupyter_stream.plan.logical import (
     Bags,
     Derived,
     Distinct,
+    ExtentRows,
     Filter,
     Join,
     Lookup,
@@ -36,6 +39,7 @@ from jupyter_stream.plan.logical import (
     Union,
 )
 from jupyter_stream.plan.needs import call_inputs
+from jupyter_stream.plan.wording import call_in_words, in_words, items_in_words
 from jupyter_stream.spark.aggregates import AGGREGATES, may_overflow, support_of
 from jupyter_stream.spark.inside import partition
 from jupyter_stream.spark.rewrite import can_fail, condition_can_fail, normal
@@ -65,23 +69,28 @@ Stage: TypeAlias = Aggregate | Join
 
 def check(query: Query) -> tuple[Verdict, ...]:
     """A verdict for every part of a query, outermost first."""
-    verdicts = list(_visit(normal(query.plan), 0, outermost=True))
+    verdicts = [*_emitted(query), *_visit(normal(query.plan), 0, outermost=True)]
     if any(v.support.whole for v in verdicts):
-        spread = "the query, by partition" if partition(query.plan) else "the query, on one partition"
+        spread = "the query, by partition" if partition(query) else "the query, on one partition"
         verdicts = [
             Verdict(0, "the query as a whole", find("clause", spread)),
+            *_emitted(query, 1),
             *(_ours(v) for v in _inside(query.plan, 1)),
         ]
     if query.preference is not None:
         verdicts.insert(0, Verdict(0, "WITH PREFERENCE", find("clause", "WITH PREFERENCE")))
-    if query.emit.mode != "final" and not query.relation:
-        verdicts.insert(0, Verdict(0, f"EMIT {query.emit.mode}", find("clause", "EMIT EVERY, EMIT CHANGES")))
     return tuple(verdicts)
 
 
 def runs_inside(query: Query) -> bool:
     """Whether it runs as the kernel's operators inside Spark, since Spark has nothing for a part of it."""
-    return any(v.support.whole for v in _visit(normal(query.plan), 0, outermost=True))
+    return any(v.support.whole for v in (*_emitted(query), *_visit(normal(query.plan), 0, outermost=True)))
+
+
+def _emitted(query: Query, depth: int = 0) -> Iterator[Verdict]:
+    if query.emit.mode != "final" and not query.relation:
+        name = "EMIT EVERY" if query.emit.mode == "every" else "EMIT CHANGES"
+        yield Verdict(depth, name, find("clause", name))
 
 
 def refuse(query: Query) -> None:
@@ -96,11 +105,22 @@ def refuse(query: Query) -> None:
 def explain(query: Query) -> str:
     """The parts of a query as a tree, with what each becomes on Spark."""
     verdicts = check(query)
-    width = max(2 * v.depth + len(v.what) for v in verdicts)
+    width = min(_WIDEST, max(2 * v.depth + len(v.what) for v in verdicts))
     refused = sum(v.support.kind not in RUNS for v in verdicts)
-    lines = [f"{'  ' * v.depth}{v.what}".ljust(width) + f"  {v.support.kind}: {v.support.how}" for v in verdicts]
+    lines = [line for v in verdicts for line in _in_columns(v, width)]
     lines.append("This query runs on Spark." if not refused else "This query can't run on Spark.")
     return "\n".join(lines)
+
+
+def _in_columns(verdict: Verdict, width: int) -> Iterator[str]:
+    """The part on the left, `width` wide, what becomes of it on the right; below each other where the part is wider."""
+    indent = "  " * verdict.depth
+    left = wrap(verdict.what, _LINE, initial_indent=indent, subsequent_indent=indent + "    ", break_on_hyphens=False)
+    right = wrap(f"{verdict.support.kind}: {verdict.support.how}", _LINE - width - 2, break_on_hyphens=False)
+    if len(left) > 1 or len(left[0]) > width:
+        yield from left
+        left = []
+    yield from (f"{part:{width}}  {becomes}" for part, becomes in zip_longest(left, right, fillvalue=""))
 
 
 def outermost(plan: Plan) -> Stage | None:
@@ -202,7 +222,9 @@ def _visit(plan: Plan, depth: int, *, outermost: bool) -> Iterator[Verdict]:
             and plan.residual is not None
             and condition_can_fail(plan.residual)
         ):
-            yield Verdict(depth, show(plan.residual), find("clause", "conditions of outer joins that can fail"))
+            yield Verdict(
+                depth, in_words(show(plan.residual), plan), find("clause", "conditions of outer joins that can fail")
+            )
         yield from _expressions(plan, depth)
         depth += 1
         plan = plan.input
@@ -240,7 +262,9 @@ def _join(plan: Join, depth: int) -> Iterator[Verdict]:
         find("clause", name if bounded or plan.kind == "inner" else "outer joins without bounds"),
     )
     if plan.kind != "inner" and plan.residual is not None and condition_can_fail(plan.residual):
-        yield Verdict(depth, show(plan.residual), find("clause", "conditions of outer joins that can fail"))
+        yield Verdict(
+            depth, in_words(show(plan.residual), plan), find("clause", "conditions of outer joins that can fail")
+        )
     if any(isinstance(n, Aggregate) for n in logical.walk(plan)):
         yield Verdict(depth, "join of windows", find("clause", "joins of windows"))
     if any(
@@ -267,8 +291,12 @@ def _own(plan: Plan) -> tuple[str, Support]:
             return "first rows", find("clause", "ORDER BY, LIMIT")
         case Alive() | RelationJoin():
             return "relation", find("window", "no SLIDE")
+        case ExtentRows():
+            return "rows of each extent", find("clause", "anything else")
         case TableRelation(table=table):
-            return f"table {table.name}", find("clause", "retroactive tables")
+            return f"table {table.name}", find(
+                "clause", "retroactive tables" if table.retroactive else "tables beside relations"
+            )
     return type(plan).__name__.lower(), find("clause", "anything else")
 
 
@@ -314,11 +342,8 @@ def _aggregate(plan: Aggregate, depth: int, is_outermost: bool) -> Iterator[Verd
         yield Verdict(depth, "window over it", find("clause", "above joins without bounds"))
     if any(isinstance(n, Aggregate) and isinstance(n.window, SessionWindow) for n in logical.walk(plan.input)):
         yield Verdict(depth, "window over sessions", find("window", "window over sessions"))
-    own = {c.column: c.program.name for c in plan.user}
     for call in plan.aggregates:
-        function = own.get(call.name, call.function)
-        shown = f"{function}({'DISTINCT ' if call.distinct else ''}{', '.join(show(a) for a in call.args[call.name in own :])})"
-        yield Verdict(depth, shown, find("aggregate", support_of(call)))
+        yield Verdict(depth, call_in_words(call, plan), find("aggregate", support_of(call)))
     if any(isinstance(n, Stage) for n in logical.walk(plan.input)) and ordered(plan):
         yield Verdict(depth, "order of arrival", find("aggregate", "first, last and lists of windows"))
     yield from _expressions(plan, depth)
@@ -332,6 +357,10 @@ def _expressions(plan: Plan, depth: int) -> Iterator[Verdict]:
         yield Verdict(depth, "row_num", find("clause", "row_num" if numbered else "row_num of a derived stream"))
 
 
+_WIDEST = 40
+"""Characters of a part after which what becomes of the parts stands, in line; longer parts have it below them."""
+_LINE = 95
+"""Characters of a line: a cell's output breaks longer ones in the middle of a word."""
 _CLAUSES = {
     Filter: "WHERE, HAVING",
     Project: "select list",
@@ -343,9 +372,9 @@ _CLAUSES = {
 def _named(plan: Filter | Project | Derived | Lookup) -> str:
     match plan:
         case Filter(predicate=predicate):
-            return f"filter {show(predicate)}"
-        case Project(items=items):
-            return "project " + ", ".join(n if show(e) == n else f"{show(e)} AS {n}" for n, e in items)
+            return f"filter {in_words(show(predicate), plan)}"
+        case Project():
+            return f"project {items_in_words(plan)}"
         case Lookup(table=table, kind=kind):
             return f"{kind} look-up in {table.name}"
     return f"stream {plan.name}"

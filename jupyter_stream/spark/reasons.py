@@ -23,6 +23,9 @@ def reason(text: str) -> str:
     )
     if raised and "Traceback" in cause:  # of Python's own traces the last line says it
         cause = raised[-1] if len(raised) == 1 else next((r for r in raised if "Py4J" not in r), raised[0])
+    lost = re.search(r"most recent failure: Lost task [^:\n]*: (?:[\w.$]+: )?(.+)", text)
+    if cause is text and lost and not raised:  # a task ended without a word of Python's or Spark's own
+        cause = lost[1]
     cause = re.split(r"\s*(?:SQLSTATE|== SQL|\n\s*at |JVM stacktrace)", cause, maxsplit=1)[0]
     cause = re.sub(r'(If necessary|You may) set "[^"]+" to "[^"]+" to bypass this error\.', "", cause)
     return " ".join(cause.split())[:500]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_stream.errors import QueryError
+from jupyter_stream.spark.folders import Folder, kept, temporary
 
 _SUFFIX = ".arrow"
 
@@ -65,7 +66,33 @@ class Record:
             yield table
 
 
-def check_same(folder: Path, text: str) -> None:
+def folder_for(text: str, checkpoint: Path | None) -> Folder:
+    """The folder of a query: its checkpoint, or a temporary one.
+
+    Args:
+        text: the query's.
+        checkpoint: where it is; None for none.
+
+    Raises:
+        QueryError: it is of another query, or in use.
+    """
+    if checkpoint is None:
+        return temporary()
+    found = kept(checkpoint)
+    if found is None:
+        raise QueryError(
+            f"the checkpoint {checkpoint} is in use by another query",
+            hint="Stop that one, or name another folder.",
+        )
+    try:
+        _check_same(found.path, text)
+    except QueryError:
+        found.release()
+        raise
+    return found
+
+
+def _check_same(folder: Path, text: str) -> None:
     """Raise `QueryError` if the folder is the checkpoint of another query; note the query in a new one."""
     note = folder / "query.json"
     words = " ".join(text.split())

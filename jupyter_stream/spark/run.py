@@ -10,35 +10,44 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-import numpy as np
 import polars as pl
 
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import LATE_ID, TS, Batch, Failed, Message, Missed, Punctuation, ints
+from jupyter_stream.core.messages import (
+    LATE_ID,
+    TS,
+    Batch,
+    Failed,
+    KeyPunctuation,
+    Message,
+    Missed,
+    Punctuation,
+    Tick,
+    ints,
+)
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.errors import QueryError
 from jupyter_stream.operators.graph import build
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Lookup, Query, Scan, streams, walk
 from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
 from jupyter_stream.spark import preflight
+from jupyter_stream.spark.answers import Answers, Changes, said
+from jupyter_stream.spark.ended import told_of_end, without_rows_after_end
 from jupyter_stream.spark.finish import Finish
-from jupyter_stream.spark.folders import Folder, kept, temporary
 from jupyter_stream.spark.health import Health
 from jupyter_stream.spark.inlet import Files, Inlet
-from jupyter_stream.spark.inside import ROWS, LateNamed, Network
-from jupyter_stream.spark.inside import told as told_in
+from jupyter_stream.spark.inside import Network
 from jupyter_stream.spark.job import Job
 from jupyter_stream.spark.judge import Way, paths
+from jupyter_stream.spark.late import LateRows, Told
 from jupyter_stream.spark.reasons import told
-from jupyter_stream.spark.record import Record, check_same
+from jupyter_stream.spark.record import Record, folder_for
 from jupyter_stream.spark.rewrite import normal
 from jupyter_stream.spark.settings import Settings
 from jupyter_stream.spark.tables import Versions
@@ -49,50 +58,6 @@ _AHEAD_ROWS: Final = 8_000_000
 """Rows that may wait for Spark, on disk, before the source does; few large micro-batches cost less than many small ones."""
 _TICK: Final = 1.0
 """Seconds between rows for the watermark alone, where a stream goes by the clock."""
-
-
-class Answers(Protocol):
-    """Where answers go: the engine's `Results`."""
-
-    rows_out: int
-    version: int
-
-    def add(self, frame: pl.DataFrame, snapshot_at: int | None) -> pl.DataFrame:
-        """Take final rows."""
-
-    def close(self) -> None:
-        """There will be no more."""
-
-
-class Changes(Protocol):
-    """Where the changes of a relation go: the engine's `Relation`."""
-
-    rows_out: int
-    version: int
-
-    def change(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Take rows that enter or leave."""
-
-    def end(self, at: int) -> None:
-        """The input ends, and that was its last time."""
-
-    def close(self) -> None:
-        """There will be no more."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Late:
-    """What operators inside Spark said of late rows of a stream.
-
-    Attributes:
-        inlet: where those came in.
-        missed: which they are.
-        named: the same rows as they went through derived streams, by name.
-    """
-
-    inlet: Inlet
-    missed: Missed
-    named: list[tuple[str, pl.DataFrame]]
 
 
 class SparkRun:
@@ -111,6 +76,7 @@ class SparkRun:
         keep: result rows kept.
         once: whether to answer once, as a batch job, when all rows are there.
         files: the files of a stream that Spark can read for a query as our connector would; None if it can't.
+        journaled: whether a stream's source can note how it is read, and be read so again.
 
     Raises:
         QueryError: the checkpoint is of another query, or in use.
@@ -130,6 +96,7 @@ class SparkRun:
         keep: int,
         once: bool = False,
         files: Callable[[StreamDef, Query], Files | None] = lambda stream, query: None,
+        journaled: Callable[[StreamDef], bool] = lambda stream: False,
     ) -> None:
         self.name = name
         self.query = query
@@ -142,58 +109,37 @@ class SparkRun:
         self.paused = False
         self.started = time.time()
         self.ended: float | None = None
-        self.late = 0
         self.failed_rows = 0
         self.changes = 0
         self.late_frames: deque[pl.DataFrame] = deque(maxlen=10_000)
         self.error_frames: deque[pl.DataFrame] = deque(maxlen=10_000)
         self.done = threading.Event()
-        self._on_missed = on_missed
+        self._late = LateRows(self.feeds, lambda feed, missed, rows: on_missed(feed, self, missed, rows))
         self._on_failed = on_failed
         self._submit = submit
         self._once = once
-        self._claim = _folder_for(query, settings)
+        self._journaled = journaled
+        self._paced = settings.at_once is not None
+        self._claim = folder_for(query.text, settings.checkpoint)
         self._folder = self._claim.path
         self._record = None if self._claim.temporary else Record(self._folder, keep)
         self._plan = normal(query.plan)
+        self._revised = query.emit.mode == "changes" and not query.relation
         self._inside = Network(query) if preflight.runs_inside(query) else None
         self.relation: Any = results if query.relation else None
         self._newest = MIN_TIME  # for a relation: the last time of its input
-        self._untold: list[_Late] = []  # of the engine's thread
-        needed = self._needed = needed_columns(self._plan)
-        if self._inside is not None:
-            scans = {n.stream: n for n in reversed(list(walk(query.plan))) if isinstance(n, Scan)}
-            entries = build(query).entries
-            self._inlets = [
-                Inlet(
-                    Way(scans[s], (), None, 0),
-                    self._folder / f"rows{i}",
-                    needed[s.name],
-                    [e for e in entries if e.stream is s],
-                    again=self._comes_again(s),
-                )
-                for i, s in enumerate(streams(query.plan))
-            ]
-        else:
-            self._inlets = [
-                Inlet(
-                    way,
-                    self._folder / f"rows{i}",
-                    needed[way.scan.stream.name],
-                    files=None if once else files(way.scan.stream, query),
-                    again=self._comes_again(way.scan.stream),
-                )
-                for i, way in enumerate(paths(self._plan))
-            ]
+        self._needed = needed_columns(self._plan)
+        self._inlets = self._entrances(files)
         self._finish = Finish(self._plan) if self._inside is None else None
+        self.hint = told_of_end(self._inlets)  # what whoever started it should know
+        if self.hint is not None:
+            log.warning("query %s: %s", name, self.hint)
         self._tables = {
             n.table.table: Versions(n.table, self._folder) for n in walk(self._plan) if isinstance(n, Lookup)
         }
         self._reached = dict.fromkeys(self._inlets, MIN_TIME)
         self._backlog: deque[tuple[Any, Message]] = deque()
         self._backlog_rows = 0
-        self._named: list[tuple[str, pl.DataFrame]] = []
-        self._listed = np.empty(0, np.int64)  # late rows of the batch under way that have been told of
         self._thread: threading.Thread | None = None
         self.health = Health()
         where, take, look = self._folder, self._take_answers, self._measure
@@ -208,6 +154,9 @@ class SparkRun:
         self.feeds[feed] = inlets
         feed.readers.append(self)
         feed.ingest.boundaries.extend(b for i in inlets for b in i.boundaries)
+        if self.query.emit.interval is not None and inlets:
+            feed.ingest.intervals.append(self.query.emit.interval)
+        feed.ingest.revised += self._revised
         if self._thread is None:
             self._start(self._answer_once if self._once else self._follow)
 
@@ -217,11 +166,41 @@ class SparkRun:
 
     def _comes_again(self, stream: StreamDef) -> bool:
         """Whether rows of an earlier run come again, in their order: of a replayable source, or one that notes how it is read."""
-        return stream.source.replayable or (not self._claim.temporary and hasattr(stream.source, "read_again"))
+        return stream.source.replayable or (not self._claim.temporary and self._journaled(stream))
 
     def read_natively(self, path: str) -> None:
         """Answer once over Parquet files that Spark reads itself: no row of them can fail here, and none is late."""
         self._start(lambda: self._answer_once(path))
+
+    def _entrances(self, files: Callable[[StreamDef, Query], Files | None]) -> list[Inlet]:
+        """Where its streams enter, each once for operators of ours, once for each way to a window for Spark's."""
+        query, needed = self.query, self._needed
+        if self._inside is None:
+            return [
+                Inlet(
+                    way,
+                    self._folder / f"rows{i}",
+                    needed[way.scan.stream.name],
+                    files=None if self._once else files(way.scan.stream, query),
+                    again=self._comes_again(way.scan.stream),
+                    paced=self._paced,
+                )
+                for i, way in enumerate(paths(self._plan))
+            ]
+        scans = {n.stream: n for n in reversed(list(walk(query.plan))) if isinstance(n, Scan)}
+        entries = build(query).entries
+        return [
+            Inlet(
+                Way(scans[s], (), None, 0),
+                self._folder / f"rows{i}",
+                needed[s.name],
+                [e for e in entries if e.stream is s],
+                again=self._comes_again(s),
+                ticks=self._revised,
+                paced=self._paced,
+            )
+            for i, s in enumerate(streams(query.plan))
+        ]
 
     def _start(self, what: Callable[[], None]) -> None:
         name = f"jupyter-stream spark {self.name}"
@@ -235,6 +214,9 @@ class SparkRun:
                 feed.readers.remove(self)
                 for boundary in (b for i in inlets for b in i.boundaries):
                     feed.ingest.boundaries.remove(boundary)
+                if self.query.emit.interval is not None and inlets:
+                    feed.ingest.intervals.remove(self.query.emit.interval)
+                feed.ingest.revised -= self._revised
 
     def reads(self, stream: StreamDef) -> frozenset[str]:
         """The columns it needs of a stream: of files Spark reads, the time alone."""
@@ -245,8 +227,9 @@ class SparkRun:
 
     @property
     def numbered(self) -> bool:
-        """Whether rows are to carry their arrival number."""
-        return reads_row_numbers(self.query.plan) or any(i.handed is not None for i in self._inlets)
+        """Whether rows are to carry their arrival number; by it those of an earlier run are known when they come again."""
+        kept = not self._claim.temporary
+        return kept or reads_row_numbers(self.query.plan) or any(i.handed is not None for i in self._inlets)
 
     @property
     def running(self) -> bool:
@@ -277,7 +260,7 @@ class SparkRun:
             if isinstance(message, Batch):
                 self._backlog_rows += message.rows
             return
-        self._listed = np.empty(0, np.int64)
+        self._late.begin()
         try:
             for inlet in self.feeds[feed]:
                 self._take(feed, inlet, message)
@@ -300,18 +283,25 @@ class SparkRun:
 
     def _take(self, feed: Any, inlet: Inlet, message: Message) -> None:
         if isinstance(message, Batch):
-            frame, said = inlet.judge.judge(message.frame)
-            self._named = inlet.judge.named_late()
-            for what in said:
+            rows = without_rows_after_end(message.frame, inlet, self.feeds[feed], self._failed)
+            if not rows.height:
+                return
+            came = inlet.recalled(rows)
+            late = None if came is rows else came.filter(pl.col(LATE_ID).is_not_null())
+            frame, found = inlet.judge.judge(came)
+            self._late.named = inlet.judge.named_late()
+            for what in found:
                 if isinstance(what, Missed):
-                    self._note_missed(feed, what)
+                    self._late.missed(feed, what, late)
                 else:
                     self._failed(inlet.stream.name, what)
             if self._inside is not None:
-                self._note(inlet, frame)
-            inlet.put(message.frame, frame)
+                if self.relation is not None and frame.height:
+                    self._newest = max(self._newest, int(ints(frame.get_column(TS)).max()))
+                self._late.keep(inlet, frame)
+            inlet.put(came, frame)
         elif isinstance(message, Punctuation):
-            inlet.spool.said(message.value)
+            inlet.promised(message.value)
             self._reached[inlet] = max(self._reached[inlet], message.value)
             if message.value == MAX_TIME:
                 if self.relation is not None and all(v == MAX_TIME for v in self._reached.values()):
@@ -319,56 +309,27 @@ class SparkRun:
                 inlet.end()
                 if all(v == MAX_TIME for v in self._reached.values()):
                     self._job.input_ended.set()
-            elif inlet.stream.time.kind != "external" and time.monotonic() - inlet.ticked > _TICK:
+            elif inlet.by_clock and time.monotonic() - inlet.ticked > _TICK:
                 inlet.ticked = time.monotonic()
-                inlet.spool.tick(message.value)
-
-    def _note(self, inlet: Inlet, frame: pl.DataFrame) -> None:
-        """Rows on their way to operators inside Spark: the late ones are kept until those say what they missed."""
-        if self.relation is not None and frame.height:
-            self._newest = max(self._newest, int(ints(frame.get_column(TS)).max()))
-        if LATE_ID in frame.columns:
-            inlet.late.append(frame.filter(pl.col(LATE_ID).is_not_null()))
-            self._tell()
-
-    def _tell(self, more: Iterable[_Late] = ()) -> None:
-        """On the engine's thread: late rows that missed answers, as operators inside Spark said."""
-        untold, self._untold = [*self._untold, *more], []
-        for late in untold:
-            inlet, missed = late.inlet, late.missed
-            rows = pl.concat(inlet.late, how="diagonal") if inlet.late else None
-            known = np.isin(missed.late_ids, [] if rows is None else ints(rows.get_column(LATE_ID)))
-            feed = next((f for f, inlets in self.feeds.items() if inlet in inlets), None)
-            if feed is not None and rows is not None and known.any():
-                found = Missed(missed.late_ids[known], None if missed.missed is None else missed.missed[known])
-                self.late += found.late_ids.size
-                self._named = late.named
-                self._on_missed(feed, self, found, rows)
-            if not known.all():  # started again from a checkpoint, answers come before the rows
-                rest = None if missed.missed is None else missed.missed[~known]
-                self._untold.append(_Late(inlet, Missed(missed.late_ids[~known], rest), late.named))
-
-    def _note_missed(self, feed: Any, missed: Missed) -> None:
-        """A late row is listed once, however many inputs of this query it came to."""
-        if len(self.feeds[feed]) > 1:
-            new = np.isin(missed.late_ids, self._listed, invert=True)
-            self._listed = np.append(self._listed, missed.late_ids)
-            missed = Missed(missed.late_ids[new], None if missed.missed is None else missed.missed[new])
-        if missed.late_ids.size:
-            self.late += missed.late_ids.size
-            self._on_missed(feed, self, missed)
+                # by rows Spark's watermark is as far behind as they may be late
+                inlet.spool.advance(message.value + (inlet.delay or 0 if self._inside is None else 0))
+        elif isinstance(message, KeyPunctuation) and self._inside is not None:
+            inlet.spool.said_of_keys(message.frame)
+        elif isinstance(message, Tick) and self._revised:
+            inlet.spool.tick(message.at)
 
     def table_changed(self, table: TableRows, at: int) -> None:
         """What the table holds now goes for rows at or after `at`, microseconds."""
         of_answers = [] if self._finish is None else self._finish.lookups
         for operator in (*of_answers, *(o for i in self._inlets for o in i.judge.lookups)):
-            if operator.table is table:
+            if operator.table.follows(table):
                 operator.changed(at)
         if self._inside is not None:
             self._inside.changed(table, at)
-        if table in self._tables:
-            self._tables[table].changed(at)
-            self._job.table_changed.set()
+        for each in (versions for one, versions in self._tables.items() if one is not None and one.follows(table)):
+            each.changed(at)
+            if not self._once:
+                self._job.change_table()
 
     def _failed(self, stream: str, message: Failed) -> None:
         self.failed_rows += message.frame.height
@@ -376,20 +337,26 @@ class SparkRun:
 
     def named_late(self) -> list[tuple[str, pl.DataFrame]]:
         """Late rows of the batch under way, under the names of the derived streams they went through."""
-        return self._named
+        return self._late.named
+
+    @property
+    def late(self) -> int:
+        """Late rows that missed answers."""
+        return self._late.count
 
     def finish(self, state: State, error: str | None = None) -> None:
         """No more answers will come."""
         if not self.running:
             return
         self.detach()
-        self.state = state
         self.error = error
         self.ended = time.time()
         self._backlog.clear()
         self._backlog_rows = 0
         self.results.close()
+        self.state = state  # who reads this finds all the rest
         self.changes += 1
+        self._claim.leave()
         self._job.stopping.set()
         self.done.set()
         if self._thread is None:
@@ -411,7 +378,7 @@ class SparkRun:
         try:
             what()
         except Exception as error:
-            text = self._job.broken or told(error)
+            text = told(error)
             self._submit(lambda: self.finish("failed", text))
         else:
             self._submit(lambda: self.finish("finished"))
@@ -432,37 +399,23 @@ class SparkRun:
             self._record.add(number, table)
         self._give(table)
 
-    def _said(self, table: Any, late: list[_Late]) -> Iterator[pl.DataFrame | Failed]:
-        """What a micro-batch gave: answers, and what could not be computed; what was too late goes to `late`."""
-        if self._finish is not None:
-            yield from self._finish.answers(table)
-            return
-        named: dict[int, list[tuple[str, pl.DataFrame]]] = {}
-        for of, message in told_in(table.column(ROWS).to_pylist()):
-            match message:
-                case Batch(frame=frame):
-                    yield frame
-                case Failed():
-                    yield message
-                case LateNamed(name=name, frame=frame):
-                    named.setdefault(of, []).append((name, frame))
-                case Missed():
-                    late.append(_Late(self._inlets[of], message, named.setdefault(of, [])))
-
     def _give(self, table: Any) -> None:
-        late: list[_Late] = []
-        for made in self._said(table, late):
+        late: list[Told] = []
+        for made in said(table, self._finish, self._inlets, late):
             if isinstance(made, Failed):
                 self._failed(self._inlets[0].stream.name, made)
                 continue
-            added = self.results.add(made, None) if self.relation is None else self.relation.change(made)
-            self.health.control.rows_out += added.height
             if self.state == "waiting":
                 self.state = "running"
+            if self.relation is None:
+                added = self.results.add(made.frame, made.provisional, made.replaces)
+            else:
+                added = self.relation.change(made.frame)
+            self.health.control.rows_out += added.height
             for listener in self.listeners:
                 listener(added)
         if late:
-            self._submit(lambda: self._tell(late))
+            self._submit(lambda: self._late.tell(late))
 
     def _measure(self, query: Any) -> None:
         if self.health.read(query):
@@ -499,20 +452,3 @@ class SparkRun:
     def explain(self, measured: bool) -> str:
         """What each part of the query is on Spark."""
         return preflight.explain(self.query)
-
-
-def _folder_for(query: Query, settings: Settings) -> Folder:
-    if settings.checkpoint is None:
-        return temporary()
-    found = kept(settings.checkpoint)
-    if found is None:
-        raise QueryError(
-            f"the checkpoint {settings.checkpoint} is in use by another query",
-            hint="Stop that one, or name another folder.",
-        )
-    try:
-        check_same(found.path, query.text)
-    except QueryError:
-        found.release()
-        raise
-    return found

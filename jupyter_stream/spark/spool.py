@@ -17,16 +17,21 @@ from typing import Any, Final
 
 import polars as pl
 
-from jupyter_stream.core.messages import BROKEN, LATE_ID, ROW, TS
+from jupyter_stream.core.messages import BROKEN, BROKEN_BY_ALL, LATE_ID, ROW, TS, ints
 from jupyter_stream.core.schema import TIMESTAMP, Field, Schema
-from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.spark.expressions import SHIFT, quoted
+from jupyter_stream.spark.promised import Promised
 from jupyter_stream.spark.types import spark_ddl, to_spark
 
 END: Final = 2**62 + 1
 """The time of the row that says the input has ended: later than any row's (times reach 2^62), in Spark's range."""
 SAID: Final = "$said"
 """For operators of ours: what their stream had promised when the row came, which Spark takes as its watermark."""
+KEY_SAID: Final = "$key_said"
+"""For operators of ours, in a row that is none: what the stream has promised of the key it holds."""
+TICK: Final = "$tick"
+"""The same, where provisional answers are to be given: the time of the newest row."""
 _FOR_EVER: Final = 2**61 // 1000
 """A delay in milliseconds that holds the watermark of times people have at 1970 until the row of the end comes."""
 _FILE_ROWS: Final = 262_144
@@ -44,12 +49,20 @@ class Spool:
         time_column: the column that is the time, where it isn't `$ts`.
         again: whether the rows of an earlier run come again, if there was one: those that are here aren't written twice.
         promises: whether Spark is to hear what the stream promises, rather than to make out for itself what is final.
+        key: the column for whose values the stream makes promises one by one, if it does.
+        ticks: whether provisional answers are to be given as rows come.
         handed: the column that is the time, where files are handed over as they are; None where all rows come one by one.
+        delay: how far behind the newest row Spark's watermark is, microseconds; None where rows alone don't move it.
+        reopens: whether rows may come after the end that an earlier run has seen.
+        paced: whether Spark takes a few files at a time, which must be the first of those there are.
 
     Attributes:
         folder: the folder.
-        rows: rows taken, those of an earlier run that came again among them.
+        promised: what earlier runs promised of a stream that goes on.
+        rows: the number of the last row taken, those of an earlier run that came again among them. Where files are handed
+            over: how many were taken.
         written: rows written in this run.
+        closed: whether an earlier run has seen the end of the input, after which no row is taken.
     """
 
     def __init__(
@@ -61,7 +74,12 @@ class Spool:
         *,
         again: bool = False,
         promises: bool = False,
+        key: str | None = None,
+        ticks: bool = False,
         handed: str | None = None,
+        delay: int | None = None,
+        reopens: bool = False,
+        paced: bool = False,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
@@ -70,23 +88,33 @@ class Spool:
         self._needed = needed
         self._time_column = time_column
         self._promises = promises
+        self._key = key
+        self._ticks = ticks
         self._handed = handed
-        self._said = MIN_TIME
-        self._files, self._here, self._ended = self._found()
-        self.rows = 0 if again else self._here
+        self._delay = delay
+        self._paced = paced
+        self._files, self._here, self._ended, self._said, self._newest = self._found()
+        self.promised = Promised(folder / ".promised", self._here, MIN_TIME if self._ended else self._said, again=again)
+        self.closed = self._ended = self._ended and not reopens
+        self.rows = self._before = 0 if again else self._here
         self._waiting: list[pl.DataFrame] = []
         self._waiting_rows = 0
         self._since = 0.0
+        self._held = False
+        self._unseen: list[int] = []  # numbers of the files that are held back
+        self._unpromised = False  # whether rows were taken after the newest promise
+        self._owed = False  # whether that which followed rows came when they were written already
+        self._read = self._files > 0  # whether a query of Spark's has read here
         self._lock = threading.Lock()
 
     def put(self, frame: pl.DataFrame) -> None:
         """Take rows with `$ts`, and `$broken` where some are late."""
         if not frame.height:
             return
-        if ROW not in frame.columns:
-            frame = frame.with_columns(
-                pl.int_range(self.rows + 1, self.rows + 1 + frame.height, dtype=pl.Int64).alias(ROW)
-            )
+        numbers = pl.int_range(self.rows + 1, self.rows + 1 + frame.height, dtype=pl.Int64)
+        if ROW in frame.columns:
+            numbers = pl.col(ROW) + self._before
+        frame = frame.with_columns(numbers.alias(ROW))
         time_of = pl.col(TS) if self._time_column is None else pl.col(self._time_column).cast(pl.Int64)
         system = [(time_of + SHIFT).cast(TIMESTAMP).alias(TS), pl.col(ROW)]
         if BROKEN in frame.columns and self._time_column is None:
@@ -96,20 +124,41 @@ class Spool:
             system.append(_promise(self._said))
             if LATE_ID in frame.columns:
                 system.append(pl.col(LATE_ID))
+            if BROKEN_BY_ALL in frame.columns:
+                by_all = pl.col(BROKEN_BY_ALL)
+                system.append(pl.when(by_all > MIN_TIME).then(by_all + SHIFT).cast(TIMESTAMP).alias(BROKEN_BY_ALL))
         columns = [n for n in self._schema.names if n in self._needed and n in frame.columns]
-        self.rows += frame.height
-        if self.rows <= self._here or self._ended:
+        # an earlier run has written what is before: late rows, of which some were left out, may be others when they come again
+        if self._handed is None:
+            self.rows = int(frame.item(-1, ROW))
+            frame = frame.filter(pl.col(ROW) > self._here)
+        else:
+            self.rows += frame.height
+            frame = frame.tail(max(0, self.rows - self._here))
+        if not frame.height or self._ended:
             return
-        frame = frame.tail(self.rows - self._here)  # an earlier run has written what is before
         with self._lock:
             self._here = self.rows
             self.written += frame.height
+            if self._delay is not None:
+                self._said = max(self._said, int(ints(frame.get_column(TS)).max()) - self._delay)
             if not self._waiting:
                 self._since = time.monotonic()
+            self._unpromised = True
             self._waiting.append(to_spark(frame.select(*columns, *system)))
             self._waiting_rows += frame.height
             if self._waiting_rows >= _FILE_ROWS:
                 self._write()
+
+    def after_end(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows among those that came which no earlier run has taken, where that has seen the end.
+
+        Args:
+            frame: with `$row` where rows of earlier runs come again.
+        """
+        if not self.closed:
+            return frame.clear()
+        return frame.filter(pl.col(ROW) + self._before > self._here) if ROW in frame.columns else frame
 
     def hand(self, file: Path, rows: int) -> bool:
         """Take a Parquet file of the stream's columns as it is; not if an earlier run has written some of its rows only.
@@ -133,14 +182,66 @@ class Spool:
         """The stream has promised that no row before `value` will come."""
         with self._lock:
             self._said = max(self._said, value)
+            # what follows rows is written with them, or where those are on their way already, after them; others by `advance`
+            self._owed |= self._promises and self._unpromised and not self._waiting
+            self._unpromised = False
+
+    def said_of_keys(self, told: pl.DataFrame) -> None:
+        """The stream has promised of keys, one a row, that none of their rows to come will be before `$ts`.
+
+        Every time they come again as well: to promise twice makes no difference, and which were written before isn't known.
+        """
+        value = (pl.col(TS) + SHIFT).cast(TIMESTAMP)
+        self._put_mark(told.select(pl.exclude(TS), value.alias(TS), value.alias(KEY_SAID)))
+
+    def tick(self, at: int) -> None:
+        """Provisional answers are to be given now, and the newest row is of that time."""
+        if self.rows >= self._here:  # not while rows of an earlier run come again
+            value = pl.lit(at + SHIFT, pl.Int64).cast(TIMESTAMP)
+            self._put_mark(pl.select(value.alias(TS), value.alias(TICK)))
+
+    def _put_mark(self, marks: pl.DataFrame) -> None:
+        """What is to be heard after the rows that are here, before others."""
+        with self._lock:
+            if self._ended:
+                return
+            if not self._waiting:
+                self._since = time.monotonic()
+            self._waiting.append(
+                to_spark(marks.with_columns(pl.lit(self._here, pl.Int64).alias(ROW), _promise(self._said)))
+            )
+            self._waiting_rows += marks.height
+            if self._waiting_rows >= _FILE_ROWS:
+                self._write()
 
     def flush(self) -> None:
         """Hand over what has waited long enough."""
         with self._lock:
-            if self._waiting and time.monotonic() - self._since >= _WAIT:
+            if (self._waiting or self._owed) and time.monotonic() - self._since >= _WAIT:
                 self._write()
 
-    def tick(self, at: int) -> None:
+    def hold(self) -> None:
+        """Write what comes, but let Spark see none of it until `show`."""
+        with self._lock:
+            self._held = True
+
+    def show(self) -> None:
+        """Let a query of Spark's that is about to begin see what comes, and what was held back.
+
+        One that goes on from where another stopped first waits for new rows: answers that those before made final, but which
+        Spark was still to give, in a micro-batch of their own, wouldn't come. So it hears once more what was promised.
+        """
+        with self._lock:
+            self._held = False
+            for number in self._unseen:
+                self._rename(number)
+            self._unseen = []
+            self._write()  # no promise may come before its rows
+            if self._read and self._heard is not None:
+                self._file(to_spark(self._mark(self._heard)))
+            self._read = True
+
+    def advance(self, at: int) -> None:
         """No row before `at` will come: a row for the watermark alone."""
         with self._lock:
             self._write()
@@ -150,9 +251,24 @@ class Spool:
 
     def end(self) -> None:
         """The input has ended."""
-        self.tick(END)
+        self.advance(END)
+
+    @property
+    def _heard(self) -> int | None:
+        """What Spark's watermark is made from; None if from nothing so far.
+
+        Of files that are handed over whole, rows may be judged, and promises made by them, that are still to be handed over.
+        """
+        if self._ended:
+            return END
+        if self._said == MIN_TIME or self._handed is not None or (self._delay is None and not self._promises):
+            return None
+        return self._said + (self._delay or 0)
 
     def _write(self) -> None:
+        if self._owed and not self._waiting and not self._ended:
+            self._file(to_spark(self._mark(self._said)))
+        self._owed = False
         if self._waiting:
             if self._promises:
                 self._waiting.append(to_spark(self._mark(self._said)))
@@ -170,29 +286,55 @@ class Spool:
         hidden = self.folder / f".{self._files:09}"  # Spark passes over hidden files
         if isinstance(rows, pl.DataFrame):
             rows.write_parquet(hidden, compression="snappy", statistics=False)
+            self._date(hidden, linked=False)
         else:
             hidden.unlink(missing_ok=True)
-            _link(rows, hidden)
+            if self._paced and _changed(rows) <= self._newest:
+                shutil.copyfile(rows, hidden)
+                self._date(hidden, linked=False)
+            else:
+                self._date(hidden, linked=_link(rows, hidden))
         # once this is there the file counts, shown or not: Spark deletes what it has read
         note = self.folder / ".note"
-        note.write_text(json.dumps({"files": self._files, "rows": self._here, "ended": self._ended}))
+        said = self._said if self._said < MAX_TIME else MIN_TIME
+        found = {"files": self._files, "rows": self._here, "ended": self._ended, "said": said, "newest": self._newest}
+        note.write_text(json.dumps(found))
         note.rename(self.folder / ".last")
-        hidden.rename(self.folder / f"{self._files:09}.parquet")
+        if self._held:
+            self._unseen.append(self._files)
+        else:
+            self._rename(self._files)
 
-    def _found(self) -> tuple[int, int, bool]:
-        """What an earlier run has left: files, rows, and whether its input had ended."""
+    def _rename(self, number: int) -> None:
+        """Let Spark see a file."""
+        (self.folder / f".{number:09}").rename(self.folder / f"{number:09}.parquet")
+
+    def _date(self, file: Path, *, linked: bool) -> None:
+        """Give a file a time after that of all before it: Spark takes them in the order of their times, to the millisecond.
+
+        The times of rows between files that are handed over are those of the files before, so that links can follow.
+        """
+        if linked:  # the file's own
+            self._newest = max(self._newest, _changed(file))
+            return
+        now = 0 if self._handed is not None and self._newest else _changed(file)
+        self._newest = max(now, self._newest + 1)
+        os.utime(file, ns=(self._newest * 1_000_000, self._newest * 1_000_000))
+
+    def _found(self) -> tuple[int, int, bool, int, int]:
+        """What an earlier run has left: files, rows, whether its input had ended, what had been promised, the newest time."""
         last = self.folder / ".last"
         if not last.exists():
-            return 0, 0, False
+            return 0, 0, False, MIN_TIME, 0
         found = json.loads(last.read_text())
-        hidden = self.folder / f".{found['files']:09}"
-        if hidden.exists():
-            hidden.rename(self.folder / f"{found['files']:09}.parquet")
-        return found["files"], found["rows"], found["ended"]
+        for number in sorted(int(p.name[1:]) for p in self.folder.glob(".[0-9]*")):
+            if number <= found["files"]:
+                self._rename(number)
+        return found["files"], found["rows"], found["ended"], found.get("said", MIN_TIME), found.get("newest", 0)
 
     def all_rows(self, spark: Any) -> Any:
         """The rows as a DataFrame, once all have come."""
-        return spark.read.schema(self._ddl).parquet(str(self.folder)).where(f"`{ROW}` > 0")
+        return spark.read.schema(self._ddl).parquet(str(self.folder)).where(self._shown)
 
     def rows_of(self, spark: Any, path: str, time_column: str) -> Any:
         """Rows of Parquet files that have the columns needed, in the types of the schema, the time among them.
@@ -207,11 +349,21 @@ class Spool:
         return found.selectExpr("*", f"CAST(NULL AS TIMESTAMP) AS {quoted(BROKEN)}")
 
     @property
+    def _shown(self) -> str:
+        """Which rows are for operators, rather than for the watermark alone."""
+        marks = [*([] if self._key is None else [KEY_SAID]), *([TICK] if self._ticks else [])]
+        return " OR ".join([f"`{ROW}` > 0", *(f"`{m}` IS NOT NULL" for m in marks)])
+
+    @property
     def _ddl(self) -> str:
         columns = [(f.name, spark_ddl(f.dtype)) for f in self._schema]
         columns += [(TS, "TIMESTAMP"), (BROKEN, "TIMESTAMP"), (ROW, "BIGINT")]
         if self._promises:
             columns += [(SAID, "TIMESTAMP"), (LATE_ID, "BIGINT")]
+        if self._key is not None:
+            columns += [(KEY_SAID, "TIMESTAMP"), (BROKEN_BY_ALL, "TIMESTAMP")]
+        if self._ticks:
+            columns += [(TICK, "TIMESTAMP")]
         return ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
 
     def frame(
@@ -245,7 +397,7 @@ class Spool:
             found = found.withWatermark(f"`{column}`", f"{millis} milliseconds")
         # Spark moves conditions on rows below the watermark, which would then miss the rows that are for it alone; it moves none
         # past one that is not deterministic
-        return found.where(f"CASE WHEN spark_partition_id() >= 0 THEN `{ROW}` > 0 END")
+        return found.where(f"CASE WHEN spark_partition_id() >= 0 THEN {self._shown} END")
 
 
 def _promise(value: int) -> pl.Expr:
@@ -259,12 +411,19 @@ def _shifted(fields: Iterable[Field], column: str) -> str:
     return f"timestamp_micros({quoted(column) if integer else f'unix_micros({quoted(column)})'} + {SHIFT}L)"
 
 
-def _link(file: Path, to: Path) -> None:
-    """The file under another name, a copy where that is on another disk."""
+def _link(file: Path, to: Path) -> bool:
+    """The file under another name, a copy where that is on another disk; whether it is the same file."""
     try:
         os.link(file.resolve(), to)
+        return True
     except OSError:
         shutil.copyfile(file, to)
+        return False
+
+
+def _changed(file: Path) -> int:
+    """When a file was changed last, as Spark counts: milliseconds."""
+    return file.stat().st_mtime_ns // 1_000_000
 
 
 def rows_of_files(reader: Any, path: str, fields: Iterable[Field], time_column: str) -> Any:

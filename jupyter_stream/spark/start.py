@@ -6,6 +6,7 @@ import importlib.util
 import logging
 import os
 import shutil
+import socket
 import sys
 import threading
 from collections.abc import Mapping
@@ -14,14 +15,20 @@ from typing import Any, Final
 
 from jupyter_stream.errors import QueryError, StreamError, UnsupportedError
 from jupyter_stream.spark import remote
+from jupyter_stream.spark.console import launched
 from jupyter_stream.spark.settings import CLUSTER, Settings
+from jupyter_stream.spark.worker_python import worker_python
 
+SOCKETS: Final = "spark.python.unix.domain.socket.enabled"
+"""The setting of Spark's whether it and its Python processes meet at files, where no other program comes by, not at ports."""
+_JAVA: Final = "spark.driver.extraJavaOptions"
 _OURS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    SOCKETS: str(hasattr(socket, "AF_UNIX")).lower(),
     "spark.python.authenticate.socketTimeout": "60s",  # a busy machine starts Python slowly
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
+    _JAVA: f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
 }
 _QUERY: Final = {
     "spark.sql.session.timeZone": "UTC",
@@ -37,6 +44,9 @@ _QUERY: Final = {
 
 _FIXED: Final = frozenset({"spark.sql.session.timeZone", "spark.sql.ansi.enabled"})
 """Answers would differ from the kernel's."""
+
+_ELSEWHERE: Final = frozenset({"SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_API_MODE"})
+"""What tells PySpark to be a client of Spark Connect."""
 
 _lock = threading.Lock()
 _made: Any = None
@@ -82,11 +92,12 @@ def session(namespace: Mapping[str, object], settings: Settings) -> Any:
         base = _own(namespace) or _ours(settings)
         found = base.newSession()
         if "PYSPARK_PYTHON" not in os.environ and not remote.is_remote(base):
-            base.sparkContext.pythonExec = sys.executable  # or it would be whatever python3 is on the path
+            base.sparkContext.pythonExec = worker_python()  # or it would be whatever python3 is on the path
     for key, value in _QUERY.items():
         found.conf.set(key, value)
     for key, value in settings.conf.items():
-        if found.conf.get(key, None) == value:
+        told = found.conf.get(key, None)
+        if told is not None and value in (told, told.removeprefix(f"{_OURS[_JAVA]} ")):
             continue
         if key not in _FIXED and found.conf.isModifiable(key):
             found.conf.set(key, value)
@@ -127,12 +138,17 @@ def _own(namespace: Mapping[str, object]) -> Any:
 def _ours(settings: Settings) -> Any:
     global _made
     if _made is None:
+        from pyspark import SparkConf, SparkContext
         from pyspark.sql import SparkSession
 
-        builder = SparkSession.builder.master(settings.master or "local[*]").appName("jupyter-stream")
+        conf = SparkConf().setMaster(settings.master or "local[*]").setAppName("jupyter-stream")
         mine = {k: v for k, v in settings.conf.items() if k not in _FIXED}
-        for key, value in {**_OURS, **mine}.items():
-            builder = builder.config(key, value)
-        _made = builder.getOrCreate()
+        if _JAVA in mine:  # of two that say one thing Java takes the second
+            mine[_JAVA] = f"{_OURS[_JAVA]} {mine[_JAVA]}"
+        conf.setAll([*{**_OURS, **mine}.items()])
+        # else PySpark has its process already, that of a session that was stopped, or is told to go to another machine's
+        if SparkContext._gateway is None and not _ELSEWHERE & os.environ.keys():
+            SparkContext(conf=conf, gateway=launched(conf))
+        _made = SparkSession.builder.config(conf=conf).getOrCreate()
         logging.getLogger("SQLQueryContextLogger").disabled = True
     return _made

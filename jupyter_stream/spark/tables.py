@@ -9,6 +9,8 @@ import polars as pl
 
 from jupyter_stream.core.messages import UNTIL
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.operators.graph import build
+from jupyter_stream.operators.selected import held
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.spark.joins import SINCE
 from jupyter_stream.spark.types import spark_ddl, to_spark
@@ -31,12 +33,12 @@ class Versions:
         self._rows = table.table
         self._folder = folder
         self._since = [MIN_TIME]
-        self._held = [table.table.frame]
+        self._held = [held(self._rows, build)]
 
     def changed(self, at: int) -> None:
         """What it holds now goes for rows at or after `at`, microseconds."""
         self._since.append(max(at, self._since[-1]))
-        self._held.append(self._rows.frame)
+        self._held.append(held(self._rows, build))
 
     def frame(self, spark: Any) -> Any:
         """All versions as one DataFrame, with `$since` and `$until`."""

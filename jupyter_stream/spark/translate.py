@@ -6,11 +6,11 @@ A DataFrame on the way has the node's columns and, beside them, `$ts` (the progr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from jupyter_stream.core.messages import BROKEN, ROW, TS, UNTIL, WINDOW_END, WINDOW_ID, WINDOW_START
-from jupyter_stream.functions import Expr
+from jupyter_stream.functions import Column, Expr
 from jupyter_stream.functions.types import spark_name
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Plan, Project, Scan, Union
@@ -47,7 +47,7 @@ def translate(plan: Plan, given: Given, table: OpenTable) -> Frame:
     stage = outermost(plan)
     if stage is not None and finished_here(plan):
         return _Translator(given, table).visit(stage, guarded=True)
-    return _Translator(given, table).visit(plan).select(*(quoted(n) for n in plan.schema.names))
+    return _Translator(given, table).answers(plan)
 
 
 def translate_whole(plan: Plan, given: Given) -> Frame:
@@ -61,13 +61,26 @@ def translate_whole(plan: Plan, given: Given) -> Frame:
     def no_table(table: StreamDef) -> Frame:
         raise AssertionError(f"{table.name} was not refused")
 
-    return _Translator(given, no_table).visit(plan).select(*(quoted(n) for n in plan.schema.names))
+    return _Translator(given, no_table).answers(plan)
 
 
 class _Translator:
     def __init__(self, given: Given, table: OpenTable) -> None:
         self._given = given
         self._table = table
+
+    def answers(self, plan: Plan) -> Frame:
+        """The rows of the root, without system columns."""
+        found = self._given(plan)
+        if found is None and isinstance(plan, Derived):
+            return self.answers(plan.input)
+        if found is None and isinstance(plan, Project):
+            below, read = plan.input, [(n, e.name) for n, e in plan.items if isinstance(e, Column) and e.name != TS]
+            if isinstance(below, Aggregate) and len(read) == len(plan.items):  # one step less, see `_grouped`
+                grouped, columns = _grouped(below, self.visit(below.input), guarded=False)
+                return grouped.selectExpr(*(f"{columns[own]} AS {quoted(n)}" for n, own in read))
+            return self.visit(below).selectExpr(*(_item(e, n) for n, e in plan.items))
+        return (self._made(plan) if found is None else found).selectExpr(*(quoted(n) for n in plan.schema.names))
 
     def visit(self, plan: Plan, *, guarded: bool = False) -> Frame:
         """The rows of a node.
@@ -77,8 +90,9 @@ class _Translator:
             guarded: whether sums beyond BIGINT are to be told of rather than end the query.
         """
         found = self._given(plan)
-        if found is not None:
-            return found
+        return self._made(plan, guarded=guarded) if found is None else found
+
+    def _made(self, plan: Plan, *, guarded: bool = False) -> Frame:
         match plan:
             case Derived():
                 return self.visit(plan.input)
@@ -122,21 +136,26 @@ def _union(frames: list[Frame], parts: tuple[Plan, ...], names: tuple[str, ...])
 
 
 def _aggregate(plan: Aggregate, below: Frame, *, guarded: bool) -> Frame:
+    grouped, columns = _grouped(plan, below, guarded=guarded)
+    return grouped.selectExpr(*(f"{made} AS {quoted(name)}" for name, made in columns.items()))
+
+
+def _grouped(plan: Aggregate, below: Frame, *, guarded: bool) -> tuple[Frame, dict[str, str]]:
+    """The groups of each extent, and what each column of the node, and each system column, is of theirs in Spark's SQL."""
     window = plan.window
-    if isinstance(window, TimeWindow):
-        below, start, end, number = _in_extents(below, window)
-    else:
-        assert isinstance(window, SessionWindow)
-        below, start, end, number = _in_sessions(below, window)
-    # aggregates read time and arrival number, keys are computed beside them
+    # aggregates read time and arrival number, keys are computed beside them; all at once, since Spark analyses the whole plan
+    # anew with every step of it, which takes it 10 milliseconds and more
     keys = [f"$key{i}" for i in range(len(plan.keys))]
     groups = [quoted(_EXTENT), *(quoted(k) for k in keys)]
-    if (
-        isinstance(window, SessionWindow) and not keys
-    ):  # Spark wants a key beside sessions; this is 0, which it can't know
-        below = below.selectExpr("*", f"pmod(unix_micros({TIME}), 1L) AS {quoted(_ONE)}")
-        groups.append(quoted(_ONE))
-    below = below.selectExpr("*", *(_item(e, k) for k, (_, e) in zip(keys, plan.keys, strict=True)))
+    beside = [_item(e, k) for k, (_, e) in zip(keys, plan.keys, strict=True)]
+    if isinstance(window, TimeWindow):
+        below, start, end, number = _in_extents(below, window, beside)
+    else:
+        assert isinstance(window, SessionWindow)
+        if not keys:  # Spark wants a key beside sessions; this is 0, which it can't know
+            beside.append(f"pmod(unix_micros({TIME}), 1L) AS {quoted(_ONE)}")
+            groups.append(quoted(_ONE))
+        below, start, end, number = _in_sessions(below, window, beside)
     made = [f"{aggregate_sql(c, guarded)} AS {quoted(c.name)}" for c in plan.aggregates]
     overflows = [overflow_sql(c) for c in plan.aggregates if guarded and may_overflow(c)]
     if overflows:
@@ -145,18 +164,14 @@ def _aggregate(plan: Aggregate, below: Frame, *, guarded: bool) -> Frame:
 
     grouped = below.groupBy(*groups).agg(*(expr(m) for m in made or ["1 AS `$none`"]))
     shown = micros if integer_time(plan) else instant
-    return grouped.selectExpr(
-        *(
-            f"CAST({quoted(k)} AS {spark_name(e.dtype)}) AS {quoted(name)}"
-            for k, (name, e) in zip(keys, plan.keys, strict=True)
-        ),
-        *(quoted(c.name) for c in plan.aggregates),
-        *([quoted(OVERFLOWED)] if overflows else []),
-        f"{shown(start)} AS {quoted(WINDOW_START)}",
-        f"{shown(end)} AS {quoted(WINDOW_END)}",
-        f"{number} AS {quoted(WINDOW_ID)}",
-        f"window_time({quoted(_EXTENT)}) AS {TIME}",
-    )
+    columns = {
+        name: f"CAST({quoted(k)} AS {spark_name(e.dtype)})" for k, (name, e) in zip(keys, plan.keys, strict=True)
+    }
+    columns |= {
+        name: quoted(name) for name in (*(c.name for c in plan.aggregates), *([OVERFLOWED] if overflows else []))
+    }
+    columns |= {WINDOW_START: shown(start), WINDOW_END: shown(end), WINDOW_ID: number}
+    return grouped, {**columns, TS: f"window_time({quoted(_EXTENT)})"}
 
 
 def integer_time(plan: Plan) -> bool:
@@ -172,31 +187,37 @@ def integer_time(plan: Plan) -> bool:
 
 
 def _length(count: int) -> str:
-    return f"{count} microseconds"
+    return f"'{count} microseconds'"
 
 
-def _in_extents(below: Frame, window: TimeWindow) -> tuple[Frame, str, str, str]:
-    """Each row in each of its extents: Spark's start at `startTime` plus multiples of the slide, ours end at such."""
-    from pyspark.sql.functions import window as extent
+def _in_extents(below: Frame, window: TimeWindow, beside: Sequence[str]) -> tuple[Frame, str, str, str]:
+    """Each row in each of its extents: Spark's start at `startTime` plus multiples of the slide, ours end at such.
 
+    Args:
+        below: the rows.
+        window: the window.
+        beside: what else is to be computed of each row.
+    """
     assert window.range is not None
     length = max(window.range, window.slide) if window.slide > window.range else window.range
     opens = (window.phase + SHIFT - length) % window.slide
-    made = extent(TIME, _length(length), _length(window.slide), _length(opens) if opens else None)
-    found = below.select("*", made.alias(_EXTENT))  # by withColumn, Connect forgets that it is an extent
+    lengths = [_length(n) for n in (length, window.slide, *([opens] if opens else []))]
+    found = below.selectExpr("*", f"window({', '.join([TIME, *lengths])}) AS {quoted(_EXTENT)}", *beside)
     start, end = f"{quoted(_EXTENT)}.start", f"{quoted(_EXTENT)}.end"
+    conditions = []
     if length != window.range:  # Spark has no gaps between extents: whole slides, and of each the rows in its last part
         start = f"timestamp_micros(unix_micros({end}) - {window.range}L)"
-        found = found.where(f"{TIME} >= {start}")
-    if BROKEN in found.columns:  # a late row is used in the extents that were open when it came
-        found = found.where(f"{quoted(BROKEN)} IS NULL OR {end} > {quoted(BROKEN)}")
+        conditions.append(f"{TIME} >= {start}")
+    if BROKEN in below.columns:  # a late row is used in the extents that were open when it came
+        conditions.append(f"({quoted(BROKEN)} IS NULL OR {end} > {quoted(BROKEN)})")
+    if conditions:
+        found = found.where(" AND ".join(conditions))
     return found, start, end, f"({micros(end)} - {window.phase}L) div {window.slide}L"
 
 
-def _in_sessions(below: Frame, window: SessionWindow) -> tuple[Frame, str, str, str]:
-    """Rows exactly a gap apart are in different sessions, so Spark is told a microsecond less."""
-    from pyspark.sql.functions import session_window
-
-    found = below.select("*", session_window(TIME, _length(window.gap - 1)).alias(_EXTENT))
+def _in_sessions(below: Frame, window: SessionWindow, beside: Sequence[str]) -> tuple[Frame, str, str, str]:
+    """The same; rows exactly a gap apart are in different sessions, so Spark is told a microsecond less."""
+    made = f"session_window({TIME}, {_length(window.gap - 1)}) AS {quoted(_EXTENT)}"
+    found = below.selectExpr("*", made, *beside)
     end = f"timestamp_micros(unix_micros({quoted(_EXTENT)}.end) + 1L)"
     return found, f"{quoted(_EXTENT)}.start", end, "CAST(NULL AS BIGINT)"

@@ -15,26 +15,24 @@ import polars as pl
 from numpy.typing import NDArray
 from sortedcontainers import SortedDict
 
-from jupyter_stream.aggregates import Dense, FrameForm, Partial
-from jupyter_stream.aggregates.count import DistinctValues
-from jupyter_stream.aggregates.protocol import SLOT, VALUE, Array
+from jupyter_stream.aggregates import Partial
+from jupyter_stream.aggregates.protocol import Array
 from jupyter_stream.aggregates.user.rows import HeldForm
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import TS, Int64s, ints
+from jupyter_stream.core.messages import Int64s, ints
 from jupyter_stream.state.closed import Closed, Overflowed
-from jupyter_stream.state.distinct_panes import DistinctPanes
 from jupyter_stream.state.finisher import Finisher
-from jupyter_stream.state.frames import PANE, FrameAnswers, FramePanes, one_by_one
+from jupyter_stream.state.framed_partials import FramedPartials
+from jupyter_stream.state.frames import FrameAnswers
 from jupyter_stream.state.group_aggregate import GroupAggregate
 from jupyter_stream.state.inputs import Input, mask_of
 from jupyter_stream.state.layout import Layout
 from jupyter_stream.state.panes import Cells, Halves, PaneMap, Panes
 from jupyter_stream.state.sliding import SlidingFold
 from jupyter_stream.state.slots import KeySlots
-from jupyter_stream.state.user_panes import UserPanes
 
-_CHUNK = 16_384
-"""Rows folded at a time: temporaries stay in the second-level cache, and most chunks meet one pane or two (measured)."""
+_CHUNK = 32_768
+"""Rows folded at a time: temporaries stay in the second-level cache, calls cost less than work (measured)."""
 _CHUNK_OF_ONE = 65_536
 """The same where there is one group: a chunk costs less, and calls count for more."""
 _SAFE_SUM = 1 << 62
@@ -42,6 +40,9 @@ _CELLS = 65_536
 """Answers of several extents given at a time, about,"""
 _PIECE = 16_384
 """and of one: 1 to 4 ms, so that input need not wait for the groups of a large extent."""
+_AT_ONCE = 1 << 20
+"""Partials folded at a time, at most, if some extents' answers are to be given without a cut: 2 ms, and 262,144 groups. Smaller
+pieces cost more in calls than they spare a row that waits (measured: a third more for hot items)."""
 _LOOKED_AT = 8192
 """Groups looked at together when slots are to be used again: 1 to 4 ms."""
 _NARROWEST = 2_048
@@ -87,7 +88,7 @@ class WindowGroups:
         layout = Layout.of([(a.form, a.inputs[0] if a.inputs else None, a.where) for a in self._aggregates])
         partials = layout.partials
         self._inputs = layout.inputs
-        self._frames = [self._frames_of(a.form, marks, bool(keys)) for a in self._aggregates]
+        self._framed = FramedPartials(self._aggregates, marks, bool(keys))
         # memory never written to is none, and making room for another pane moves all there are
         self.panes = Panes(partials, min(64, window.slides * window.panes_per_slide + 2) if room is None else room)
         self._finisher = Finisher(self._aggregates, layout.own, self.panes)
@@ -97,21 +98,11 @@ class WindowGroups:
                 self.panes.share(i)
         self.fold = SlidingFold(self.panes, window.slides == 1 and window.panes_per_slide == 1, window.slides == 0)
         names = ["panes", "sliding fold"]
-        names += [f"partials of {a.name}" for a, f in zip(aggregates, self._frames, strict=True) if f is not None]
+        names += [f"partials of {name}" for name in self._framed.names]
         self.tables = [ControlTable(n) for n in (*names, *(["key slots"] if keys else []))]
         self._mass: dict[int, int] = {}
         self._largest: dict[int, int] = {}
         self._checked = 0
-
-    @staticmethod
-    def _frames_of(form: Dense | FrameForm, marks: bool, keyed: bool) -> FramePanes | UserPanes | DistinctPanes | None:
-        if isinstance(form, Dense):
-            return None
-        if isinstance(form, HeldForm):
-            return UserPanes(form)
-        if marks and isinstance(form, DistinctValues):
-            return DistinctPanes(form, keyed)
-        return FramePanes(form)
 
     @property
     def live(self) -> int:
@@ -133,7 +124,7 @@ class WindowGroups:
     @property
     def frame_bytes(self) -> int:
         """Bytes of partial results that are no numbers."""
-        return sum(f.bytes for f in self._frames if f is not None)
+        return sum(self._framed.held)
 
     def head(self, most: int) -> pl.DataFrame:
         """Panes and the groups with rows in them, the oldest panes first: at most so many, with how many rows each has had."""
@@ -160,7 +151,7 @@ class WindowGroups:
 
     def report(self) -> int:
         """Bring the control tables up to date; returns the bytes held."""
-        held = [self.panes.bytes, self.fold.bytes, *(f.bytes for f in self._frames if f is not None)]
+        held = [self.panes.bytes, self.fold.bytes, *self._framed.held]
         if self.slots is not None:
             held.append(self.slots.bytes)
         for table, count in zip(self.tables, held, strict=True):
@@ -177,7 +168,7 @@ class WindowGroups:
         """Fold rows in: their times, grouping columns and inputs (arguments and FILTER conditions)."""
         self.panes.work_ahead()
         columns = {i: Input(inputs[i]) for i in {i for pair in self._inputs for i in pair if i is not None}}
-        all_slots = np.zeros(ts.size, np.int64) if any(f is not None for f in self._frames) else None
+        all_slots = np.zeros(ts.size, np.int64) if self._framed else None
         numbers = ints(keys[0]) if self.slots is not None and self.slots.takes_numbers(keys) else None
         chunk = _CHUNK if self.slots is not None else _CHUNK_OF_ONE
         for start in range(0, ts.size, chunk):
@@ -193,7 +184,7 @@ class WindowGroups:
                     all_slots[start:stop] = slots
             self._fold_chunk(ts[start:stop], slots, columns, start, stop)
         if all_slots is not None:
-            self._add_frames(self._window.pane(ts), ts, all_slots, inputs)
+            self._framed.add(self._window.pane(ts), ts, all_slots, inputs)
 
     def fit(self, capacity: int) -> None:
         """Make room for at least that many groups."""
@@ -207,8 +198,8 @@ class WindowGroups:
         for start in range(0, ts.size, _CHUNK):
             stop = min(ts.size, start + _CHUNK)
             self._fold_chunk(ts[start:stop], slots[start:stop], columns, start, stop)
-        if any(f is not None for f in self._frames):
-            self._add_frames(self._window.pane(ts), ts if times is None else times, slots, inputs)
+        if self._framed:
+            self._framed.add(self._window.pane(ts), ts if times is None else times, slots, inputs)
 
     def fold_pane(self, pane: int, slots: Int64s, ts: Int64s | None, inputs: Sequence[pl.Series]) -> None:
         """Fold rows of known groups in, all of one pane; `ts` are their times, where an aggregate needs them."""
@@ -219,8 +210,8 @@ class WindowGroups:
             late = _Late(np.ones(slots.size, np.bool_), np.full(slots.size, pane), slots)
         cells = self.panes.cells_of(pane, slots)
         self._fold_cells(cells, late, columns, 0, slots.size)
-        if any(f is not None for f in self._frames):
-            self._add_frames(np.full(slots.size, pane), ts, slots, inputs)
+        if self._framed:
+            self._framed.add(np.full(slots.size, pane), ts, slots, inputs)
 
     def _fold_chunk(
         self, ts: Int64s, slots: Int64s | None, columns: Mapping[int, Input], start: int, stop: int
@@ -308,21 +299,6 @@ class WindowGroups:
                 self._widen(index)
         self._mass[index] = mass
 
-    def _add_frames(self, panes: Int64s, ts: Int64s | None, slots: Int64s, inputs: Sequence[pl.Series]) -> None:
-        base = [pl.Series(PANE, panes), pl.Series(SLOT, slots)]
-        for aggregate, frames in zip(self._aggregates, self._frames, strict=True):
-            if frames is None:
-                continue
-            arguments = [inputs[i].alias(VALUE if n == 0 else f"{VALUE}{n}") for n, i in enumerate(aggregate.inputs)]
-            time = [pl.Series(TS, ts)] if frames.form.needs_time and ts is not None else []
-            rows = pl.DataFrame([*base, *arguments, *time])
-            if aggregate.where is not None:
-                rows = rows.filter(inputs[aggregate.where])
-            if frames.form.skips_nulls:
-                rows = rows.filter(pl.col(VALUE).is_not_null())
-            if rows.height:
-                frames.update(rows)
-
     # -- another's partials in ---------------------------------------------------------------------------------------
 
     def absorb(self, pane: int, other: WindowGroups, arrays: Sequence[Array], to: Int64s) -> None:
@@ -356,9 +332,7 @@ class WindowGroups:
 
     def absorb_frames(self, pane: int, other: WindowGroups, source: int, to: Int64s) -> None:
         """The same for what another holds of its pane `source` in frames."""
-        for own, frames in zip(self._frames, other._frames, strict=True):
-            if isinstance(own, FramePanes) and isinstance(frames, FramePanes):
-                own.append(pane, frames.renumbered(source, to))
+        self._framed.absorb(pane, other._framed, source, to)
 
     # -- the window moves --------------------------------------------------------------------------------------------
 
@@ -367,9 +341,7 @@ class WindowGroups:
         end = self._window.panes_per_slide * k
         first = self._window.first_pane(k)
         self.fold.advance(first, end)
-        for frames in self._frames:
-            if frames is not None:
-                frames.advance(first, end)
+        self._framed.advance(first, end)
 
     def expire(self, k: int) -> None:
         """Free what no extent from k on holds."""
@@ -377,9 +349,7 @@ class WindowGroups:
         if first is None:
             return
         self.fold.evict(first)
-        for frames in self._frames:
-            if frames is not None:
-                frames.free(first)
+        self._framed.free(first)
 
     def release(self) -> Iterator[int]:
         """Reuse slots of groups in no open pane, some at each step, which says what it took: one for each, and an eighth of
@@ -410,15 +380,13 @@ class WindowGroups:
 
     def unmark(self) -> None:
         """Distinct values as frames from here on, which can be moved to another."""
-        self._frames = [f.frames() if isinstance(f, DistinctPanes) else f for f in self._frames]
+        self._framed.unmark()
 
     def take(self, old: Int64s) -> None:
         """Renumber groups: what was in slot `old[i]` is now in slot i; the others hold nothing and are given up."""
         self.panes.take(old)
         self.fold.take(old)
-        for frames in self._frames:
-            if frames is not None:
-                frames.renumber(old)
+        self._framed.renumber(old)
 
     # -- answers out -------------------------------------------------------------------------------------------------
 
@@ -445,12 +413,10 @@ class WindowGroups:
         beyond = self._finisher.beyond(taken)
         if beyond is not None:
             raise Overflowed(slots[beyond])
-        answers = []
-        for aggregate, frames, answer in zip(self._aggregates, self._frames, self._finisher.finish(taken), strict=True):
-            if answer is None:
-                assert frames is not None
-                answer = self._answers_of(aggregate, frames.finish(first, end)).of(slots)
-            answers.append(answer)
+        answers = [
+            self._framed.finish(n, first, end, self.panes.slots).of(slots) if answer is None else answer
+            for n, answer in enumerate(self._finisher.finish(taken))
+        ]
         return slots, answers
 
     @property
@@ -467,10 +433,10 @@ class WindowGroups:
         firsts = [window.first_pane(k) for k in extents]
         ends = [window.panes_per_slide * k for k in extents]
         move = self.fold.move(firsts, ends)
-        framed = self._framed(list(zip(firsts, ends, strict=True)))
         slots = self.panes.slots
+        framed = self._framed.close(list(zip(firsts, ends, strict=True)), slots)
         width = slots
-        if slots * move.depth > 4 * _CELLS:
+        if slots * max(4, move.depth) > _AT_ONCE:
             width = min(slots, max(_NARROWEST, min(_PIECE // len(extents), 32 * _CELLS // move.depth)))
         for start in range(0, slots, width):
             arrays = self.fold.read(move, slice(start, min(slots, start + width)))
@@ -478,12 +444,15 @@ class WindowGroups:
         self.fold.commit(move)
 
     def _closed(
-        self, extents: Int64s, arrays: list[Array], start: int, framed: Sequence[Sequence[FrameAnswers | None]]
+        self, extents: Int64s, arrays: list[Array], start: int, framed: Sequence[Mapping[int, FrameAnswers]]
     ) -> Closed:
         width = arrays[0].shape[1]
         cells = np.flatnonzero(arrays[0].reshape(-1) != 0)  # a third of the time of np.nonzero by row and column
-        which = cells // max(1, width)
-        slots = cells - which * width + start
+        if extents.size == 1:
+            which, slots = np.zeros(cells.size, np.int64), cells + start if start else cells
+        else:
+            which = cells // max(1, width)
+            slots = cells - which * width + start
         taken = [arrays[0].reshape(-1).take(cells)] * len(arrays)
         for i in self.panes.active():
             taken[i] = arrays[i].reshape(-1).take(cells)
@@ -493,33 +462,14 @@ class WindowGroups:
             lost = (extents[which[beyond]], slots[beyond])
             which, slots, taken = which[~beyond], slots[~beyond], [t[~beyond] for t in taken]
         answers = []
-        cuts = np.searchsorted(which, np.arange(extents.size + 1)).tolist()
+        cuts: list[int] = []
         for n, answer in enumerate(self._finisher.finish(taken)):
             if answer is None:
-                parts = [
-                    found.of(slots[a:b])
-                    for of_extent, a, b in zip(framed, cuts[:-1], cuts[1:], strict=True)
-                    if (found := of_extent[n]) is not None
-                ]
-                answer = pl.concat(parts)
+                cuts = cuts or np.searchsorted(which, np.arange(extents.size + 1)).tolist()
+                parts = zip(framed, cuts[:-1], cuts[1:], strict=True)
+                answer = pl.concat([of_extent[n].of(slots[a:b]) for of_extent, a, b in parts])
             answers.append(answer)
         return Closed(extents[which], slots, answers, *lost, arrays[0].size)
-
-    def _framed(self, windows: Sequence[tuple[int | None, int]]) -> list[list[FrameAnswers | None]]:
-        """The window moves: answers at each place from partial results that are no numbers, for each aggregate that has such."""
-        answers: list[list[FrameAnswers | None]] = [[] for _ in windows]
-        for aggregate, frames in zip(self._aggregates, self._frames, strict=True):
-            if frames is None:
-                found: Sequence[pl.DataFrame | None] = [None] * len(windows)
-            else:
-                found = frames.close(windows) if isinstance(frames, FramePanes) else one_by_one(frames, windows)
-            for of_extent, frame in zip(answers, found, strict=True):
-                of_extent.append(None if frame is None else self._answers_of(aggregate, frame))
-        return answers
-
-    def _answers_of(self, of: GroupAggregate, found: pl.DataFrame) -> FrameAnswers:
-        of_nothing = 0 if of.function.name == "count" else None
-        return FrameAnswers(found, self.panes.slots, of.name, of.dtype, of_nothing)
 
     def read_tumbling(self, panes: Sequence[int]) -> tuple[Int64s, Int64s, list[pl.Series]]:
         """Answers of many single-pane extents at once: index into `panes`, slot, and the answers, row by row."""
@@ -539,7 +489,7 @@ class WindowGroups:
     @property
     def dense(self) -> bool:
         """Whether every aggregate is kept as numbers."""
-        return all(f is None for f in self._frames)
+        return not self._framed
 
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""

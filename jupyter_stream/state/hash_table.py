@@ -18,6 +18,11 @@ _MOVED = 6
 """Places of the old table moved for each key that comes. 4 are needed: the new ones are full after a quarter as many keys as
 there are old ones."""
 _MOVED_AT_LEAST = 4096
+_FEW = 256
+_AHEAD = np.arange(1, 17)
+"""Of so few keys that are searched for still, so many places are looked at at a time."""
+_SORTED = 2_048
+"""So few keys are sorted to find equal ones: 20 µs for 300, where the calls of a table's rounds take 100."""
 _LARGE = 1 << 16
 """Places from which on those of the next, larger table are made ready ahead: memory met for the first time is slow."""
 
@@ -50,12 +55,23 @@ class _Places:
         at = self._home(keys)
         found = self.held[at]
         pending = np.flatnonzero(self._goes_on(found, at, keys))
-        while pending.size:
+        while pending.size > _FEW:
             at_pending = (at[pending] + 1) & self.mask
             at[pending] = at_pending
             held = self.held[at_pending]
             found[pending] = held
             pending = pending[self._goes_on(held, at_pending, keys[pending])]
+        while pending.size:
+            # the last few one place after the other would take most of the time: a step is some calls, however few are left
+            ahead = (at[pending, None] + _AHEAD) & self.mask
+            held = self.held[ahead]
+            goes_on = self._goes_on(held, ahead, keys[pending, None])
+            end = goes_on.argmin(axis=1)  # the first place where the search ends; 0 where it doesn't
+            row = np.arange(pending.size)
+            at[pending], found[pending] = ahead[row, end], held[row, end]
+            on = goes_on[row, end]
+            at[pending[on]] = ahead[on, -1]
+            pending = pending[on]
         found -= 1
         return found, at
 
@@ -176,7 +192,13 @@ class HashTable:
             self._count -= int(np.count_nonzero(self._old.remove(keys) >= self._moved))
 
     def first_seen(self, keys: Int64s) -> Int64s:
-        """Positions at which a key comes for the first time among `keys`, ascending. Without sorting: 20 ns a key."""
+        """Positions at which a key comes for the first time among `keys`, ascending. Many are not sorted: 20 ns a key."""
+        if keys.size <= _SORTED:
+            order = np.argsort(keys, kind="stable")
+            in_order = keys[order]
+            opens = np.ones(keys.size, np.bool_)
+            np.not_equal(in_order[1:], in_order[:-1], out=opens[1:])
+            return np.sort(order[opens])
         bits = max(4, int(2 * keys.size).bit_length())
         owner = np.full(1 << bits, EMPTY, np.int64)
         at = ((keys.view(np.uint64) * _MULTIPLIER) >> np.uint64(64 - bits)).view(np.int64)
@@ -250,18 +272,35 @@ class DirectTable:
             self._slots, self._base = grown, base
         return True
 
-    def lookup_all(self, keys: Int64s) -> Int64s | None:
-        """Slots of the keys if all have one, else None. Two passes where the table is full, three otherwise."""
+    def lookup_within(self, keys: Int64s) -> Int64s | None:
+        """Slots of the keys, -1 for those without one; None if some are beyond the range covered."""
         at = keys - self._base if self._base else keys
         # a key below the range becomes a huge number: one pass sees to both ends, and the gather needs no check
         if not self._slots.size or int(at.view(np.uint64).max()) >= self._slots.size:
             return None
-        found = self._slots.take(at, mode="clip")
-        return found if self._count == self._slots.size or int(found.min()) != EMPTY else None
+        return self._slots.take(at, mode="clip")
+
+    @property
+    def full(self) -> bool:
+        """Whether every key of the range covered has a slot."""
+        return self._count == self._slots.size
 
     def lookup(self, keys: Int64s) -> Int64s:
         """Slots of keys within the range covered, -1 for those without one."""
         return self._slots[keys - self._base] if self._base else self._slots[keys]
+
+    def together(self, keys: Int64s) -> Int64s | None:
+        """The distinct keys without a slot, ascending, of keys within the range covered; None if they are too far apart."""
+        low, high = int(keys.min()), int(keys.max())
+        return None if high - low >= keys.size else self.unknown(keys, low, high)
+
+    def unknown(self, keys: Int64s, low: int, high: int) -> Int64s:
+        """The same for keys from low to high."""
+        span = high - low + 1
+        met = np.zeros(span, np.bool_)
+        met[keys - low] = True
+        found: Int64s = np.flatnonzero(met & (self._slots[low - self._base : low - self._base + span] == EMPTY)) + low
+        return found
 
     def first_seen(self, keys: Int64s) -> Int64s:
         """Positions at which a key comes for the first time among `keys`, ascending; they are within the range, without slots."""

@@ -53,6 +53,10 @@ class JoinKeys:
         normal = [canonical(c) for c in columns]
         return cls(tuple(ints(c) if _is_number(c.dtype) else c for c in normal), rows)
 
+    def and_one(self, numbers: Int64s) -> JoinKeys:
+        """The keys with one more behind, integers."""
+        return JoinKeys((*self.columns, numbers), self.rows)
+
     @property
     def numbers(self) -> tuple[Int64s, ...] | None:
         """The columns, if all are integers or times."""
@@ -126,7 +130,7 @@ class JoinKeys:
             else:
                 assert isinstance(one, pl.Series)
                 assert isinstance(two, pl.Series)
-                columns.append(pl.concat([one, two], rechunk=True))
+                columns.append(one.clone().append(two).rechunk())
         hashes = None
         if self._hashes is not None and other._hashes is not None:
             hashes = np.concatenate([self._hashes, other._hashes])
@@ -152,7 +156,7 @@ class JoinKeys:
             else:
                 assert isinstance(one, pl.Series)
                 assert isinstance(two, pl.Series)
-                equal = (one[pl.Series(at)] == two[pl.Series(at_other)]).to_numpy()
+                equal = (values_at(one, at) == values_at(two, at_other)).to_numpy()
             same = equal if same is None else same & equal
         return same
 

@@ -14,9 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from jupyter_stream.core.messages import Int64s
-from jupyter_stream.core.rows import rows_where, values_at
+from jupyter_stream.core.rows import columns_at, in_one_piece, rows_at, rows_where, together
 
-S = TypeVar("S", np.int64, np.bool_)
+S = TypeVar("S", np.int64, np.int32, np.bool_)
 
 _BITS = 17
 _BLOCK = 1 << _BITS
@@ -25,6 +25,10 @@ _SPARED = 1024
 """Rows of nobody that a block may hold at any rate."""
 
 
+_MEASURED = 16
+"""A block's bytes are counted again when it has grown or shrunk by one row in so many: a count goes through all its text."""
+_FEW, _FEW_BLOCKS = 8_192, 8
+"""Rows looked up in so few blocks as if these were one: that takes longer for each, and there are fewer steps."""
 _SHARE = 4
 """A block is copied to put rows behind it when they are one in so many."""
 
@@ -38,28 +42,30 @@ class KeyRows:
 
     def __init__(self, schema: Mapping[str, pl.DataType]) -> None:
         self._none = pl.DataFrame(schema=dict(schema))
-        self._at = np.empty(0, np.int64)  # slot -> its place: the number of its block, then where in it
+        self._at = np.empty(0, np.int32)  # slot -> its place: the number of its block, then where in it
         self.clear()
 
     def clear(self) -> None:
         """Forget all."""
         self._blocks = [self._none]
-        self._sizes: list[int | None] = [None]  # bytes of each block, where they are known
-        self._owner = np.empty(0, np.int64)  # place -> the slot whose row it is
+        self._sizes: list[tuple[int, int]] = [(0, 0)]  # rows each block had when it was measured, and their bytes
+        self._owner = np.empty(0, np.int32)  # place -> the slot whose row it is
         self._used = np.empty(0, np.bool_)  # place -> whether it is a slot's still
         self._alive = np.zeros(1, np.int64)  # rows of each block that are of a slot still
         self._filled = 0  # the block that rows are put into
         self._with_room: list[int] = []  # numbers of blocks that are not full either
-        self._at = np.empty(0, np.int64)
+        self._at = np.empty(0, np.int32)
 
     @property
     def bytes(self) -> int:
         """Bytes held."""
-        for number, size in enumerate(self._sizes):
-            if size is None:
-                self._sizes[number] = int(self._blocks[number].estimated_size())
-        places = self._at.nbytes + self._owner.nbytes + self._used.nbytes
-        return sum(size for size in self._sizes if size is not None) + places
+        held = 0
+        for number, block in enumerate(self._blocks):
+            rows, size = self._sizes[number]
+            if abs(block.height - rows) > rows // _MEASURED:
+                rows, size = self._sizes[number] = block.height, int(block.estimated_size())
+            held += size * block.height // max(1, rows)
+        return held + self._at.nbytes + self._owner.nbytes + self._used.nbytes
 
     def add(self, rows: pl.DataFrame, slots: Int64s) -> None:
         """Take the rows of new slots."""
@@ -73,7 +79,7 @@ class KeyRows:
             piece = rows[start : start + _BLOCK - block.height]
             first = (self._filled << _BITS) + block.height
             self._place(slots[start : start + piece.height], first)
-            self._hold(self._filled, _longer_block(block, piece))
+            self._blocks[self._filled] = _longer_block(block, piece)
             self._alive[self._filled] += piece.height
             start += piece.height
 
@@ -86,33 +92,30 @@ class KeyRows:
 
     def _another(self) -> int:
         self._blocks.append(self._none)
-        self._sizes.append(None)
+        self._sizes.append((0, 0))
         self._alive = np.append(self._alive, 0)
         return len(self._blocks) - 1
 
-    def _hold(self, number: int, block: pl.DataFrame) -> None:
-        self._blocks[number], self._sizes[number] = block, None
-
     def gather(self, slots: Int64s) -> list[pl.Series]:
         """The columns of the given slots."""
-        at = self._at[slots]
+        at = self._at[slots].astype(np.int64)
         if len(self._blocks) == 1:
-            return [values_at(column, at) for column in self._blocks[0].get_columns()]
+            return columns_at(self._blocks[0], at)
         blocks = at >> _BITS
+        if at.size <= _FEW and len(self._blocks) <= _FEW_BLOCKS:
+            starts = np.cumsum([0, *(block.height for block in self._blocks)])
+            return columns_at(together(self._blocks, most=_FEW_BLOCKS * 2), starts[blocks] + (at & _BLOCK - 1))
         order = np.argsort(blocks.astype(np.uint16), kind="stable")  # 16 bits are sorted by radix
         ends = np.cumsum(np.bincount(blocks, minlength=len(self._blocks))).tolist()
         rows = at[order] & _BLOCK - 1
         back = np.empty(order.size, np.int64)
         back[order] = np.arange(order.size)
-        columns = []
-        for column in range(self._none.width):
-            pieces = [
-                values_at(block.to_series(column), rows[start:end])
-                for block, start, end in zip(self._blocks, [0, *ends[:-1]], ends, strict=True)
-                if end > start
-            ]
-            columns.append(values_at(pl.concat(pieces, rechunk=True), back) if pieces else self._none.to_series(column))
-        return columns
+        pieces = [
+            rows_at(block, rows[start:end])
+            for block, start, end in zip(self._blocks, [0, *ends[:-1]], ends, strict=True)
+            if end > start
+        ]
+        return columns_at(in_one_piece(together(pieces)), back) if pieces else self._none.get_columns()
 
     def forget(self, slots: Int64s) -> None:
         """Slots have been freed. Of blocks most of whose rows are nobody's, the rest is kept."""
@@ -131,10 +134,10 @@ class KeyRows:
         """Keep of a block what is a slot's; there is room behind it then."""
         block, first = self._blocks[number], number << _BITS
         kept = self._used[first : first + block.height].copy()
-        owners = self._owner[first : first + block.height][kept]
+        owners = self._owner[first : first + block.height][kept].astype(np.int64)
         self._used[first : first + block.height] = False
         self._place(owners, first)
-        self._hold(number, rows_where(block, kept).rechunk() if owners.size else self._none)
+        self._blocks[number] = rows_where(block, kept).rechunk() if owners.size else self._none
         if number != self._filled and number not in self._with_room:
             self._with_room.append(number)
 
@@ -162,17 +165,17 @@ def _longer_block(block: pl.DataFrame, piece: pl.DataFrame) -> pl.DataFrame:
     A look-up in two parts takes 30 µs a column longer than in one, and in more than two longer still.
     """
     first, *others = block.to_series(0).chunk_lengths()
-    behind = block[first:].vstack(piece).rechunk() if others else piece.rechunk()
+    behind = in_one_piece(block[first:].vstack(piece) if others else piece)
     if _SHARE * behind.height >= first:
         return block.vstack(piece).rechunk()
     return block[:first].vstack(behind)
 
 
 def longer(values: NDArray[S], size: int) -> NDArray[S]:
-    """The same with room for so many; what is new is 0."""
+    """The same with room for so many, and a quarter more; what is new is 0."""
     if size <= values.size:
         return values
-    grown = np.zeros(max(1024, 2 * size), values.dtype)
+    grown = np.zeros(max(1024, size + size // 4), values.dtype)
     grown[: values.size] = values
     return grown
 

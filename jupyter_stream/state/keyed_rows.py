@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import TS, Int64s, ints
-from jupyter_stream.core.rows import rows_at, shown
+from jupyter_stream.core.rows import columns_of, rows_at, shown, together
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.state.join_keys import Bools, Hashes, canonical
 
@@ -94,14 +94,15 @@ class KeyedRows:
     Args:
         schema: names and types of the rows' columns; `$ts`, since when they are in it, comes with them.
         key: the columns of the key. Without any, all rows have the same.
+        by_values: whether rows equal to others are found by a hash of all columns, rather than among those of their key.
     """
 
-    def __init__(self, schema: Mapping[str, pl.DataType], key: Sequence[str]) -> None:
+    def __init__(self, schema: Mapping[str, pl.DataType], key: Sequence[str], by_values: bool = True) -> None:
         self._names = [*schema, TS]
         self._empty = pl.DataFrame(schema={**schema, TS: pl.Int64()})
         # what has no hash is not asked for it: more rows are found, all of which are compared
         plain = [n for n, dtype in schema.items() if not dtype.is_nested() and dtype != pl.Object]
-        self._by = ([n for n in key if n in plain], plain)
+        self._by = ([n for n in key if n in plain], plain if by_values else [])
         self._clear()
 
     def _clear(self) -> None:
@@ -136,7 +137,7 @@ class KeyedRows:
             return numbers
         self.next += rows.height
         self.rows += rows.height
-        rows = rows.select(self._names)
+        rows = columns_of(rows, self._names)
         self._pieces.append(_Piece(rows, numbers, np.zeros(numbers.size, np.int64), np.ones(numbers.size, np.bool_)))
         while len(self._pieces) > 1 and self._pieces[-2].numbers.size < 2 * self._pieces[-1].numbers.size:
             self._pieces[-2:] = [self._pieces[-2].and_then(self._pieces[-1])]
@@ -155,7 +156,7 @@ class KeyedRows:
 
     def equal_to(self, rows: pl.DataFrame) -> Int64s:
         """Numbers, ascending, of the rows that are equal to one of these; others may be among them."""
-        return self._like(rows, 1)
+        return self._like(rows, 1 if self._by[1] else 0)
 
     def _like(self, rows: pl.DataFrame, which: int) -> Int64s:
         by, index = self._by[which], self._hashes[which]
@@ -182,11 +183,11 @@ class KeyedRows:
 
     def at(self, numbers: Int64s) -> tuple[pl.DataFrame, Int64s]:
         """The rows of those numbers, which ascend and are all here, and their notes."""
-        frames, notes = [self._empty], [np.empty(0, np.int64)]
+        frames, notes = [], []
         for piece, at, _ in self._found(numbers):
             frames.append(rows_at(piece.frame, at))
             notes.append(piece.notes[at])
-        return pl.concat(frames), np.concatenate(notes)
+        return (together(frames), np.concatenate(notes)) if frames else (self._empty, np.empty(0, np.int64))
 
     def note(self, numbers: Int64s, notes: Int64s) -> None:
         """Write the notes of rows whose numbers ascend and are all here."""

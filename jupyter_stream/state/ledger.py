@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from jupyter_stream.core.messages import SIGN, TS, UNTIL, Int64s, ints
+from jupyter_stream.core.messages import SIGN, TS, UNTIL, Int64s
+from jupyter_stream.core.rows import columns_of, rows_where
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.state.keyed_rows import KeyedRows
 from jupyter_stream.state.relation_ends import taken_back
@@ -29,11 +30,12 @@ class Ledger:
     Args:
         schema: the rows' columns and types.
         key: the columns by which rows are asked for.
+        by_values: whether a row that leaves is found by all its values, rather than among those of its key.
     """
 
-    def __init__(self, schema: dict[str, pl.DataType], key: Sequence[str]) -> None:
+    def __init__(self, schema: dict[str, pl.DataType], key: Sequence[str], by_values: bool = True) -> None:
         self._names = list(schema)
-        self._rows = KeyedRows(schema, key)
+        self._rows = KeyedRows(schema, key, by_values)
 
     @property
     def rows(self) -> int:
@@ -68,9 +70,10 @@ class Ledger:
         first = self._rows.next
         leaving = ends = met = np.empty(0, np.int64)
         if changes is not None and changes.height:
-            self._rows.add(changes.filter(pl.col(SIGN) > 0))
-            gone = changes.filter(pl.col(SIGN) < 0).select(*self._names, TS)
-            leaving, ends = self._leaving(gone)
+            comes = changes.get_column(SIGN).to_numpy() > 0
+            self._rows.add(rows_where(changes, comes))
+            if not comes.all():
+                leaving, ends = self._leaving(columns_of(rows_where(changes, ~comes), [*self._names, TS]))
         if asked is not None:
             met = self._rows.with_key(asked)
         numbers = np.unique(np.concatenate([np.arange(first, self._rows.next), leaving, met]))
@@ -78,14 +81,17 @@ class Ledger:
         until = np.full(numbers.size, MAX_TIME)
         until[np.searchsorted(numbers, leaving)] = ends
         self._rows.remove(leaving)
-        return rows.with_columns(
-            pl.Series(UNTIL, until), pl.Series(OLD, numbers < first), pl.Series(NOTE, notes), pl.Series(NUMBER, numbers)
+        return rows.hstack(
+            [
+                pl.Series(UNTIL, until),
+                pl.Series(OLD, numbers < first),
+                pl.Series(NOTE, notes),
+                pl.Series(NUMBER, numbers),
+            ]
         )
 
     def _leaving(self, gone: pl.DataFrame) -> tuple[Int64s, Int64s]:
         """Numbers of the rows that leave, and when."""
-        if not gone.height:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
         candidates = self._rows.equal_to(gone)
         at, when = taken_back(self._rows.at(candidates)[0], gone)
         order = np.argsort(at)
@@ -95,9 +101,9 @@ class Ledger:
         """The oldest of the rows."""
         return self._rows.head(most)
 
-    def note(self, numbers: pl.Series, notes: pl.Series) -> None:
+    def note(self, numbers: Int64s, notes: Int64s) -> None:
         """Write what is kept with rows that are in it; numbers ascend."""
-        self._rows.note(ints(numbers), ints(notes))
+        self._rows.note(numbers, notes)
 
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""

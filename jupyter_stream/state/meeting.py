@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.state.beside import side_by_side
+from jupyter_stream.state.reach import Reach
 from jupyter_stream.state.run_index import CROWDED, MANY, Asked, expanded
 from jupyter_stream.state.runs import Run
 from jupyter_stream.state.sorted_hashes import MOST_ROWS, Neighbours
@@ -23,6 +24,8 @@ Make: TypeAlias = Callable[[Run, Int64s, Int64s, frozenset[int]], Made]
 
 _PIECE: Final = 32_768
 """Rows looked up at a time where two threads do it."""
+_APART: Final = 16_384
+"""Rows looked up or put into an index from which on two threads do it."""
 _COUPLES: Final = 32_768
 """Places where rows of equal hashes meet that one of two threads looks at at a time."""
 _WORTH: Final = 8_192
@@ -78,8 +81,7 @@ def _nothing_made(work: Callable[[], None]) -> list[Any]:
 def meet(
     new: Run,
     runs: Sequence[Run],
-    low: int | None,
-    high: int | None,
+    reach: Reach,
     timed: bool,
     make: Make[Made],
     meanwhile: Meanwhile,
@@ -92,35 +94,34 @@ def meet(
     Args:
         new: rows to find partners for.
         runs: where.
-        low: least time there minus time of a new row, None for no bound.
-        high: the greatest.
+        reach: which times there may meet those of new rows.
         timed: whether there may be rows of one key that are farther apart.
         make: takes a run, numbers of new rows and of the run's, and which of their key columns are known to be equal. It must
             change nothing that others see, since it may be called by two threads.
         meanwhile: what can be done beside that. It is done when all is given.
     """
-    yield from _met(new, runs, low, high, timed, make, meanwhile)
+    yield from _met(new, runs, reach, timed, make, meanwhile)
     side_by_side(meanwhile.tasks())
 
 
 def _met(
     new: Run,
     runs: Sequence[Run],
-    low: int | None,
-    high: int | None,
+    reach: Reach,
     timed: bool,
     make: Make[Made],
     meanwhile: Meanwhile,
 ) -> Iterator[tuple[Run, Made]]:
-    sorted_together = _together(new, runs, low, high)
+    sorted_together = _together(new, runs, reach)
     if sorted_together is not None:
         found = sorted_together.made(new, timed, make, meanwhile)
         if found is not None:
             yield from found
             return
-    looks = [look for run in runs if (look := _look(new, run, low, high, timed)) is not None]
+    looks = [look for run in runs if (look := _look(new, run, reach, timed)) is not None]
     here = {id(look.here): look.here for look in looks if not look.here.has_index}
-    side_by_side([run.make_index for run in here.values()])
+    apart = sum(run.rows for run in here.values()) >= _APART
+    _done([run.make_index for run in here.values()], apart)
     tasks: list[Callable[[], list[tuple[Run, Made]]]] = []
     for look in looks:
         if not look.here.index.by_numbers:
@@ -130,7 +131,8 @@ def _met(
         for begin in range(look.begin, look.end, _PIECE):
             end = min(look.end, begin + _PIECE)
             tasks.append(partial(_all_made, look, make, begin, end))
-    for some in side_by_side([*meanwhile.tasks(), *tasks] if tasks else []):
+    apart = sum(look.end - look.begin for look in looks) >= _APART
+    for some in _done([*meanwhile.tasks(), *tasks] if tasks else [], apart):
         yield from some
     for look in looks:
         if look.here.index.crowded:  # there may be many pairs: some at a time
@@ -138,19 +140,28 @@ def _met(
                 yield look.run, each
 
 
+def _done(tasks: Sequence[Callable[[], Made]], apart: bool) -> list[Made]:
+    """What tasks make: by two threads, or by this one where handing work over would take longer than doing it."""
+    return side_by_side(tasks) if apart else [task() for task in tasks]
+
+
 def _all_made(look: _Look, make: Make[Made], begin: int, end: int) -> list[tuple[Run, Made]]:
     return [(look.run, each) for each in look.made(make, begin, end)]
 
 
-def _look(new: Run, run: Run, low: int | None, high: int | None, timed: bool) -> _Look | None:
-    by_run = run.cost(new) > new.cost(run)
-    here, asking = (new, run) if by_run else (run, new)
-    if by_run:
-        run.asked += run.rows
-        low, high = (None if high is None else -high), (None if low is None else -low)
-    begin, end = asking.near(None if high is None else here.low - high, None if low is None else here.high - low)
-    asked = Asked(asking.keys, asking.times, low if timed else None, high if timed else None)
-    return None if begin == end else _Look(run, by_run, here, asked, begin, end)
+def _look(new: Run, run: Run, reach: Reach, timed: bool) -> _Look | None:
+    mine = new.near(*reach.back.of(run.low, run.high))
+    theirs = run.near(*reach.of(new.low, new.high))
+    if mine[0] == mine[1] or theirs[0] == theirs[1]:
+        return None
+    if run.cost(mine[1] - mine[0]) <= new.cost(theirs[1] - theirs[0]):
+        return _Look(run, False, run, _asked(new, reach, timed), *mine)
+    run.asked += theirs[1] - theirs[0]
+    return _Look(run, True, new, _asked(run, reach.back, timed), *theirs)
+
+
+def _asked(asking: Run, reach: Reach, timed: bool) -> Asked:
+    return Asked(asking.keys, asking.times, *((reach.low, reach.high) if timed else (None, None)))
 
 
 @dataclass(frozen=True)
@@ -213,14 +224,11 @@ class _Together:
                 yield each.run, make(each.run, one, other + (each.begin - each.first), _UNSETTLED)
 
 
-def _together(new: Run, runs: Sequence[Run], low: int | None, high: int | None) -> _Together | None:
+def _together(new: Run, runs: Sequence[Run], reach: Reach) -> _Together | None:
     """The new rows with what is near of the runs, if they are worth sorting."""
     if new.rows < _WORTH or not new.keys.columns or new.cells:
         return None
-    near = [
-        (run, run.near(None if low is None else new.low + low, None if high is None else new.high + high))
-        for run in runs
-    ]
+    near = [(run, run.near(*reach.of(new.low, new.high))) for run in runs]
     near = [(run, span) for run, span in near if span[0] < span[1]]
     ends = list(accumulate(end - begin for _, (begin, end) in near))
     kept = ends[-1] if ends else 0

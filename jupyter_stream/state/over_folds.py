@@ -234,7 +234,8 @@ def _accumulated(values: Array, rows: Rows, carried: Array, partial: Partial | N
         with np.errstate(invalid="ignore"):
             values[heads] = partial.fold(values[heads], carried[slots])
             return _segmented(values, rows.starts, partial.fold)
-    values[heads] += carried[slots]
+    with np.errstate(invalid="ignore"):  # infinities of both signs make a NaN, as they should
+        values[heads] += carried[slots]
     if values.dtype == np.float64:
         frame = pl.DataFrame({"s": rows.starts, "v": values})
         return frame.select(pl.col("v").cum_sum().over("s")).to_series().to_numpy()

@@ -333,19 +333,25 @@ class Panes:
         return self._cells[:rows]
 
     def _many(self, panes: Int64s, low: int, high: int, slots: Int64s | None) -> Cells:
-        if high - low < _SPAN:
-            local = panes - low
-            present = np.flatnonzero(np.bincount(local, minlength=high - low + 1))
-            table = np.zeros(high - low + 1, np.int64)
-            table[present] = [self.open(low + i) for i in present.tolist()]
-            at = table[local]
+        near = high - low < _SPAN
+        if near:
+            which = panes - low
+            between = range(low + 1, high)
+            if len(between) <= _FEW_PANES and all(pane in self.rows for pane in between):
+                met = np.arange(low, high + 1)  # as is mostly so, which spares counting them
+            else:
+                met = np.flatnonzero(np.bincount(which, minlength=high - low + 1)) + low
         else:
-            distinct, inverse = np.unique(panes, return_inverse=True)
-            at = np.array([self.open(p) for p in distinct.tolist()], np.int64)[inverse]
-        base = int(at.min())
-        span = int(at.max()) - base + 1
-        at -= base
-        at *= self.width
+            met, which = np.unique(panes, return_inverse=True)
+        rows = np.array([self.open(pane) for pane in met.tolist()], np.int64)
+        base = int(rows.min())
+        span = int(rows.max()) - base + 1
+        starts = (rows - base) * self.width  # worked out by pane rather than by row
+        if near:
+            table = np.zeros(high - low + 1, np.int64)
+            table[met - low] = starts
+            starts = table
+        at = starts[which]
         if slots is not None:
             at += slots
         return Cells(at, base * self.width, (span - 1) * self.width + self.slots)

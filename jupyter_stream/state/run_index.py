@@ -9,7 +9,7 @@ Which one it is follows from the rows. All give candidates; whether times and ke
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -234,12 +234,18 @@ def cells_of(keys: JoinKeys) -> dict[int, tuple[int, int]]:
     return cells if len(cells) == len(keys.columns) or _tells_apart(keys, cells) else {}
 
 
-def _tells_apart(keys: JoinKeys, cells: dict[int, tuple[int, int]]) -> bool:
-    """Whether no two of a few rows are alike in these columns."""
+def _tells_apart(keys: JoinKeys, cells: Collection[int]) -> bool:
+    """Whether no two of a few rows are alike in these columns, integers."""
     few = [np.asarray(keys.columns[n])[:_FEW] for n in cells]
-    if len(few) == 1:
-        return bool((np.diff(np.sort(few[0])) != 0).all())
-    return bool(few) and len(set(zip(*(c.tolist() for c in few), strict=True))) == few[0].size
+    if not few:
+        return False
+    in_order = np.sort(few[0]) if len(few) == 1 else np.sort(JoinKeys(tuple(few), few[0].size).hashes)
+    return bool((in_order[1:] != in_order[:-1]).all())
+
+
+def repeats(keys: JoinKeys, cells: Collection[int]) -> bool:
+    """Whether integers say where to look, those of the `cells_of`, and two of the first rows are in one place."""
+    return bool(cells) and not _tells_apart(keys, cells)
 
 
 class Hashed:

@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.messages import Int64s
-from jupyter_stream.core.rows import rows_at
+from jupyter_stream.core.rows import in_one_piece, rows_at
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.state.join_keys import Bools, JoinKeys
 from jupyter_stream.state.key_words import KeyWords
-from jupyter_stream.state.run_index import Asked, Index, cells_of, indexed
+from jupyter_stream.state.run_index import Asked, Index, cells_of, indexed, repeats
 from jupyter_stream.state.sorted_hashes import MOST_ROWS
 
 _SMALL: Final = 4_096
@@ -32,6 +32,7 @@ _PAST: Final = 16
 """A run is rid of rows that have expired when only one in so many has not."""
 _MAKING: Final = 2
 """Rows that can be looked up in the time that it takes to put one into an index, and"""
+_SORTING: Final = 12
 _CROWDED: Final = 4
 """where many rows have one key."""
 
@@ -106,16 +107,22 @@ class Run:
         latest = self._spans()[1]
         return _PAST * int(np.count_nonzero(latest >= before)) <= latest.size
 
-    def cost(self, asking: Run) -> int:
-        """What it takes to look for rows here, about, in rows looked at."""
+    def cost(self, asking: int) -> int:
+        """What it takes to look for so many rows here, about, in rows looked at."""
         if self._index is None:  # what has been looked at in vain would have paid for an index
-            return max(0, _MAKING * self.rows - self.asked) + asking.rows
-        return (_CROWDED if self._index.crowded else 1) * asking.rows
+            making = (_SORTING if self.repeats else _MAKING) * self.rows
+            return max(0, making - self.asked) + (_CROWDED if self.repeats else 1) * asking
+        return (_CROWDED if self._index.crowded else 1) * asking
 
     @cached_property
     def cells(self) -> dict[int, tuple[int, int]]:
         """Of integers among the keys that say themselves where to look, the least value and how many from there on."""
         return cells_of(self.keys)
+
+    @cached_property
+    def repeats(self) -> bool:
+        """Whether several rows seem to have one key, of integers that say themselves where to look: an index has to sort them."""
+        return repeats(self.keys, self.cells)
 
     @property
     def has_index(self) -> bool:
@@ -137,7 +144,8 @@ class Run:
     def rekey(self, keys: JoinKeys) -> None:
         """Have the same keys in another form."""
         self.keys, self._index = keys, None
-        self.__dict__.pop("cells", None)
+        for known in ("cells", "repeats"):
+            self.__dict__.pop(known, None)
 
     def make_index(self) -> None:
         """Have the rows by key at hand."""
@@ -159,7 +167,7 @@ class Run:
         if self.matched is not None and other.matched is not None:
             matched = np.concatenate([self.matched, other.matched])
         return Run(
-            pl.concat([self.frame, other.frame], how="vertical", rechunk=True),
+            in_one_piece(self.frame.vstack(other.frame)),
             self.keys.append(other.keys),
             np.concatenate([self.times, other.times]),
             matched,

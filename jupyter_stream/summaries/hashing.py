@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from pandas.util import hash_array
 
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.summaries.protocol import Items
@@ -56,6 +55,8 @@ def _hash(column: pl.Series) -> Items:
         whole = column.to_physical().cast(pl.Int64, strict=False)
         numbers = (whole.fill_null(0) if column.null_count() else whole).to_numpy()
         return _nulled(column, mixed(numbers.view(np.uint64)))
+    from pandas.util import hash_array  # where it is needed: importing pandas takes a third of a second
+
     # texts and the rest: only distinct values are hashed, each once
     texts = (column if dtype == pl.String else column.cast(pl.String)).to_arrow().dictionary_encode()
     words = np.asarray(texts.dictionary.to_pylist(), dtype=object)

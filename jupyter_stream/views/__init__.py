@@ -90,11 +90,11 @@ def change(viewable: Viewable, chart: str | None = None, **options: str | int | 
         How it is shown now.
 
     Raises:
-        QueryError: there is no such chart, or `last` can't be read.
+        QueryError: there is no such chart or option, or `last` can't be read.
     """
     if chart is not None:
         options["chart"] = chart
-    changed = dataclasses.replace(options_of(viewable), **options)  # type: ignore[arg-type] # names checked at run time
+    changed = options_of(viewable).changed(**options)
     _OPTIONS[viewable] = changed
     from jupyter_stream.views import thread
 
@@ -115,7 +115,7 @@ def panel(viewable: Viewable, chart: str | None = None, **options: str | int | N
     """
     if chart is not None:
         options["chart"] = chart
-    return Panel(viewable, dataclasses.replace(_shown(viewable), **options))  # type: ignore[arg-type] # names checked at run time
+    return Panel(viewable, _shown(viewable).changed(**options))
 
 
 def dashboard(shown: Sequence[Viewable | Panel]) -> None:
@@ -136,6 +136,8 @@ def dashboard(shown: Sequence[Viewable | Panel]) -> None:
         else LiveView(one, _shown(one), page)
         for one in shown
     ]
+    for view in views[1:]:
+        view.colours.join(views[0].colours)
     for view in views:
         view.keep()
     page.show()

@@ -1,6 +1,6 @@
 // BokehJS in the page: it comes from the kernel once, as bytes, whatever asks for it first. Goes before a widget's own code (`widget.py`).
 
-const PAGE = (globalThis.__jupyterStreamPage ??= { name: Math.random().toString(36).slice(2), bokeh: new Map(), stores: new Map(), dirty: new Set(), resting: 0, frame: 0 });
+const PAGE = (globalThis.__jupyterStreamPage ??= { name: Math.random().toString(36).slice(2), bokeh: new Map(), stores: new Map(), dirty: new Set(), resting: 0, rested: 0, scrolled: null, frame: 0 });
 
 // ---- BokehJS: evaluated in a module of its own, so that another Bokeh on the page is left alone
 

@@ -1,7 +1,8 @@
-"""Which series has which colour. The same in every view of a query, and for as long as the series is on screen."""
+"""Which series has which colour. The same in every view of a query and on all of a dashboard, while the series is on screen."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
 from typing import Final
 
@@ -14,29 +15,50 @@ OTHERS: Final = "#9a9a9a"
 
 
 class Colours:
-    """Slots of the palette and the series that hold them.
+    """Slots of the palette and the series that hold them, for each column whose values are series.
 
     A series keeps its slot while it has rows on screen; new ones take free slots, the largest first. One object per query
-    is shared by all its views, or two views of one query would disagree.
+    is shared by all its views, or two views of one query would disagree. Queries that stand on one dashboard have theirs
+    joined: equal values of equal columns then have one colour, and others another, as far as ten colours go.
     """
 
     def __init__(self) -> None:
-        self._slots: dict[str, int] = {}
+        self._slots: dict[str | None, dict[str, int]] = {}
+        self._together: weakref.WeakSet[Colours] = weakref.WeakSet((self,))
 
-    def assign(self, weights: dict[str, float]) -> dict[str, int]:
+    def join(self, other: Colours) -> None:
+        """Agree with another query's colours from now on, which stay as they are."""
+        if other in self._together:
+            return
+        for each in self._together:
+            each._slots.clear()  # chosen anew, in agreement, with the next picture
+        other._together |= self._together
+        for each in self._together:
+            each._together = other._together
+
+    def assign(self, weights: dict[str, float], column: str | None = None) -> dict[str, int]:
         """The slot of each series that gets one.
 
         Args:
             weights: every series on screen and how prominent it is.
+            column: whose values they are; None for series that are columns themselves, which are every query's own.
 
         Returns:
             Slot numbers by series, at most `len(PALETTE)`; series not in it are drawn as others.
         """
-        self._slots = {name: slot for name, slot in self._slots.items() if name in weights}
-        free = [slot for slot in range(len(PALETTE)) if slot not in self._slots.values()]
-        newcomers = sorted((n for n in weights if n not in self._slots), key=lambda n: (-weights[n], n))
-        self._slots.update(zip(newcomers[: len(free)], free, strict=False))
-        return dict(self._slots)
+        slots = {name: slot for name, slot in self._slots.get(column, {}).items() if name in weights}
+        theirs = [
+            each._slots.get(column, {}) for each in list(self._together) if each is not self and column is not None
+        ]
+        taken = {slot for each in theirs for slot in each.values()}
+        for name in sorted((n for n in weights if n not in slots), key=lambda n: (-weights[n], n)):
+            free = [slot for slot in range(len(PALETTE)) if slot not in slots.values()]
+            if not free:
+                break
+            same = (each[name] for each in theirs if each.get(name) in free)
+            slots[name] = next(same, next((slot for slot in free if slot not in taken), free[0]))
+        self._slots[column] = slots
+        return dict(slots)
 
 
 def legend(slots: dict[str, int], series: Iterable[str]) -> tuple[tuple[str, str], ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from jupyter_stream.core.snapshot import Snapshot, Viewable
-from jupyter_stream.errors import QueryError
+from jupyter_stream.errors import QueryError, SourceError
 from jupyter_stream.views import message, strip
 from jupyter_stream.views.figure import BOKEH_VERSION, library
 from jupyter_stream.views.options import ViewOptions, refuse
@@ -43,6 +43,7 @@ def save(viewable: Viewable, path: str | Path, options: ViewOptions, theme: str 
 
     Raises:
         QueryError: no such format or theme, nothing to draw yet, or a column that doesn't exist.
+        SourceError: the file can't be written there.
     """
     from jupyter_stream.views.live import LiveView
 
@@ -53,7 +54,11 @@ def save(viewable: Viewable, path: str | Path, options: ViewOptions, theme: str 
     if theme not in THEMES and (theme != "auto" or form != "html"):
         raise refuse("theme", theme, (*THEMES, *(("auto",) if form == "html" else ())))
     snapshot = viewable.snapshot(options.rows)
-    target.write_bytes(content(snapshot, *LiveView(viewable, options).drawn(snapshot), form, theme))
+    made = content(snapshot, *LiveView(viewable, options).drawn(snapshot), form, theme)
+    try:
+        target.write_bytes(made)
+    except OSError as error:
+        raise SourceError(f"{target} can't be written: {error.strerror}") from None
     return target
 
 

@@ -59,7 +59,7 @@ class Heatmap:
              "row": data.row[kept], "color": [SHADES[s] for s in shade], "alpha": np.where(data.final, SOLID, LIGHT)[kept]},
         )  # fmt: skip
         name = label_of(roles.y[0], snapshot, snapshot.rows)
-        scale = Scale(name, words.number(low), words.number(high), SHADES[::9]) if len(y) else None
+        scale = Scale(name, *words.ends(low, high), SHADES[::9]) if len(y) else None
         note = f"{MOST_SERIES} of {len(ordered):,} rows of cells" if len(ordered) > MOST_SERIES else None
         y_axis = Axis(
             label_of(roles.by, snapshot, snapshot.rows), "category", 0, max(1, len(shown)), short(shown[::-1])

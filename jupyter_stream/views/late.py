@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.snapshot import LateRows, Snapshot
+from jupyter_stream.core.time import show_span
 from jupyter_stream.views import words
 from jupyter_stream.views.picture import Axis, Floats, Layer, Picture, Table
 from jupyter_stream.views.points import floats
@@ -65,7 +66,7 @@ def _table(late: LateRows) -> Table:
     """What a cross says: the row, how late it came, each column of the answer it missed and what it would have been."""
     names = [*late.rows.columns, "came", "missed"]
     columns = [words.cells(column) for column in late.rows.get_columns()]
-    columns.append([f"{words.span(micros)} late" for micros in late.came.to_list()])
+    columns.append([f"{show_span(micros)} late" for micros in late.came.to_list()])
     columns.append([f"the answer at {words.clock(at)}" for at in late.at.to_list()])
     for name in late.given.columns:
         names.append(name)

@@ -129,26 +129,47 @@ function merge(old, change, buffers) {
   return joined;
 }
 
-// ---- drawing: views on screen only, and never more than half of the page's time for all views together
+// ---- drawing: views on screen only, never more than a quarter of the page's time for all views together, and while
+// something scrolls seldom; but what has not been drawn yet waits for nothing
+
+const SCROLLING = 150; // milliseconds since the last step of it
+const PATIENCE = 700; // milliseconds without a picture while it lasts
+const REST = 3; // for each millisecond of drawing: a cell's answer waits in the same queue
 
 function redraw(view) {
   PAGE.dirty.add(view);
+  if (!PAGE.scrolled) {
+    PAGE.scrolled = -Infinity;
+    document.addEventListener("scroll", () => { PAGE.scrolled = performance.now(); }, { capture: true, passive: true });
+  }
   if (!PAGE.frame) PAGE.frame = requestAnimationFrame(drawSome);
 }
 
 function drawSome(now) {
   PAGE.frame = 0;
-  if (now >= PAGE.resting) {
-    const start = performance.now();
-    for (const view of [...PAGE.dirty]) {
-      if (!view.onScreen) continue;
-      PAGE.dirty.delete(view);
-      view.draw();
-      if (performance.now() - start > 20) break;
-    }
-    PAGE.resting = performance.now() + (performance.now() - start);
+  const start = performance.now();
+  const still = now < PAGE.resting || (start - PAGE.scrolled < SCROLLING && start - PAGE.rested < PATIENCE);
+  let drew = false;
+  for (const view of [...PAGE.dirty]) {
+    if (!view.onScreen || (still && view.drawn)) continue;
+    PAGE.dirty.delete(view);
+    view.draw();
+    drew = true;
+    if (performance.now() - start > 20) break;
   }
+  if (drew) rest(performance.now() - start);
   if ([...PAGE.dirty].some((view) => view.onScreen)) PAGE.frame = requestAnimationFrame(drawSome);
+}
+
+// Drawing is filling the models, and in the next frame Bokeh's painting and the browser's.
+function rest(spent) {
+  PAGE.resting = Infinity;
+  requestAnimationFrame((begun) => {
+    setTimeout(() => {
+      PAGE.rested = performance.now();
+      PAGE.resting = PAGE.rested + REST * (PAGE.rested - begun + spent);
+    });
+  });
 }
 
 class View {
@@ -160,6 +181,7 @@ class View {
     this.hidden = new Set();
     this.hiddenCount = 0;
     this.onScreen = false; // the observer says so before the first frame
+    this.filled = false; // since its figures were built
     this.drawnDoc = 0;
     this.root = make("div", "jupyter-stream-live", el);
     this.root.dataset.key = store.key;
@@ -226,6 +248,15 @@ class View {
     return menu;
   }
 
+  get kind() {
+    const { head } = this.store;
+    return !head || head.empty || !head.kind ? "" : head.kind;
+  }
+
+  get drawn() {
+    return this.stage.dataset.kind === this.kind && (this.kind !== "plot" || this.filled);
+  }
+
   dark() {
     const [r, g, b] = getComputedStyle(this.root).color.match(/\d+/g).map(Number);
     return r + g + b > 382;
@@ -256,7 +287,7 @@ class View {
     this.note.style.display = note ? "" : "none";
     this.error.style.display = head.error ? "" : "none";
     this.empty.style.display = head.empty ? "" : "none";
-    const kind = head.empty || !head.kind ? "" : head.kind;
+    const { kind } = this;
     this.stage.dataset.kind = kind;
     for (const [name, el] of [["plot", this.plot], ["table", this.table.el], ["number", this.numbers.el]]) {
       el.style.display = name === kind ? "" : "none";
@@ -317,7 +348,7 @@ class View {
   toggle(colour) {
     if (!this.hidden.delete(colour)) this.hidden.add(colour);
     this.hiddenCount += 1;
-    redraw(this);
+    this.draw();
   }
 
   get timeAxis() {
@@ -342,6 +373,7 @@ class View {
     const titles = head.titles ?? [""];
     if (this.drawnDoc !== this.store.docNumber || this.plots.length !== titles.length) {
       this.building = true;
+      this.filled = false;
       try {
         this.drawnDoc = this.store.docNumber;
         while (this.plots.length > titles.length) this.plots.pop().remove();
@@ -360,6 +392,7 @@ class View {
     this.colour();
     const range = this.ownRange && !this.timeAxis ? this.ownRange : this.link.range(head.x);
     this.plots.forEach((plot, i) => { write(plot.title, titles[i]); plot.title.title = titles[i]; plot.fill(head, range); });
+    this.filled = true;
     if (JSON.stringify(this.sharedRange) !== JSON.stringify(head.x)) {
       this.sharedRange = head.x;
       if (this.timeAxis) for (const other of this.link.views) if (other !== this) redraw(other);
@@ -460,6 +493,7 @@ function modelsOf(model) {
 
 export default {
   initialize({ model }) {
+    hear(model);
     const stores = modelsOf(model).map(storeOf);
     return () => stores.forEach((store) => store.dispose());
   },

@@ -48,6 +48,7 @@ class LiveView:
 
     Attributes:
         options: as now shown; set by `change`, on the view thread.
+        colours: which series has which; the same in all views of the query.
         readers: the pages it is on.
         line: its line to the page; only the view thread sends through it.
     """
@@ -62,7 +63,7 @@ class LiveView:
         self.ended = False
         self._viewable: Viewable | None = viewable
         self._of = weakref.ref(viewable)
-        self._colours = _COLOURS.setdefault(viewable, Colours())
+        self.colours = _COLOURS.setdefault(viewable, Colours())
         self._past = _PAST.setdefault(viewable, Past())
         self._rates = strip.Rates()
         self._page = page or Page()
@@ -199,7 +200,7 @@ class LiveView:
             if not snapshot.rows.height:
                 resolve(snapshot, self.options)  # a wrong column is told before the first row
                 return None, None
-            drawn = picture(snapshot, self.options, self._colours)
+            drawn = picture(snapshot, self.options, self.colours)
             return (self._past.beside(drawn, snapshot.version) if drawn.kind == "number" else drawn), None
         except StreamError as wrong:
             return None, str(wrong)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from jupyter_stream.core.time import parse_duration
@@ -67,6 +67,14 @@ class ViewOptions:
                 f"--last takes a number of rows or a time span, not {str(self.last)!r}",
                 hint="Write for instance --last 500 or --last '10 minutes'.",
             )
+
+    def changed(self, **options: object) -> ViewOptions:
+        """These options with others in their place. Raises `QueryError` where there is none of that name, too."""
+        names = tuple(f.name for f in fields(self))
+        wrong = next((name for name in options if name not in names), None)
+        if wrong is not None:
+            raise refuse("option of charts", wrong, names)
+        return replace(self, **options)  # type: ignore[arg-type]  # values are checked when it is made
 
     @property
     def rows(self) -> int:

@@ -1,5 +1,8 @@
 // The page's half of a plan view: shows the picture it is sent, tells which box was clicked. The picture is SVG whose every
-// text the kernel has escaped; everything else goes in as text nodes.
+// text the kernel has escaped; everything else goes in as text nodes. A new picture changes the old one's elements and does not
+// replace them: what somebody presses, points at, has marked or is typing into stays where it is.
+
+const PAGE_NAME = Math.random().toString(36).slice(2);
 
 function element(name, parent, text) {
   const made = document.createElement(name);
@@ -21,21 +24,33 @@ function table(parent, names, rows) {
   }
 }
 
-function settings(parent, list, say) {
+function settings(parent, list) {
   for (const [name, value, words] of list) {
     const form = element("form", parent);
     form.title = words;
     const label = element("label", form, `${name} `);
     const input = element("input", label);
-    input.value = value;
+    input.setAttribute("value", value);
     input.name = name;
     element("button", form, "set").type = "submit";
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      input.blur();
-      say({ say: "set", name, value: input.value });
-    });
   }
+}
+
+const typed = new WeakSet(); // fields with something that is not sent yet
+
+function become(old, made) {
+  for (const { name } of [...old.attributes]) if (!made.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of made.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  if (old.nodeName === "INPUT" && !typed.has(old) && old.value !== made.value) old.value = made.value;
+  const parts = [...made.childNodes];
+  parts.forEach((part, i) => {
+    const mine = old.childNodes[i];
+    if (!mine) old.append(part);
+    else if (mine.nodeName !== part.nodeName || mine.dataset?.node !== part.dataset?.node) mine.replaceWith(part);
+    else if (part.nodeType === Node.ELEMENT_NODE) become(mine, part);
+    else if (mine.data !== part.data) mine.data = part.data;
+  });
+  while (old.childNodes.length > parts.length) old.lastChild.remove();
 }
 
 function render({ model, el }) {
@@ -51,32 +66,77 @@ function render({ model, el }) {
   panel.className = "jupyter-stream-plan-panel";
   panel.dataset.lmSuppressShortcuts = "true"; // keys typed into a field are no commands of the notebook
   panel.textContent = "Click a box to look into it.";
-  const say = (message) => { try { model.send(message); } catch { /* the kernel has gone: the last picture stays */ } };
+  let onScreen = false; // the observer says so before the first frame
+  const say = (message) => {
+    try { model.send({ ...message, page: PAGE_NAME, seen: onScreen && !document.hidden }); } catch { /* the kernel has gone: the last picture stays */ }
+  };
+  const looked = () => say({ say: "alive" });
+  const seen = new IntersectionObserver((entries) => {
+    onScreen = entries[entries.length - 1].isIntersecting;
+    looked();
+  }, { rootMargin: "200px" });
+  seen.observe(root);
+  document.addEventListener("visibilitychange", looked);
   picture.addEventListener("click", (event) => {
     const box = event.target.closest("[data-node]");
-    if (box) say({ say: "look", node: box.dataset.node });
+    if (!box) return;
+    if (panel.contains(document.activeElement)) document.activeElement.blur();
+    say({ say: "look", node: box.dataset.node });
   });
-  const take = (message) => {
-    if (message.do !== "plan") return;
+  panel.addEventListener("input", (event) => typed.add(event.target));
+  panel.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const [input] = event.target.elements;
+    typed.delete(input);
+    say({ say: "set", name: input.name, value: input.value });
+  });
+  let shown = null; // the node in the panel
+  const show = (message) => {
     summary.textContent = message.summary;
-    picture.innerHTML = message.svg;
+    const drawn = document.createElement("div");
+    drawn.className = picture.className;
+    drawn.innerHTML = message.svg;
+    become(picture, drawn);
     const node = message.node;
     const typing = panel.contains(document.activeElement) && document.activeElement.tagName === "INPUT";
-    if (!node || typing) return; // nobody's typing is taken away
-    panel.textContent = "";
-    element("b", panel, node.title);
-    table(panel, [], node.attributes);
-    settings(panel, node.settings, say);
-    if (message.said) element("div", panel, message.said).className = "jupyter-stream-plan-said";
-    for (const shown of node.tables) {
-      element("div", panel, shown.title).className = "jupyter-stream-plan-heading";
-      if (shown.rows.length) table(panel, shown.names, shown.rows);
+    if (!node || (typing && node.id !== shown)) return; // nobody's typing is taken away
+    const told = panel.cloneNode(false);
+    element("b", told, node.title);
+    table(told, [], node.attributes);
+    settings(told, node.settings);
+    if (message.said) element("div", told, message.said).className = "jupyter-stream-plan-said";
+    for (const rows of node.tables) {
+      element("div", told, rows.title).className = "jupyter-stream-plan-heading";
+      if (rows.rows.length) table(told, rows.names, rows.rows);
     }
+    if (node.id === shown) become(panel, told);
+    else panel.replaceChildren(...told.childNodes);
+    shown = node.id;
+  };
+  // While a mouse button or a finger is down nothing moves: a press and its release on two elements are no click.
+  let pressed = false;
+  let newest = null;
+  root.addEventListener("pointerdown", (event) => { pressed = event.button === 0; });
+  const released = () => {
+    pressed = false;
+    setTimeout(() => { if (newest && !pressed) { show(newest); newest = null; } }); // after the click
+  };
+  for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, released);
+  const take = (message) => {
+    if (message.do !== "plan") return;
+    if (pressed) newest = message;
+    else show(message);
   };
   model.on("msg:custom", take);
   say({ say: "hello" });
-  const timer = setInterval(() => say({ say: "alive" }), 20_000);
-  return () => { clearInterval(timer); model.off("msg:custom", take); };
+  const timer = setInterval(looked, 20_000);
+  return () => {
+    clearInterval(timer);
+    seen.disconnect();
+    document.removeEventListener("visibilitychange", looked);
+    for (const end of ["pointerup", "pointercancel"]) window.removeEventListener(end, released);
+    model.off("msg:custom", take);
+  };
 }
 
-export default { render };
+export default { initialize({ model }) { hear(model); }, render };

@@ -18,7 +18,7 @@ from typing import Any, Final
 import polars as pl
 import traitlets
 
-from jupyter_stream.core.diagram import Diagram, Node, Plannable
+from jupyter_stream.core.diagram import Attribute, Diagram, Node, Plannable
 from jupyter_stream.core.snapshot import Snapshot
 from jupyter_stream.errors import StreamError
 from jupyter_stream.views import output, strip
@@ -26,8 +26,8 @@ from jupyter_stream.views.options import ViewOptions
 from jupyter_stream.views.plan_drawing import Pace, svg
 from jupyter_stream.views.readers import Readers
 from jupyter_stream.views.saved import LIVE, MARK, STYLE
-from jupyter_stream.views.widget import Line, PageWidget, Work
-from jupyter_stream.views.words import cells
+from jupyter_stream.views.widget import HEARD_JS, Line, PageWidget, Work
+from jupyter_stream.views.words import cells, number, size
 
 EVERY: Final = 0.5
 """Seconds between pictures: rates want some time to be measured over."""
@@ -38,7 +38,7 @@ _HERE: Final = Path(__file__).parent
 class PlanWidget(PageWidget):
     """The kernel's end: a key, and messages."""
 
-    _esm = (_HERE / "plan.js").read_text(encoding="utf-8")
+    _esm = HEARD_JS + (_HERE / "plan.js").read_text(encoding="utf-8")
     _css = (_HERE / "plan.css").read_text(encoding="utf-8")
     key = traitlets.Unicode().tag(sync=True)
     live_class = traitlets.Unicode(LIVE).tag(sync=True)
@@ -163,7 +163,7 @@ class PlanView:
             "title": node.title,
             "attributes": [
                 *([["kept as", node.keeps]] if node.keeps else []),
-                *([name, f"{v:,}" if isinstance(v, int) else str(v)] for name, v in node.attributes.items()),
+                *([name, _words(name, v)] for name, v in node.attributes.items()),
             ],
             "settings": [[name, str(value), words] for name, (value, words) in node.settings.items()],
             "tables": [_table(title, rows) for title, rows in self._looked.items()] or [_nothing(node)],
@@ -177,6 +177,13 @@ class PlanView:
         picture = f'<img alt="{escape(f"plan of {self.name}", quote=True)}" src="data:image/svg+xml;base64,{data}"/>'
         html = f'<div class="{MARK}"><style>{STYLE}</style>{picture}<p>{escape(words)}</p></div>'
         return {"text/plain": self._diagram.text, "text/html": html}
+
+
+def _words(name: str, value: Attribute) -> str:
+    """An attribute of a control table."""
+    if isinstance(value, str):
+        return value
+    return size(value) if name.endswith("bytes") else number(value)
 
 
 def _table(title: str, rows: pl.DataFrame) -> dict[str, Any]:

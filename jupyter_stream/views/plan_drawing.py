@@ -19,11 +19,17 @@ GAP: Final = (26, 46)
 _MARGIN: Final = 12
 _LABEL: Final = 120
 """Room for what is written beside the arrows on the right."""
-_LONGEST: Final = 28
-"""Characters of a line that fit in a box."""
+_LONGEST: Final = 26
+"""Characters of a line that fit in a box, bold ones in a wide font, with two more that say there are others."""
 _COLOURS: Final = {"source": "#56b4e9", "operator": "#999999", "result": "#009e73"}
 """Borders, of Okabe and Ito's palette."""
 _GROWING: Final = "#d55e00"
+_PAPER: Final = "var(--vscode-editor-background,var(--jp-layout-color1,#fff))"
+"""Colours of the page's theme, light or dark; where there is none, those of paper."""
+_BOX: Final = "var(--vscode-editorWidget-background,var(--jp-layout-color2,#fafafa))"
+_INK: Final = "var(--vscode-foreground,var(--jp-ui-font-color1,#222))"
+_FAINT: Final = "var(--vscode-descriptionForeground,var(--jp-ui-font-color2,#555))"
+_CHOSEN: Final = "rgba(230,159,0,0.25)"
 PATTERNS: Final = {
     "MON": "monotonic: nothing is taken back",
     "WKS": "weakest: rows leave in the order they came",
@@ -86,10 +92,10 @@ def svg(diagram: Diagram, pace: Pace | None = None, chosen: str | None = None) -
     body += [_box(node, where[node.id], pace, node.id == chosen) for node in diagram.nodes]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        'font-family="system-ui,Helvetica,Arial,sans-serif" font-size="11" fill="#222">'
-        f'<rect width="{width}" height="{height}" rx="6" fill="#fff"/>'
+        'font-family="system-ui,Helvetica,Arial,sans-serif" font-size="11" '
+        f'fill="{_INK}"><rect width="{width}" height="{height}" rx="6" fill="{_PAPER}"/>'
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M0 0L8 4L0 8z" fill="#666"/></marker></defs>' + "".join(body) + "</svg>"
+        f'<path d="M0 0L8 4L0 8z" fill="{_FAINT}"/></marker></defs>' + "".join(body) + "</svg>"
     )
 
 
@@ -103,8 +109,8 @@ def _arrow(flow: Flow, where: Mapping[str, tuple[int, int]], pace: Pace | None, 
     label = f'<tspan font-weight="600">{escape(flow.pattern)}</tspan> ' if flow.pattern else ""
     tip = f"<title>{escape(PATTERNS.get(flow.pattern, ''))}</title>" if flow.pattern else ""
     return (
-        f'<g>{tip}<path d="M{x1} {y1}L{x2} {y2 - 2}" stroke="#666" fill="none" marker-end="url(#tip)"/>'
-        f'<text x="{x:.0f}" y="{y:.0f}" fill="#555">{label}{escape(words)}</text></g>'
+        f'<g>{tip}<path d="M{x1} {y1}L{x2} {y2 - 2}" stroke="{_FAINT}" fill="none" marker-end="url(#tip)"/>'
+        f'<text x="{x:.0f}" y="{y:.0f}" fill="{_FAINT}">{label}{escape(words)}</text></g>'
     )
 
 
@@ -132,7 +138,7 @@ def _box(node: Node, at: tuple[int, int], pace: Pace | None, chosen: bool) -> st
     border = _GROWING if growth > 1e6 else _COLOURS[node.kind]
     return (
         f'<g data-node="{escape(node.id, quote=True)}" style="cursor:pointer"><title>{escape(node.title)}</title>'
-        f'<rect x="{x}" y="{y}" width="{BOX[0]}" height="{BOX[1]}" rx="5" fill="{"#fff7d6" if chosen else "#fafafa"}" '
+        f'<rect x="{x}" y="{y}" width="{BOX[0]}" height="{BOX[1]}" rx="5" fill="{_CHOSEN if chosen else _BOX}" '
         f'stroke="{border}" stroke-width="{3 if chosen or node.shared_by else 1.5}"/>{text}</g>'
     )
 

@@ -48,12 +48,16 @@ class Plot {
     this.el.addEventListener("click", (event) => { if (!this.dragged) this.pick(event); this.dragged = false; });
     this.el.addEventListener("dblclick", () => view.hold(this, null));
     this.el.addEventListener("wheel", (event) => this.zoom(event), { passive: false });
+    this.width = 0; // asking for it while drawing would lay the page out once more for each chart
+    this.sized = new ResizeObserver(([entry]) => { this.width = entry.contentRect.width; redraw(view); });
+    this.sized.observe(this.el);
     this.let_go = () => { this.dragged = Boolean(this.from?.moved); this.from = null; };
     window.addEventListener("mouseup", this.let_go);
   }
 
   async build(Bokeh, doc, height) {
     this.clear();
+    this.el.style.visibility = "hidden"; // until it is filled its axes say 1970
     // every view has models of its own: a second view of the same document needs other ids
     this.bokehViews = await Bokeh.embed.embed_item(fresh(doc), this.el);
     const views = Array.isArray(this.bokehViews) ? this.bokehViews : [...(this.bokehViews.roots ?? this.bokehViews)];
@@ -102,11 +106,21 @@ class Plot {
     this.thin();
     const at = head.watermark;
     this.watermark.setv(at == null ? { visible: false } : { visible: true, location: at });
+    if (this.el.style.visibility) this.show();
+  }
+
+  // Bokeh paints in a later frame what it is given now.
+  show() {
+    const { figure, figureView } = this;
+    requestAnimationFrame(async () => {
+      await figureView.ready;
+      if (figure === this.figure) this.el.style.visibility = "";
+    });
   }
 
   // No more words on the axis than fit beside one another.
   thin() {
-    const many = Math.max(2, Math.min(8, Math.floor((this.el.clientWidth - 60) / 85)));
+    const many = Math.max(2, Math.min(8, Math.floor((this.width - 60) / 85)));
     const { ticker } = this.figure.below[0];
     if (ticker && "desired_num_ticks" in ticker && ticker.desired_num_ticks !== many) ticker.desired_num_ticks = many;
   }
@@ -118,7 +132,7 @@ class Plot {
   }
 
   crowded(factors) {
-    const room = (this.el.clientWidth - 80) / Math.max(1, factors.length);
+    const room = (this.width - 80) / Math.max(1, factors.length);
     return factors.some((factor) => factor.length * 6.5 > room);
   }
 
@@ -199,6 +213,7 @@ class Plot {
 
   remove() {
     window.removeEventListener("mouseup", this.let_go);
+    this.sized.disconnect();
     this.clear();
     this.box.remove();
   }

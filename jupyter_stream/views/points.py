@@ -108,7 +108,7 @@ def points(snapshot: Snapshot, roles: Roles, colours: Colours, *, by_category: b
         codes = np.concatenate([base + i * len(groups) for i in range(len(roles.y))])
     y = np.concatenate(ys)
     weight = np.bincount(codes, np.abs(np.nan_to_num(y)), len(labels)) if labels else np.empty(0)
-    slots = colours.assign({label: float(w) for label, w in zip(labels, weight, strict=True)})
+    slots = colours.assign({label: float(w) for label, w in zip(labels, weight, strict=True)}, roles.by)
     times = len(roles.y)
     return Points(
         np.tile(x, times), y, np.tile(np.arange(height, dtype=np.float64), times), codes.astype(np.int64), labels, slots,

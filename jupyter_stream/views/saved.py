@@ -2,7 +2,8 @@
 
 The picture is an image (`<img>` with an SVG in a data URI): JupyterLab keeps those in notebooks it does not trust, nbconvert and
 GitHub show them, and nothing inside an image can run. The style sheet hides this output while the live view above it is
-there, and hides "model not found" above it when it is not; where style sheets are stripped both are simply shown.
+there, and hides "model not found" above it when it is not; where style sheets are stripped both are simply shown. JupyterLab
+and VS Code (1.139) name the element around an output differently, and VS Code measures what is shown within.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ MARK: Final = "jupyter-stream-saved"
 LIVE: Final = "jupyter-stream-live"
 LAST_ROWS: Final = 5
 _CHILD: Final = ".jp-OutputArea-child"
+_CODE: Final = ".output_container"
 STYLE: Final = (
     f"{_CHILD}:has(.{LIVE})+{_CHILD}:has(.{MARK}){{display:none}}"
     f"{_CHILD}:not(:has(.{LIVE})):has(+{_CHILD} .{MARK}):has(.jupyter-widgets,[data-mime-type*='widget-view']){{display:none}}"
+    f"{_CODE}:has(.{LIVE})+{_CODE} .{MARK}{{display:none}}"
     f".{MARK} img{{max-width:100%}}"
 )
 

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from jupyter_stream.core.snapshot import Snapshot
-from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show_span
 from jupyter_stream.views import words
 
 ENDED = ("finished", "stopped", "failed")
@@ -67,7 +67,7 @@ def readings(snapshot: Snapshot, rates: tuple[float, float]) -> tuple[Reading, .
     low, high = snapshot.low_watermark, snapshot.max_event_time
     if not ended and low not in (MIN_TIME, MAX_TIME) and high not in (MIN_TIME, MAX_TIME):
         title = f"event time: newest row {words.clock(high)}, watermark {words.clock(low)}"
-        shown.append(Reading("lag", words.span(max(0, high - low)), title))
+        shown.append(Reading("lag", show_span(max(0, high - low)), title))
     shown.append(
         Reading("late", words.count(snapshot.late), "rows that came after the answer they belong to was final",
                 snapshot.late > 0)

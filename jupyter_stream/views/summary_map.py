@@ -1,4 +1,4 @@
-"""The summary behind a query: value buckets over time, coloured by rows per second; lines where zones and granularities begin."""
+"""The summary behind a query: value buckets over time, coloured by rows in a time; lines where zones and granularities begin."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from jupyter_stream.views.points import table_of
 from jupyter_stream.views.roles import Roles
 
 _ZONE, _GRANULARITY = "#ffffff", "#d62728"
+_UNITS: Final = (("rows/s", 1.0), ("rows/min", 60.0), ("rows/h", 3600.0), ("rows/day", 86400.0))
+"""The first in which the busiest cell has one row or more."""
 _THIN: Final = 1 / 700
 """Of the width: about a pixel."""
 
@@ -43,14 +45,15 @@ class SummaryMap:
             "color": [SHADES[s] for s in shade], "alpha": np.ones(cells.height),
         }  # fmt: skip
         buckets = float(bucket.max()) + 1
+        unit, seconds = next((u for u in _UNITS if high * u[1] >= 1), _UNITS[-1])
         legend = (
-            ("0 rows/s", SHADES[0]),
-            (f"{words.number(high)} rows/s", SHADES[-1]),
+            (f"0 {unit}", SHADES[0]),
+            (f"{words.number(float(f'{high * seconds:.3g}'))} {unit}", SHADES[-1]),
             ("a granularity begins", _GRANULARITY),
         )
         return Picture(
             "plot",
-            _table(cells, rate),
+            _table(cells, rate * seconds, unit),
             Axis("event time", "time", first, last),
             Axis("value bucket", "number", 0.0, buckets),
             (Layer("boxes", boxes), _borders(cells, last - first, buckets)),
@@ -73,7 +76,7 @@ def _borders(cells: pl.DataFrame, width: float, buckets: float) -> Layer:
     )  # fmt: skip
 
 
-def _table(cells: pl.DataFrame, rate: Floats) -> Table:
+def _table(cells: pl.DataFrame, rate: Floats, unit: str) -> Table:
     """What a pointer over a cell shows."""
     times = [
         cells.get_column(c).cast(pl.Datetime("us")).dt.to_string("%Y-%m-%d %H:%M:%S")
@@ -87,5 +90,5 @@ def _table(cells: pl.DataFrame, rate: Floats) -> Table:
         [words.number(n) for n in cells.get_column("rows")],
         [words.number(r) for r in rate.tolist()],
     )
-    names = ("granularity", "from", "to", "bucket", "rows", "rows/s")
+    names = ("granularity", "from", "to", "bucket", "rows", unit)
     return Table(names, columns, (False, False, False, True, True, True), (False,) * cells.height)

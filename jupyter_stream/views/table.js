@@ -11,6 +11,8 @@ function write(el, text) {
   if (el.textContent !== text) el.textContent = text;
 }
 
+const FLASHES = 100; // where more than that has changed, light says nothing, and a page of it keeps the browser painting
+
 function flash(el) {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
   el.animate([{ backgroundColor: "rgba(255, 169, 14, 0.55)" }, { backgroundColor: "rgba(255, 169, 14, 0)" }], 1200);
@@ -34,6 +36,7 @@ class Table {
     while (this.body.children.length > height) this.body.lastChild.remove();
     const keys = head.keys ?? [];
     const now = new Map();
+    const changed = [];
     for (let r = 0; r < height; r += 1) {
       const at = order[r];
       let row = this.body.children[r];
@@ -48,12 +51,13 @@ class Table {
       const id = JSON.stringify(keys.length ? keys.map((i) => texts[i]) : texts);
       const old = this.before.get(id);
       if (this.before.size && !now.has(id)) {
-        if (!old) flash(row);
-        else texts.forEach((text, i) => { if (text !== old[i]) flash(row.children[i]); });
+        if (!old) changed.push(row);
+        else texts.forEach((text, i) => { if (text !== old[i]) changed.push(row.children[i]); });
       }
       if (!now.has(id)) now.set(id, texts);
     }
     this.before = now;
+    if (changed.length <= FLASHES) changed.forEach(flash);
   }
 
   lay(shape, names, head) {
@@ -84,7 +88,7 @@ class Table {
     else this.sort = this.sort.way === first ? { name, way: first === "ascending" ? "descending" : "ascending" } : null;
     this.before = new Map(); // rows that only moved have not changed
     this.mark();
-    redraw(this.view);
+    this.view.draw();
   }
 
   mark() {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -14,9 +15,13 @@ from jupyter_stream.views.figure import BOKEH_VERSION
 Work: TypeAlias = Callable[[], int]
 """What the view thread is to do; gives the bytes it sent."""
 _HERE = Path(__file__).parent
+HEARD_JS: Final = (_HERE / "heard.js").read_text(encoding="utf-8")
+"""Gives a widget's module `hear(model)`, to be called first: then no message is lost to a page that was busy while it loaded."""
 BOKEH_JS: Final = (_HERE / "bokeh.js").read_text(encoding="utf-8")
 """Gives a widget's module `bokehSlot(version).ready`, BokehJS once it is there, and `takeLibrary(version, bytes)`."""
-LIVE_JS: Final = BOKEH_JS + "".join((_HERE / f"{part}.js").read_text("utf-8") for part in ("table", "plot", "live"))
+LIVE_JS: Final = (
+    HEARD_JS + BOKEH_JS + "".join((_HERE / f"{part}.js").read_text("utf-8") for part in ("table", "plot", "live"))
+)
 LIVE_CSS: Final = (_HERE / "live.css").read_text(encoding="utf-8")
 
 
@@ -24,9 +29,12 @@ class PageWidget(anywidget.AnyWidget):  # type: ignore[misc] # anywidget publish
     """A widget that draws with Bokeh, and whose page is heard while a cell runs."""
 
     bokeh = traitlets.Unicode(BOKEH_VERSION).tag(sync=True)
+    own_id = traitlets.Unicode().tag(sync=True)
+    """By which the page finds its end among the notebook's models."""
 
     def __init__(self, **traits: Any) -> None:
-        super().__init__(**traits)
+        own = uuid.uuid4().hex
+        super().__init__(model_id=own, own_id=own, **traits)
         # ipykernel 7.4 sends a page's answers to the shell that last wrote to the comm. Our writer is a thread, which counts as
         # the main shell, so that buttons would wait for the running cell. The page's own choice, its subshell, doesn't.
         if self.comm is not None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show, show_span
 
 _STEPS: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
 _BYTES: Final = ("B", "kB", "MB", "GB", "TB")
@@ -32,22 +32,6 @@ def size(value: float) -> str:
     while value >= 1000 and step < len(_BYTES) - 1:
         value, step = value / 1000, step + 1
     return f"{value:.0f} {_BYTES[step]}" if step == 0 or value >= 100 else f"{value:.1f} {_BYTES[step]}"
-
-
-def span(micros: int) -> str:
-    """A length of time in its two largest units: `350 ms`, `4.2 s`, `3 min 20 s`, `26 h 5 min`."""
-    seconds = abs(micros) / 1e6
-    sign = "-" if micros < 0 else ""
-    if seconds < 1:
-        return f"{sign}{seconds * 1000:.0f} ms"
-    if seconds < 60:
-        return f"{sign}{seconds:.3g} s"
-    whole = int(seconds)
-    for size_of, large, small_of, small in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
-        if whole >= size_of:
-            low = whole % size_of // small_of
-            return f"{sign}{whole // size_of} {large}" + (f" {low} {small}" if low else "")
-    raise AssertionError("a minute or more")
 
 
 def clock(micros: int, beside: int | None = None) -> str:
@@ -80,6 +64,14 @@ def number(value: float | int | None) -> str:
     return f"{value:,.{min(figures, 8)}f}".rstrip("0").rstrip(".") if figures else f"{value:,.0f}"
 
 
+def ends(low: float, high: float) -> tuple[str, str]:
+    """Both ends of a range, no finer than tells them apart: a thousandth of what lies between."""
+    if not (math.isfinite(low) and math.isfinite(high)) or low == high:
+        return number(low), number(high)
+    places = 2 - math.floor(math.log10(high - low))
+    return number(round(low, places)), number(round(high, places))
+
+
 def cells(series: pl.Series) -> list[str]:
     """A column as text, vectorised: a frame is formatted up to eight times a second."""
     dtype = series.dtype
@@ -92,7 +84,7 @@ def cells(series: pl.Series) -> list[str]:
     elif dtype.is_float():
         text = series.round_sig_figs(6).cast(pl.String)
     elif dtype == pl.Duration:
-        return [NULL if v is None else span(v) for v in series.cast(pl.Duration("us")).cast(pl.Int64).to_list()]
+        return [NULL if v is None else show_span(v) for v in series.cast(pl.Duration("us")).cast(pl.Int64).to_list()]
     elif dtype.is_nested():
         return [NULL if v is None else _nested(v) for v in series.to_list()]
     elif dtype == pl.Binary:

@@ -21,6 +21,8 @@ def instants(window: Window) -> tuple[object, ...] | None:
         return ("time", window.slide, window.phase, window.on)
     if isinstance(window, TupleWindow):
         return ("rows", window.every, window.by_rank, window.on)
+    if isinstance(window, RowWindow) and window.slide is not None:
+        return ("numbers", window.slide, window.partition)
     return changes(window)
 
 
@@ -37,7 +39,7 @@ def comparable(window: Window) -> tuple[object, ...] | None:
 
 
 def longest(windows: Sequence[Window]) -> Window:
-    """The window with the longest range, the first of several; a landmark is longest of all, rows are shortest."""
+    """The window with the longest range, the first of several; a landmark is longest of all, the newest rows are shortest."""
     return max(windows, key=length)
 
 
@@ -45,4 +47,6 @@ def length(window: Window) -> float:
     """How long a window is, to compare it with others."""
     if isinstance(window, TimeWindow | TupleWindow | LifetimeWindow):
         return math.inf if window.range is None else window.range
+    if isinstance(window, RowWindow) and window.slide is not None:
+        return window.rows
     return 0

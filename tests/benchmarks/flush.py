@@ -168,9 +168,12 @@ def run(name: str, times: int) -> None:
     )
     for title, which in stages:
         each, least, busy = pauses[:, which], pauses[:, which].min(0), worked[:, which]
+        place = (
+            "" if which is first else f" at second {second[which][least.argmax()]:.1f}"
+        )  # nothing is promised before it
         print(
-            f"    {title:18s} longest pause every time {least.max():5.1f} ms (target 50) at second "
-            f"{second[which][least.argmax()]:5.1f}; run by run {', '.join(f'{p:.1f}' for p in each.max(1))}; "
+            f"    {title:18s} longest pause every time {least.max():5.1f} ms (target 50){place}; "
+            f"run by run {', '.join(f'{p:.1f}' for p in each.max(1))}; "
             f"99 % {np.quantile(each, 0.99):5.1f}, median {np.median(each):4.1f} ms; "
             f"of processor time run by run {', '.join(f'{p:.1f}' for p in busy.max(1))}, every time {busy.min(0).max():.1f} ms",
             flush=True,

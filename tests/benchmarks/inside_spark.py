@@ -17,8 +17,9 @@ from jupyter_stream import Session
 from jupyter_stream.core.messages import BROKEN, LATE_ID, ROW, TS
 from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.plan.logical import streams
+from jupyter_stream.spark.blocks import blocks_of
 from jupyter_stream.spark.expressions import SHIFT
-from jupyter_stream.spark.inside import ROWS, Network, _packing, _said, _taken, pickled
+from jupyter_stream.spark.inside import ROWS, Network, _packing, _taken, pickled
 
 DECLARED = "CREATE STREAM s (ts TIMESTAMP, key BIGINT, value DOUBLE) ORDER BY ts SOURCE 'frame://rows'"
 QUERIES = {
@@ -57,7 +58,7 @@ def main(count: int) -> None:
         for first in (0, half):
             blocks = as_from_spark(rows[first : first + half], first)
             out += sum(map(len, _taken(network, schemas, blocks)))
-            out += sum(map(len, _said(network.punctuation(int(ts[first + half - 1])))))
+            out += sum(map(len, blocks_of(network.punctuation(int(ts[first + half - 1])))))
             kept = pickled(network)
             network = pickle.loads(kept)
         seconds = time.process_time() - began

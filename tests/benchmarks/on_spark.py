@@ -1,8 +1,15 @@
 """Windows and NEXMark q8 on Spark beside the same written by hand in PySpark, on the same files, in the same Spark.
 
-`python on_spark.py [rows [cores]]`. Both read Parquet files that are there already and answer into the driver; by turns, three
-times each after a first one that nobody counts, and the quickest counts. Seconds are from the start of the query to its last
-answer.
+`python on_spark.py [rows [cores [case [heap]]]]`, the case by its number from 1 (0 for all), the heap as Spark takes it: q8 on
+3,000,000 rows needs more than Spark's own default of 1 GB, ours and by hand. Both read Parquet files that are there already and
+answer into the driver; by turns, three times each after a first one that nobody counts, and the quickest counts. Seconds are
+from the start of the query to its last answer.
+
+What there is between the two is how they begin. Micro-batches take the same time, but Spark analyses the whole plan with every
+step a DataFrame is made by, 10 to 40 milliseconds each, and every call to it is a turn to wait for where the kernel reads rows
+meanwhile: a tumbling count takes 61 to 81 calls by hand, and ours took 165 before keys and extents were made in one step and
+answers not selected twice, 118 since. On 3,000,000 rows ours began 0.3 s later than by hand before that, of 2.3 s in all. To
+judge times the kernel has 0.065 s of processor time for every million rows, two fifths of it for reading them.
 """
 
 from __future__ import annotations
@@ -138,11 +145,12 @@ def ours(spark: Any, case: Case, folder: Path) -> tuple[float, int]:
         return time.perf_counter() - began, query.to_polars().height
 
 
-def main(count: int, cores: int = 2) -> None:
-    """Print seconds, rows per second and the ratio of each case."""
+def main(count: int, cores: int = 2, only: int = 0, heap: str = "4g") -> None:
+    """Print seconds, rows per second and the ratio of each case, or of one."""
     from pyspark.sql import SparkSession
 
     settings = {"ui.enabled": "false", "ui.showConsoleProgress": "false", "sql.session.timeZone": "UTC"}
+    settings["driver.memory"] = heap
     builder = SparkSession.builder.master(f"local[{cores}]").config("spark.sql.shuffle.partitions", "2")
     for key, value in settings.items():
         builder = builder.config(f"spark.{key}", value)
@@ -150,7 +158,7 @@ def main(count: int, cores: int = 2) -> None:
     spark.sparkContext.setLogLevel("OFF")
     with tempfile.TemporaryDirectory() as name:
         write(Path(name), count)
-        for case in CASES:
+        for case in CASES[only - 1 : only] if only else CASES:
             times = [(hand(spark, case, Path(name)), ours(spark, case, Path(name))) for _ in range(4)][1:]
             by_hand, own = min(h for (h, _), _ in times), min(o for _, (o, _) in times)
             rows = f"{times[0][0][1]:,} rows by hand (open windows left out), {times[0][1][1]:,} ours"
@@ -163,4 +171,5 @@ def main(count: int, cores: int = 2) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1].replace("_", "")) if len(sys.argv) > 1 else 10_000_000, *map(int, sys.argv[2:]))
+    given = sys.argv[1:]
+    main(int(given[0].replace("_", "")) if given else 10_000_000, *map(int, given[1:3]), *given[3:4])

@@ -6,7 +6,14 @@ trace the paper took. Tuples come in steps of 500 per link, or `--step`, after w
 expiration interval is one tuple; the engine takes what has come, up to 65,536 rows). A
 window is filled first, in large steps; then steps are timed, by the processor's time, some of each strategy in turn. All of
 them have to give the same changes, row by row. The planner knows the links' rates and how many addresses there are, as it does
-of streams that have run before. With `--figures` a page with the paper's figures 9 to 17 is written, and what each shows is said.
+of streams that have run before.
+
+With `--figures` a page with the paper's figures 9 to 17 is written, and what each shows is said.
+
+Query 2b is where UPA gains least, 1.9 times at the largest window: two rows in three bring a pair that is new, and most of what
+a step takes, giving each row's pair its slot, is the same by every strategy. Of 1.9 ms for 500 rows that is 1.1 (0.2 to look it
+up, 0.2 to find which are new and enter them, 0.2 to keep their text, 0.1 to compare the others'); the answer's text takes 0.2,
+and all that delta-star does with slots and times 0.6. Of the negative tuples' 3.4 ms 1.1 to 1.5 are the same.
 """
 
 from __future__ import annotations

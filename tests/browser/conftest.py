@@ -20,24 +20,35 @@ def lab(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def chromium():
+def profile(tmp_path_factory):
+    """A profile on disk, as anybody's is: what JupyterLab is made of is fetched and compiled once rather than for each page."""
     path = browser_path()
     if path is None and os.environ.get("CI") != "true":
         pytest.skip(f"none of {', '.join(BROWSERS)} is on the PATH (Debian: apt-get install chromium)")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
-        yield browser
-        browser.close()
+        folder = tmp_path_factory.mktemp("profile")
+        made = playwright.chromium.launch_persistent_context(
+            folder, executable_path=path, args=list(ARGUMENTS), viewport={"width": 1200, "height": 1400}
+        )
+        made.set_default_timeout(60_000)  # other things run on the machine too
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="session")
+def chromium(profile):
+    """The browser: its new pages know of no page before them."""
+    return profile.browser
 
 
 @pytest.fixture
-def open_notebook(lab, chromium):
+def open_notebook(lab, profile):
     pages = []
 
-    def open_(name, cells=None, frontend="lab", **options):
+    def open_(name, cells=None, frontend="lab"):
         if cells is not None:
             lab.write(name, cells)
-        page = chromium.new_page(viewport={"width": 1200, "height": 1400}, **options)
+        page = profile.new_page()
         pages.append(page)
         return Notebook(page, lab, name, frontend)
 

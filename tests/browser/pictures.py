@@ -31,6 +31,14 @@ CROSS = """el => {
     ? { xscale: plot.figureView.frame.x_scale, yscale: plot.figureView.frame.y_scale } : {};
   return [xscale.compute(data.x[0]), yscale.compute(data.y[0])];
 }"""
+QUIET = """() => {
+  const page = globalThis.__jupyterStreamPage;
+  const seen = [...page.stores.values()].flatMap(store => [...store.views]).filter(view => view.onScreen);
+  const filled = view => view.plots.length && view.plots.every(plot => !plot.el.style.visibility);
+  const told = view => view.store.head?.rowCount > 0 && view.stage.dataset.kind;
+  const drawn = view => !page.dirty.has(view) && !view.building && (view.stage.dataset.kind !== 'plot' || filled(view));
+  return seen.length && seen.every(view => told(view) && drawn(view));
+}"""
 LATE = """
 import datetime as dt, time, jupyter_stream
 def cars():
@@ -104,7 +112,8 @@ def main():
                     cell = book.cell(1 + list(KINDS).index(name))
                     shown = cell.locator(".jupyter-stream-dashboard, .jupyter-stream-live").first
                     shown.scroll_into_view_if_needed()
-                    page.wait_for_timeout(1_500)
+                    page.wait_for_function(QUIET)
+                    page.wait_for_timeout(500)
                     if name == "late":
                         point_at_a_cross(page, shown)
                     file = PICTURES / f"chart-{name}-{theme.lower()}.png"

@@ -2,11 +2,14 @@
 
 import shutil
 import sys
+import time
 from pathlib import Path
 
 from lab import VIEWS
 
 from jupyter_stream import views
+from jupyter_stream.views import saved
+from jupyter_stream.views.widget import LIVE_CSS
 
 TUTORIALS = Path(__file__).parents[2] / "tutorials"
 POINTS = """() => {
@@ -17,6 +20,22 @@ POINTS = """() => {
 DRAWING = ".jupyter-stream-drawing[data-drawn=yes]"
 
 
+def still(drawing):
+    """What a drawing looks like once it is painted."""
+    before = b""
+    while before != (before := drawing.screenshot()):
+        time.sleep(0.2)
+    return before
+
+
+def until_it_looks_otherwise(drawing, before):
+    end = time.monotonic() + 60
+    while drawing.screenshot() == before:
+        if time.monotonic() > end:
+            raise TimeoutError("the drawing stayed as it was")
+        time.sleep(0.2)
+
+
 def test_a_window_is_drawn_and_follows_its_sliders(open_notebook, lab):
     for module in TUTORIALS.glob("*.py"):
         shutil.copy(module, lab.root)
@@ -25,12 +44,11 @@ def test_a_window_is_drawn_and_follows_its_sliders(open_notebook, lab):
     cell = book.cell(0)
     cell.locator(DRAWING).wait_for(timeout=90_000)
     assert "[RANGE 15 SECONDS SLIDE 5 SECONDS]" in cell.locator(".jp-OutputArea-output").first.inner_text()
-    before = cell.locator(DRAWING).screenshot()
+    before = still(cell.locator(DRAWING))
     cell.locator(".noUi-handle").first.focus()
     book.page.keyboard.press("ArrowRight")
     book.page.get_by_text("[RANGE 16 SECONDS SLIDE 5 SECONDS]").wait_for(timeout=20_000)
-    book.page.wait_for_timeout(500)
-    assert cell.locator(DRAWING).screenshot() != before
+    until_it_looks_otherwise(cell.locator(DRAWING), before)
     assert book.errors == []
 
 
@@ -38,15 +56,18 @@ def test_a_chart_grows_while_its_cell_runs(open_notebook, lab):
     for module in TUTORIALS.glob("*.py"):
         shutil.copy(module, lab.root)
     show = "from drawing import Chart\nfrom IPython.display import display\nchart = Chart(['ours', 'theirs'], 'x, s', 'y, s')"
-    grow = "import time\ntime.sleep(3)\nchart.add('ours', 1, 2)\nchart.add('theirs', 2, 1, 'late')\ntime.sleep(200)"
+    grow = (
+        "import pathlib, time\nwhile not pathlib.Path('seen').exists(): time.sleep(0.1)\n"
+        "chart.add('ours', 1, 2)\nchart.add('theirs', 2, 1, 'late')\ntime.sleep(200)"
+    )
     book = open_notebook("chart.ipynb", [f"{show}\nchart", grow])
     book.run_all()
     cell = book.cell(0)
     cell.locator(DRAWING).wait_for(timeout=90_000)
-    empty = cell.locator(DRAWING).screenshot()
-    book.page.wait_for_timeout(5_000)
+    empty = still(cell.locator(DRAWING))
+    (lab.root / "seen").touch()
+    until_it_looks_otherwise(cell.locator(DRAWING), empty)
     assert "[*]" in book.cell(1).inner_text()
-    assert cell.locator(DRAWING).screenshot() != empty
     assert book.errors == []
 
 
@@ -64,4 +85,22 @@ def test_a_saved_page_draws_without_kernel_or_network_and_shows_markup_as_text(c
     assert page.evaluate("() => window.hurt") is None
     assert evil in page.locator(".js-name").inner_text()
     assert errors == []
+    page.close()
+
+
+CODE = """<style>:root {{ --vscode-foreground: rgb(204, 204, 204); --jp-ui-font-color1: rgb(0, 0, 0); }} {css}</style>
+<div class="cell_container"><div class="output_container"><div class="output">{live}</div></div>
+<div class="output_container"><div class="output">{still}</div></div></div>"""
+"""VS Code 1.139's page, and the light colours that the widgets' own style sheet brings into it whatever its theme."""
+
+
+def test_vs_code_shows_either_the_live_view_or_its_picture_in_its_own_colours(chromium):
+    page = chromium.new_page()
+    still, live = saved.outer(["<p>stopped at 14:03:10</p>"]), f'<div class="{saved.LIVE}">running</div>'
+    picture = page.locator(f".{saved.MARK}")
+    page.set_content(CODE.format(css=LIVE_CSS, live=live, still=still))
+    assert not picture.is_visible()
+    assert page.locator(f".{saved.LIVE}").evaluate("el => getComputedStyle(el).color") == "rgb(204, 204, 204)"
+    page.set_content(CODE.format(css=LIVE_CSS, live="", still=still))
+    assert picture.is_visible()
     page.close()

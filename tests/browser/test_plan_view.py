@@ -1,5 +1,11 @@
 """The plan view in a real page: the drawing, a look into an operator, a change of a setting, and the saved picture."""
 
+import json
+
+from lab import IN_NOTEBOOK
+
+from jupyter_stream.views.words import count, size
+
 SETUP = """import numpy as np, polars as pl
 rows = pl.DataFrame({"symbol": ["a", "<img src=x onerror=window.wrong=1>"] * 200_000, "price": np.arange(400_000) % 17 * 1.0,
                      "ts": pl.Series(np.arange(400_000) * 100_000).cast(pl.Datetime("us"))})
@@ -17,7 +23,7 @@ PLAN = ".jupyter-stream-plan"
 
 
 def test_a_plan_is_drawn_live_and_can_be_looked_into_while_a_cell_sleeps(open_notebook, tmp_path):
-    book = open_notebook("plan.ipynb", [SETUP, QUERY, "%stream plan hot", "import time; time.sleep(60)"])
+    book = open_notebook("plan.ipynb", [SETUP, QUERY, "%stream plan hot", "import time; time.sleep(200)"])
     book.run_all()
     page, view = book.page, book.cell(2).locator(PLAN)
     view.locator("[data-node='operator 0']").wait_for(timeout=150_000)
@@ -70,6 +76,42 @@ def test_settings_are_changed_in_the_page_and_the_query_goes_on_so(open_notebook
     assert book.errors == []
 
 
+def test_a_slow_press_on_a_plan_that_is_drawn_meanwhile_is_a_click(open_notebook):
+    book = open_notebook("presses.ipynb", [SETUP, DISTINCT, "%stream plan hot"])
+    book.run_all()
+    page, view = book.page, book.cell(2).locator(PLAN)
+    panel = view.locator(".jupyter-stream-plan-panel")
+    box = view.locator("[data-node]", has_text="δ*")
+    box.wait_for(timeout=150_000)
+    box.evaluate("box => { window.box = box; }")
+    _press(page, box)
+    view.locator("input[name=partitions]").fill("25")
+    _press(page, view.locator("form:has(input[name=partitions]) button"))
+    panel.get_by_text("partitions is 25 now").wait_for(timeout=60_000)
+    # what is half typed, or marked to be copied, stays through the pictures to come
+    view.locator("input[name=partitions]").fill("26")
+    panel.locator("b").first.evaluate("title => getSelection().selectAllChildren(title)")
+    marked = page.evaluate("() => getSelection().toString()")
+    _drawn(page, view, 3)
+    assert "δ*" in marked and page.evaluate("() => getSelection().toString()") == marked
+    assert view.locator("input[name=partitions]").input_value() == "26"
+    assert page.evaluate("() => window.box.isConnected") and book.errors == []
+
+
+def _press(page, on):
+    """As a person clicks who takes longer than the view for a picture."""
+    on.hover()
+    page.mouse.down()
+    page.wait_for_timeout(1_500)
+    page.mouse.up()
+
+
+def _drawn(page, view, pictures):
+    for _ in range(pictures):
+        page.wait_for_function("([view, text]) => view.querySelector('svg').textContent !== text",
+                               arg=[view.element_handle(), view.locator("svg").text_content()])  # fmt: skip
+
+
 def _write(view, name, value):
     field = view.locator(f"input[name={name}]")
     field.wait_for(timeout=60_000)
@@ -87,3 +129,39 @@ def test_a_saved_notebook_keeps_the_plans_picture(open_notebook):
     saved = next(o.data for o in outputs if "text/html" in o.data)
     assert "data:image/svg+xml;base64," in saved["text/html"]
     assert "scan trades" in saved["text/plain"]
+
+
+TOLD = """import json
+diagram, stats = hot.diagram(), hot.stats
+print(json.dumps({"nodes": {n.id: n.title for n in diagram.nodes}, "operators": stats["operators"],
+                  "in": stats["rows_in"], "out": stats["rows_out"], "flows": [f.rows for f in diagram.flows]}))"""
+PANEL = """panel => Object.fromEntries(
+  [...panel.querySelector('table').rows].map(row => [row.cells[0].textContent, row.cells[1].textContent]))"""
+
+
+@IN_NOTEBOOK
+def test_the_counts_of_a_plan_are_the_handles(open_notebook, frontend):
+    wait = "import time\nwhile hot.stats['rows_out'] < 1: time.sleep(0.1)\nhot.pause()"
+    wait += "\nwhile hot.status != 'paused': time.sleep(0.1)"
+    book = open_notebook("counts.ipynb", [SETUP, QUERY, "%stream plan hot", wait, TOLD], frontend)
+    book.run_all()
+    page, view = book.page, book.cell(2).locator(PLAN)
+    view.locator("[data-node='operator 0']").wait_for(timeout=150_000)
+    page.wait_for_function("() => document.querySelector('.jupyter-stream-plan')?.textContent.includes('paused')")
+    book.wait_idle()
+    told = json.loads(book.cell(4).locator(".jp-OutputArea-output").inner_text())
+    assert told["in"] > 0 and told["out"] > 0
+    operators = [node for node in told["nodes"] if node.startswith("operator")]
+    assert len(operators) == len(told["operators"]) >= 2
+    for node, control in zip(operators, told["operators"], strict=True):
+        view.locator(f"[data-node='{node}']").click()
+        panel = view.locator(".jupyter-stream-plan-panel")
+        panel.locator("b").get_by_text(told["nodes"][node], exact=True).wait_for(timeout=30_000)
+        shown = panel.evaluate(PANEL)
+        counts = {name: shown.get(name.replace("_", " "), "0") for name in ("rows_in", "rows_out", "live_groups")}
+        assert counts == {name: f"{control.get(name, 0):,}" for name in counts}
+        assert shown.get("bytes", "0 B") == size(control["bytes"])
+    drawn = view.locator("svg").text_content()
+    assert all(f"{count(rows)} rows" in drawn for rows in told["flows"])
+    assert f"{count(told['out'])} rows" in view.locator("[data-node=result]").text_content()
+    assert book.errors == []

@@ -12,6 +12,15 @@ import polars as pl
 from jupyter_stream import Query, Session
 
 
+def go_side_by_side(query: Query, rows: int) -> None:
+    """Resume a query when so many rows wait, all of its streams: none is ahead since its thread was the first."""
+    until = time.monotonic() + 60
+    while sum(queue.get("queued_rows", 0) for queue in query.stats["queues"]) < rows:
+        assert time.monotonic() < until, query.status
+        time.sleep(0.01)
+    query.resume()
+
+
 class Live:
     """Sources `python://name`, and a session that reads them.
 

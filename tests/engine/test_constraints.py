@@ -10,6 +10,7 @@ import pytest
 
 from jupyter_stream import Query, Session
 from jupyter_stream.engine import feed
+from tests.engine.live import go_side_by_side
 
 ORDERS, EACH, AT_ONCE = 8_000, 4, 400
 CLUSTERED = ", CONSTRAINT CLUSTERED (k) WITHIN 8 ROWS"
@@ -39,8 +40,10 @@ def told(query: str, constraint: str) -> tuple[list[tuple[object, ...]], int, in
                 f"CREATE STREAM {name} (ts BIGINT, k BIGINT, n BIGINT, WATERMARK FOR ts AS ts{constraint})"
                 f" SOURCE 'python://{name}'"
             )
-        (handle,) = session.execute(query)
-        assert isinstance(handle, Query) and handle.wait(120)
+        (handle,) = session.execute(query, paused=True)
+        assert isinstance(handle, Query)
+        go_side_by_side(handle, ORDERS * EACH * len(handle.stats["queues"]))
+        assert handle.wait(120)
         peak = max(table["peak_bytes"] for table in handle.stats["operators"])
         return sorted(handle.to_polars().rows()), peak, handle.late.height
 

@@ -1,5 +1,7 @@
 """A running query's plan as nodes and flows: its counts are the handle's, and what may be changed changes."""
 
+import datetime as dt
+import threading
 import time
 
 import numpy as np
@@ -28,9 +30,12 @@ def session():
 
 @pytest.fixture
 def slow(session):
-    """A stream that goes on while a test looks."""
-    session.execute("""CREATE STREAM slow (symbol STRING, price DOUBLE, ts TIMESTAMP) ORDER BY ts SOURCE 'frame://rows'
-                       WITH (rate = '2000/s')""")
+    """A stream that goes on while a test looks, for many minutes."""
+    rows = session.namespace["rows"]
+    step = pl.lit(dt.timedelta(milliseconds=100)) * rows.height
+    session.namespace["forever"] = lambda: (rows.with_columns(pl.col("ts") + i * step) for i in range(100))
+    session.execute("""CREATE STREAM slow (symbol STRING, price DOUBLE, ts TIMESTAMP) ORDER BY ts
+                       SOURCE 'python://forever' WITH (rate = '2000/s')""")
     return session
 
 
@@ -45,8 +50,10 @@ def test_the_counts_of_a_diagram_are_those_of_the_handle(session):
         stats = query.stats
         assert sum(n.rows_in for n in drawn.nodes if n.kind == "source") == stats["rows_in"] == 20_000
         assert drawn.nodes[-1].rows_out == stats["rows_out"] == query.to_polars().height
-        steps = {n.title: n for n in drawn.nodes if n.kind == "operator"}
-        assert [steps[o["name"]].rows_in for o in stats["operators"]] == [o["rows_in"] for o in stats["operators"]]
+        steps = [n for n in drawn.nodes if n.kind == "operator"]
+        assert [n.rows_in for n in steps] == [o["rows_in"] for o in stats["operators"]]
+        explained = str(query.explain())
+        assert all(n.title in explained and "$" not in n.title for n in steps)
         for flow in drawn.flows:
             assert flow.rows == drawn.node(flow.source).rows_out
 
@@ -73,28 +80,43 @@ def test_a_look_into_a_running_plan_shows_waiting_rows_and_the_head_of_state(slo
     assert set(held["symbol"]) == {"a", "b"} and held["rows"].sum() >= 200
     source = next(n for n in drawn.nodes if n.kind == "source")
     query.pause()
-    for _ in range(500):
-        (waiting,) = query.rows_at(source.id).values()
-        if waiting.height:
-            break
+    until = time.monotonic() + 60
+    while not (waiting := query.rows_at(source.id)["waiting in its queue"]).height:
+        assert time.monotonic() < until
         time.sleep(0.01)
     assert waiting.columns == ["symbol", "price", "ts"] and 0 < waiting.height <= 20
 
 
-def test_settings_of_a_source_change_while_it_runs(slow):
-    (query,) = slow.execute("SELECT symbol FROM slow", name="q", paused=True)
+def test_settings_of_a_source_change_while_it_runs(session):
+    go, made = threading.Event(), 0
+
+    def pieces():
+        nonlocal made
+        go.wait(60)
+        for at in range(0, 20_000, 100):
+            made += 100
+            yield session.namespace["rows"][at : at + 100]
+
+    session.namespace["pieces"] = pieces
+    session.execute(
+        "CREATE STREAM piecewise (symbol STRING, price DOUBLE, ts TIMESTAMP) ORDER BY ts SOURCE 'python://pieces'"
+    )
+    (query,) = session.execute("SELECT symbol FROM piecewise", name="q", paused=True)
     source = next(n for n in query.diagram().nodes if n.kind == "source")
     assert source.settings["scheduler"][0] == "round robin"
     query.set(source.id, "scheduler", "least progress")
     query.set(source.id, "most_rows", "500")
-    slow.engine.submit(lambda: None).result(5)
     settings = query.diagram().node(source.id).settings
     assert {name: value for name, (value, _) in settings.items()} == {"most_rows": 500, "scheduler": "least progress"}
-    most = 0
-    for _ in range(60):
-        most = max(most, query.diagram().node(source.id).queued)
+    go.set()
+    until = time.monotonic() + 60
+    while query.diagram().node(source.id).queued < 500:
+        assert time.monotonic() < until
         time.sleep(0.01)
-    assert 0 < most < 1000  # the source is held up: it had 20,000 to give
+    time.sleep(0.3)  # in which all could come
+    assert (
+        query.diagram().node(source.id).queued == 500 and made < 2_000
+    )  # the source is held up: it had 20,000 to give
     with pytest.raises(QueryError, match="there is no scheduler"):
         query.set(source.id, "scheduler", "fastest")
     with pytest.raises(QueryError, match="is a number of rows"):
@@ -118,6 +140,7 @@ def test_the_overview_shows_shares_of_memory_and_processor_time(slow):
     (query,) = session.execute(text.format("slow"), name="live")
     while query.stats["rows_in"] < 100:
         time.sleep(0.01)
+    session.engine.submit(lambda: None).result(60)  # the batch under way is through
     queries = session.show_queries().frame
     assert queries["query"].to_list() == ["done", "live"]
     shares = [int(s.rstrip("%")) for s in queries["processor"]]

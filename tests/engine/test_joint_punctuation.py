@@ -121,3 +121,101 @@ def test_joint_promises_change_no_answer(inputs: tuple[list[tuple[object, ...]],
         assert sorted(one.to_polars().rows()) == sorted((*extent, n) for extent, n in counts.items())
         assert sorted(other.to_polars().rows()) == sorted(three)
         assert all(t.bytes == 0 for j in joins(other) for t in j.synopses)
+
+
+ORDERED = "CREATE STREAM {0} (k BIGINT, x BIGINT, ts BIGINT, WATERMARK FOR ts AS ts - INTERVAL 3 MICROSECONDS) SOURCE '{1}{0}'"
+ON_EITHER = """SELECT count(*) AS n FROM (SELECT a.ts AS one, b.ts AS other FROM a [RANGE 6 MICROSECONDS]
+               {kind} JOIN b [RANGE 9 MICROSECONDS] ON a.k = b.k) [RANGE 4 MICROSECONDS TUMBLING ON {time}]"""
+
+
+@pytest.mark.parametrize(("time", "lag"), [("one", 5), ("other", 8)])
+def test_a_window_on_one_time_of_a_joined_row_is_final_when_no_pair_with_it_can_come(time: str, lag: int) -> None:
+    schema = {n: SCHEMA[n] for n in ("k", "x", "ts")}
+    with Live(dict.fromkeys("ab", schema)) as live:
+        for name in "ab":
+            live.session.execute(ORDERED.format(name, "python://"))
+        (query,) = live.session.execute(ON_EITHER.format(kind="", time=time))
+        assert isinstance(query, Query)
+        for name in "ab":
+            live.say(
+                query,
+                name,
+                (
+                    1,
+                    0,
+                    1,
+                ),
+                (1, 0, 4 + lag + 2),
+            )  # all before 3 + lag have come
+        assert not query.to_polars().height
+        for name in "ab":
+            live.say(query, name, (1, 0, 4 + lag + 3))
+        assert query.to_polars().rows() == [(0, 4, 1)]
+        live.end(query)
+        assert query.to_polars().get_column("n").sum() > 1
+
+
+@pytest.mark.parametrize(("time", "slow", "fast"), [("one", "a", "b"), ("other", "b", "a")])
+def test_a_time_is_held_back_by_its_own_stream_alone_where_the_other_is_far_ahead(
+    time: str, slow: str, fast: str
+) -> None:
+    schema = {n: SCHEMA[n] for n in ("k", "x", "ts")}
+    with Live(dict.fromkeys("ab", schema)) as live:
+        for name in "ab":
+            live.session.execute(ORDERED.format(name, "python://"))
+        (query,) = live.session.execute(ON_EITHER.format(kind="", time=time))
+        assert isinstance(query, Query)
+        live.say(query, fast, (1, 0, 1), (1, 0, 100))
+        live.say(query, slow, (1, 0, 1), (1, 0, 6))
+        assert not query.to_polars().height  # a row of 3 may come
+        live.say(query, slow, (1, 0, 7))
+        assert query.to_polars().rows() == [(0, 4, 1)]
+        live.end(query)
+        assert not len(query.late)
+
+
+DISORDERED = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=14)
+
+
+@searching
+@given(DISORDERED, DISORDERED, st.sampled_from(("one", "other")), st.sampled_from(("", "LEFT")), st.integers(1, 5))
+def test_windows_on_either_time_hold_every_pair(
+    one: list[tuple[int, int]], two: list[tuple[int, int]], time: str, kind: str, size: int
+) -> None:
+    kind = kind if time == "one" else ""  # a padded row has no other time
+    inputs = [[(k, i, max(0, 2 * i - late)) for i, (k, late) in enumerate(rows)] for rows in (one, two)]
+    schema = {n: SCHEMA[n] for n in ("k", "x", "ts")}
+    frames = [pl.DataFrame(rows, schema, orient="row") for rows in inputs]
+    met = [(t, u) for k, _, t in inputs[0] for m, _, u in inputs[1] if k == m and t - 9 < u < t + 6]
+    if kind:
+        met += [(t, t) for k, _, t in inputs[0] if not any(k == m and t - 9 < u < t + 6 for m, _, u in inputs[1])]
+    at = Counter((t if time == "one" else u) // 4 * 4 for t, u in met)
+    # an extent without rows between others is 0
+    expected = [(e, e + 4, at[e]) for e in range(min(at, default=0), max(at, default=-1) + 1, 4)]
+    made = {n: (lambda f=f: f.iter_slices(size)) for n, f in zip("ab", frames, strict=True)}
+    with Session(made) as session, patch.object(feed, "BATCH_ROWS", 0):
+        for name in "ab":
+            session.execute(ORDERED.format(name, "python://"))
+        (query,) = session.execute(ON_EITHER.format(kind=kind, time=time))
+        assert isinstance(query, Query) and query.wait(60)
+        assert query.to_polars().rows() == expected
+        assert not len(query.late)
+
+
+def test_a_row_of_a_tumbling_join_is_let_go_of_and_padded_when_its_extent_closes() -> None:
+    schema = {n: SCHEMA[n] for n in ("k", "x", "ts")}
+    with Live(dict.fromkeys("ab", schema)) as live:
+        for name in "ab":
+            live.session.execute(ORDERED.format(name, "python://"))
+        (query,) = live.session.execute(
+            "SELECT a.x, b.x AS y FROM a LEFT JOIN b [RANGE 4 MICROSECONDS TUMBLING] ON a.k = b.k"
+        )
+        assert isinstance(query, Query)
+        live.say(query, "a", (1, 0, 3), (1, 1, 4))
+        live.say(query, "b", (2, 0, 6))
+        assert not query.to_polars().height
+        live.say(query, "b", (2, 0, 7))
+        assert query.to_polars().rows() == [(0, None)]
+        assert joins(query)[0].synopses[0].extra["rows"] == 1
+        live.end(query)
+        assert sorted(query.to_polars().rows()) == [(0, None), (1, None)]

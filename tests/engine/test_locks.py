@@ -1,8 +1,9 @@
 """Who waits for whom: the engine's thread never waits for a thread that waits for it."""
 
 import pandas as pd
+import pytest
 
-from jupyter_stream import Session
+from jupyter_stream import QueryError, Session
 
 
 def test_late_rows_are_kept_while_a_statement_waits_for_the_engine():
@@ -14,3 +15,17 @@ def test_late_rows_are_kept_while_a_statement_waits_for_the_engine():
             assert session.engine.submit(lambda: session.side("late", "s")).result(timeout=10).count == 0
     finally:
         session.close()
+
+
+def test_a_command_that_comes_while_the_session_closes_is_refused_and_waits_for_nobody(monkeypatch):
+    session = Session()
+    engine = session.engine
+    engine.submit(lambda: None).result(timeout=20)
+
+    def closed_meanwhile():
+        session.close()
+        engine._thread.join(20)
+
+    monkeypatch.setattr(engine, "_start", closed_meanwhile)
+    with pytest.raises(QueryError, match="the session is closed"):
+        engine.submit(lambda: None).result(timeout=20)

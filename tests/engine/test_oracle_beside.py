@@ -104,7 +104,7 @@ def beside(draw: st.DrawFn) -> Beside:
 def test_several_windows_give_what_each_gives_alone(data: st.DataObject) -> None:
     query = data.draw(beside())
     for sizes in (None, data.draw(strategies.splits(len(query.stream.rows)))):
-        assert_right(query, query.answer(), Ran(query, sizes), sizes)  # type: ignore[arg-type]
+        assert_right(query, query.answer(), Ran(query, sizes), sizes)
 
 
 @searching
@@ -112,7 +112,7 @@ def test_several_windows_give_what_each_gives_alone(data: st.DataObject) -> None
 def test_open_answers_of_several_windows_are_exact_after_every_batch(data: st.DataObject) -> None:
     query = data.draw(beside())
     sizes = data.draw(strategies.splits(len(query.stream.rows)))
-    about = show(query, sizes)  # type: ignore[arg-type]
+    about = show(query, sizes)
     for shown in steps(query.stream, f"{query.sql()} EMIT CHANGES", sizes):
         if shown.rows < len(query.stream.rows):
             now = query.together([open_after(p, shown.rows) for p in query.parts])
@@ -135,13 +135,13 @@ def test_several_windows_that_slide_by_rows(data: st.DataObject) -> None:
     ]
     query = Beside(tuple(parts))
     sizes = data.draw(strategies.splits(len(stream.rows)))
-    ran = Ran(query, sizes)  # type: ignore[arg-type]
+    ran = Ran(query, sizes)
     expected = [in_columns(answer(p).rows, ("window_end", *keys, "a0")) for p in parts]
     for i, rows in enumerate(expected):
         at = [ran.columns.index(c) for c in ("window_end", *keys, f"a{i}")]
         came = [tuple(row[j] for j in at) for row in ran.rows]
         if i == 0 or not keys:
-            assert_same_bag(came, rows, ("window_end", *keys, "a"), show(query, sizes))  # type: ignore[arg-type]
+            assert_same_bag(came, rows, ("window_end", *keys, "a"), show(query, sizes))
 
 
 @dataclass(frozen=True)
@@ -208,8 +208,8 @@ def test_windows_with_different_slides_answer_at_every_instant_of_any(data: st.D
     query = data.draw(staggered())
     expected = query.answer()
     sizes = data.draw(strategies.splits(len(query.stream.rows)))
-    ran = Ran(query, sizes)  # type: ignore[arg-type]
-    about = show(query, sizes)  # type: ignore[arg-type]
+    ran = Ran(query, sizes)
+    about = show(query, sizes)
     assert_same_bag(ran.rows, in_columns(expected.rows, query.columns), query.columns, about)
     names = [name for name, _ in query.stream.columns]
     late = [(*(row[n] for n in names), broken) for row, broken, _ in expected.late]

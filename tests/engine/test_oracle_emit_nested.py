@@ -98,12 +98,12 @@ def test_emit_every_over_answers_gives_the_oracles_snapshots_in_any_split(data: 
     query = data.draw(nested())
     expected = query.snapshots()
     for sizes in (None, data.draw(strategies.splits(len(query.inner.stream.rows)))):
-        ran = Ran(query, sizes)  # type: ignore[arg-type]
+        ran = Ran(query, sizes)
         final = [(*r, True) for r in in_columns(query.final(), query.columns)]
-        assert_same_bag(ran.rows, final, ran.columns, show(query, sizes))  # type: ignore[arg-type]
+        assert_same_bag(ran.rows, final, ran.columns, show(query, sizes))
         at = 0
         for instant, rows in expected:
             came, at = ran.provisional[at : at + len(rows)], at + len(rows)
-            about = f"the snapshot at {instant}\n{show(query, sizes)}"  # type: ignore[arg-type]
+            about = f"the snapshot at {instant}\n{show(query, sizes)}"
             assert_same_bag(came, in_columns(rows, query.columns), query.columns, about)
-        assert_same_bag(ran.provisional[at:], [], query.columns, show(query, sizes))  # type: ignore[arg-type]
+        assert_same_bag(ran.provisional[at:], [], query.columns, show(query, sizes))

@@ -15,7 +15,8 @@ from jupyter_stream.core.messages import TS, Batch, KeyPunctuation
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.engine import feed
 from jupyter_stream.functions import Column
-from jupyter_stream.operators.window_join import WindowJoin, WindowJoinConfig
+from jupyter_stream.operators.window_join import WindowJoin
+from jupyter_stream.operators.window_join_config import WindowJoinConfig
 from tests.engine.test_oracle_edges import SECOND, YEAR, stream
 from tests.engine.test_oracle_keyed import keyed
 from tests.oracle import strategies

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from jupyter_stream.engine import feed
 from jupyter_stream.session import Session
+from tests.engine.live import go_side_by_side
 from tests.engine.test_oracle_clusters import most_between
 from tests.engine.test_oracle_join import join_queries
 from tests.oracle import strategies
@@ -118,7 +119,8 @@ def run(constraint: str, windows: tuple[str, str]) -> tuple[list[tuple], int, st
             f"""CREATE STREAM Fulfilments (orderID BIGINT, item BIGINT, at BIGINT{constraint})
                 ORDER BY at SOURCE 'python://items'"""
         )
-        (query,) = session.execute(JOIN.format(*windows))
+        (query,) = session.execute(JOIN.format(*windows), paused=True)
+        go_side_by_side(query, 50_000)
         assert query.wait(60)
         assert query.late.height == 0
         peak = sum(t["peak_bytes"] for t in (*query.stats["operators"], *query.stats["sources"]))

@@ -56,8 +56,8 @@ def _tick(query: Query) -> int:
 def test_sessions_give_what_the_oracle_gives(data: st.DataObject) -> None:
     query = data.draw(session_queries())
     expected = answer(query)
-    for sizes in (data.draw(strategies.splits(len(query.stream.rows))), [1] * len(query.stream.rows)):
-        assert_right(query, expected, Ran(query, sizes), sizes)
+    sizes = data.draw(strategies.splits(len(query.stream.rows)))
+    assert_right(query, expected, Ran(query, sizes), sizes)
 
 
 @searching
@@ -93,7 +93,7 @@ EVERY = (
 def test_every_aggregate_over_sessions_and_null_keys(progress: InOrder | Watermark | Slack) -> None:
     some = [((None, "a", "b")[i % 3], None if i % 5 == 0 else float(i % 7), (i * 7) % 31 + i) for i in range(60)]
     rows = stream(some, "k STRING, x DOUBLE, ts TIMESTAMP", progress)
-    for seconds in (1, 2, 3, 7):
+    for seconds in (2, 7):
         window = gap(seconds * SECOND)
         check(Query(rows, window, EVERY))
         check(Query(rows, window, EVERY, keys=("k",)))

@@ -111,7 +111,6 @@ def test_a_limit_alone_gives_the_first_rows_that_come() -> None:
     ("query", "message", "column"),
     [
         ("SELECT k FROM s ORDER BY k", "a stream never ends, so that it can't be sorted", 17),
-        ("SELECT k FROM s [RANGE 5 MICROSECONDS] ORDER BY n", "ORDER BY takes columns of the result, and this is none", 49),
         ("SELECT DISTINCT k FROM s ORDER BY n LIMIT 3", "ORDER BY takes columns of the result, and this is none", 35),
         ("SELECT k FROM s ORDER BY m LIMIT 3", "there is no column called m", 26),
         ("SELECT k FROM s ORDER BY 2 LIMIT 3", "there is no select item number 2", 26),

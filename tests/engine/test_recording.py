@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import jupyter_stream
 from jupyter_stream import QueryError, Session, SourceError, UnsupportedError
 from jupyter_stream.proof import compare
-from jupyter_stream.sources.recording import load
+from jupyter_stream.sources.recording import Writer, load
 from jupyter_stream.sources.reorder import reorder
 
 START = 1_700_000_000_000_000
@@ -81,6 +81,7 @@ def test_shuffled_a_recording_gives_equal_answers_and_the_same_late_rows(session
     assert replay.wait(30)
     assert replay.equal, replay.report()
     assert {p.what for p in replay.proofs} == {"answers", "changes", "late rows"}
+    assert all(f"{proof!r}\n" in f"{replay.report()}\n" and ": equal (" in repr(proof) for proof in replay.proofs)
     assert "rows come at another place" in replay.report()
     assert session.queries["q_shuffled"].late.height
 
@@ -151,9 +152,66 @@ def test_a_live_stream_is_recorded_from_now_on_until_it_is_stopped(tmp_path):
         assert kept.rows["$promised"][0] == (start + dt.timedelta(seconds=49)).timestamp() * 1e6 or kept.late == 0
 
 
+def test_a_stream_that_is_faster_than_it_is_written_waits_for_that(session, monkeypatch):
+    monkeypatch.setattr("jupyter_stream.sources.recording._WAITING_ROWS", 1_000)
+    monkeypatch.setattr("jupyter_stream.sources.recording._GROUP_ROWS", 1_000)
+    held, write = threading.Event(), Writer._write
+
+    def later(writer):
+        held.wait(20)
+        write(writer)
+
+    monkeypatch.setattr(Writer, "_write", later)
+    session.namespace["many"] = lambda: iter([some_rows(100_000)] * 3)
+    session.execute(DECLARED.replace("trades", "many").replace("frame://rows", "python://many"))
+    recording = session.record("many")
+    while recording.rows < 1_000:
+        assert not recording.wait(0.01)
+    session.engine.submit(lambda: None).result(20)
+    held.set()
+    assert recording.wait(20)
+    assert recording.rows == 300_000 == load(recording.path).rows.height
+
+
+def test_where_it_can_not_be_written_any_more_queries_of_the_stream_go_on(session, monkeypatch):
+    monkeypatch.setattr("jupyter_stream.sources.recording._WAITING_ROWS", 1_000)
+
+    def fails(_):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(Writer, "_write_all", fails)
+    go = threading.Event()
+
+    def ticks():
+        yield {"n": 0, "at": 0}
+        go.wait(20)
+        yield from [pl.DataFrame({"n": range(50_000), "at": range(50_000)})] * 4
+
+    session.namespace["ticks"] = ticks()
+    session.execute("CREATE STREAM ticks (n INT, at BIGINT) ORDER BY at SOURCE 'python://ticks'")
+    (query,) = session.execute("SELECT n FROM ticks", name="all")
+    recording = session.record("ticks")
+    with pytest.raises(QueryError, match="the disk is full"):
+        recording.wait(20)
+    go.set()
+    assert query.wait(20)
+    assert query.stats["rows_in"] == 200_001 and recording.status == "failed"
+
+
+@pytest.mark.parametrize("time", ["at TIMESTAMP) ORDER BY at", "k INT) ORDER BY current_time"])
+def test_a_recording_without_rows_is_one(session, time):
+    session.namespace["none"] = []
+    session.execute(f"CREATE STREAM none (n INT, {time} SOURCE 'python://none'")
+    recording = session.record("none")
+    assert recording.wait(20) and recording.rows == 0
+    (query,) = session.execute("SELECT count(*) AS n FROM none [RANGE 1 SECOND TUMBLING]", name="n")
+    replay = session.replay(recording.path, "n", shuffle="1 second")
+    assert query.wait(20) and replay.wait(20) and replay.equal, replay.report()
+
+
 def test_a_recording_ends_with_its_time(tmp_path):
     with Session() as session:
-        session.execute("CREATE STREAM load ORDER BY current_time SOURCE 'system://cpu'")
+        session.execute("CREATE STREAM load ORDER BY current_time SOURCE 'system://cpu?every=100ms'")
         recording = session.record("load", tmp_path / "cpu.parquet", seconds=1.5)
         assert recording.wait(20)
         session.execute("SELECT count(*) AS n FROM load [RANGE 1 SECOND TUMBLING]", name="n", paused=True)
@@ -189,6 +247,11 @@ def test_what_is_no_recording_is_refused_with_the_reason(session, tmp_path):
         session.replay(tmp_path / "plain.parquet")
     with pytest.raises(SourceError, match="there is no file"):
         session.replay(tmp_path / "nothing.parquet")
+    (tmp_path / "table.csv").write_text("a,b\n")
+    with pytest.raises(SourceError, match="can't be read as a recording"):
+        session.replay(tmp_path / "table.csv")
+    with pytest.raises(QueryError, match="q is a query, and what arrives on a stream is recorded"):
+        session.record("q")
     with pytest.raises(QueryError, match="there is no stream or query called trdes"):
         session.record("trdes")
     recorded(session)

@@ -166,6 +166,18 @@ def test_only_the_newest_rows_are_kept(session: Session) -> None:
     assert query.snapshot().rows_out == 5000
 
 
+def test_the_latest_answers_are_the_same_whoever_has_looked_at_all(session: Session) -> None:
+    frame = session.namespace["rows"]
+    session.namespace["parts"] = lambda: (frame[at : at + 500] for at in range(0, 5000, 500))
+    session.execute("CREATE STREAM parts (ts BIGINT, k BIGINT, v BIGINT) ORDER BY ts SOURCE 'python://parts'")
+    (query,) = session.execute(COUNT.replace("rows", "parts"))
+    assert query.wait(20)
+    latest = query.latest
+    assert set(latest["window_end"]) == {5000}
+    assert query.to_polars().height == 15
+    assert query.latest.equals(latest)
+
+
 def test_late_row_goes_to_the_late_stream_with_the_punctuation_it_broke(session: Session) -> None:
     session.execute("CREATE STREAM d (ts BIGINT, k BIGINT) ORDER BY ts SOURCE 'frame://disordered'")
     (query,) = session.execute("SELECT count(*) AS n FROM d [RANGE 10 MILLISECONDS TUMBLING]")
@@ -355,3 +367,46 @@ def test_errors_of_a_query_are_its_own_and_show_the_answer_or_the_time_they_are_
     assert answers.errors["raw"].to_list() == ['{"window_start":0,"window_end":1000000}']
     assert sums.errors["raw"][0] == '{"at":1}'
     assert sums.errors["reason"].unique().to_list() == ["a sum is beyond BIGINT"]
+
+
+def test_a_closed_session_says_so_at_once(session: Session) -> None:
+    (query,) = session.execute(COUNT)
+    assert query.wait(20)
+    session.close()
+    query.stop()
+    assert query.to_polars()["n"].sum() == 5000
+    with pytest.raises(QueryError, match="the session is closed"):
+        session.execute(COUNT)
+
+
+@pytest.mark.parametrize("keep", [0, -5, "many"])
+def test_keep_is_a_number_of_rows(session: Session, keep: object) -> None:
+    with pytest.raises(QueryError, match="keep is a number of rows"):
+        session.execute(COUNT, keep=keep)
+
+
+def test_what_a_handle_cannot_use_is_told_when_it_is_given(session: Session) -> None:
+    (query,) = session.execute(COUNT)
+    with pytest.raises(QueryError, match="can't be called"):
+        query.on_result(3)
+    for show in (query.chart, query.view):
+        with pytest.raises(QueryError, match="no option of charts 'colour'"):
+            show("bar", colour="red")
+
+
+def test_whole_numbers_beside_nulls_stay_exact_in_pandas(session: Session) -> None:
+    large = 2**53 + 1
+    session.namespace["few"] = pl.DataFrame({"ts": [1, 31], "v": [large, -large], "w": [1, 2], "i": [3, None]})
+    session.execute("CREATE STREAM few (ts BIGINT, v BIGINT, w BIGINT, i INT) ORDER BY ts SOURCE 'frame://few'")
+    (plain,) = session.execute("SELECT i FROM few")
+    assert plain.wait(20) and plain.to_pandas()["i"].isna().tolist() == [False, True]
+    (query,) = session.execute("SELECT sum(v) AS v, sum(w) AS w FROM few [RANGE 10 MICROSECONDS TUMBLING]")
+    assert query.wait(20)
+    answer = query.to_pandas()
+    assert [answer["v"][0], answer["v"][3]] == [large, -large] and answer["v"].isna().tolist() == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert answer["w"].dtype == "float64"

@@ -69,6 +69,7 @@ QUERIES = (
     "SELECT sum(m) AS m FROM few [RANGE 5 MICROSECONDS]",
     "SELECT k, m FROM sums WHERE m > 3",
     "SELECT max(m) AS m FROM sums [RANGE 6 MICROSECONDS SLIDE 6 MICROSECONDS]",
+    "SELECT k, min(m) AS m FROM sums [RANGE 6 MICROSECONDS SLIDE 6 MICROSECONDS] GROUP BY k",
     "SELECT a.k, a.m, b.n FROM few [RANGE 4 MICROSECONDS] a, s [RANGE 2 MICROSECONDS] b WHERE a.k = b.k",
     "SELECT a.k, a.m AS x, b.n AS y FROM few [RANGE 4 MICROSECONDS] a, s [RANGE 2 MICROSECONDS] b WHERE a.k = b.k",
     "SELECT k, m FROM few UNION ALL SELECT k, n AS m FROM s",
@@ -235,6 +236,22 @@ def test_equal_parts_of_the_queries_of_a_cell_are_one_operator_and_explain_says_
     assert shared(counts) == {"window": "q2, q3", "filter": "q2, q3, q4"} and shared(rows) == {"filter": "q2, q3, q4"}
     (filtered,) = (t for t in rows.stats["operators"] if t["name"].startswith("filter"))
     assert filtered["rows_in"] == 40  # once, not three times
+
+
+@pytest.mark.parametrize("one_cell", [True, False])
+def test_queries_that_share_an_aggregate_read_different_columns_of_its_answers(scene: Scene, one_cell: bool) -> None:
+    window = "[RANGE 6 MICROSECONDS TUMBLING]"
+    texts = f"SELECT max(m) AS m FROM sums {window}", f"SELECT k, max(m) AS m FROM sums {window} GROUP BY k"
+    starts = [texts] if one_cell else [(t,) for t in texts]
+    most, by_key = (query for some in starts for query in scene.start(*some))
+    scene.send(ROWS)
+    scene.end()
+    assert shared(most)["window"] == shared(by_key)["window"]
+    answers = by_key.to_polars()
+    assert set(answers["k"]) == set("abc")
+    assert answers.group_by("window_end").agg(pl.max("m")).sort("window_end").rows() == [
+        (row["window_end"], row["m"]) for row in most.to_polars().sort("window_end").iter_rows(named=True)
+    ]
 
 
 def test_shared_state_is_counted_once_and_is_less_than_that_of_queries_alone() -> None:

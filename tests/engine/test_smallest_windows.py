@@ -5,19 +5,15 @@ from __future__ import annotations
 import pytest
 
 from jupyter_stream import Session
+from tests.engine.checked import Asks, check
 from tests.engine.test_oracle_edges import COUNT, seconds, stream
 from tests.oracle.aggregates import Aggregate
-from tests.oracle.answer import answer
-from tests.oracle.compare import assert_same_bag
-from tests.oracle.over import OverQuery, over
 from tests.oracle.progress import Slack
-from tests.oracle.query import Answer, Query, Stream
-from tests.oracle.running import Ran, assert_right, show
-from tests.oracle.windows import Lifetime, NewestRows, RowExtents, Sessions, TupleExtents, Window
+from tests.oracle.windows import Lifetime, NewestRows, RowExtents, Sessions, TupleExtents
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
-SMALLEST: dict[str, Window | dict[str, object]] = {
+SMALLEST: dict[str, Asks] = {
     "a second": seconds(1, 1),
     "a row": RowExtents(1, 1),
     "a row of a partition": RowExtents(1, 1, ("k",)),
@@ -30,31 +26,6 @@ SMALLEST: dict[str, Window | dict[str, object]] = {
     "OVER range": {"range": 1},
 }
 COLUMNS = "k STRING, x DOUBLE, n BIGINT, ts TIMESTAMP"
-
-
-def check(
-    window: Window | dict[str, object],
-    rows: Stream,
-    made: tuple[Aggregate, ...],
-    grouped: bool = True,
-    **rest: object,
-) -> None:
-    """The answer is the oracle's, whether the rows come together or one by one."""
-    partition = ("k",) if grouped else ()
-    query: Query | OverQuery
-    if isinstance(window, dict):
-        query = OverQuery(rows, made, partition, **window, **rest)  # type: ignore[arg-type]
-        expected: Answer = over(query)
-    else:
-        keys = partition or getattr(window, "partition", ())
-        query = Query(rows, window, made, keys, **rest)  # type: ignore[arg-type]
-        expected = answer(query)
-    for sizes in (None, [1] * len(rows.rows)):
-        ran = Ran(query, sizes)  # type: ignore[arg-type]
-        assert_right(query, expected, ran, sizes)  # type: ignore[arg-type]
-        if isinstance(query.window, Lifetime):
-            changes = [(op, at, *(row[c] for c in query.columns)) for at, op, row in expected.changes]
-            assert_same_bag(ran.changes, changes, ["op", "at", *query.columns], show(query, sizes), frozenset({"at"}))
 
 
 @pytest.mark.parametrize("kind", SMALLEST)

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream import QueryError, Session
+from tests.engine.live import Live
 
 STREAM = "CREATE STREAM s (k STRING, n BIGINT, ts BIGINT) ORDER BY ts SOURCE 'frame://rows'"
 
@@ -75,6 +76,30 @@ def test_a_running_view_is_read_as_it_is_now() -> None:
             time.sleep(0.01)
         assert answer(session, "SELECT n FROM v") == [(1,)]
         assert view.status == "running"
+
+
+def test_a_view_over_views_is_kept_up_to_date_as_they_are() -> None:
+    with Live({"s": {"k": pl.String, "n": pl.Int64, "ts": pl.Int64}}) as live:
+        session = live.session
+        session.execute(
+            "CREATE STREAM s (k STRING, n BIGINT, ts BIGINT, WATERMARK FOR ts AS ts) SOURCE 'python://s';"
+            "CREATE TABLE names (k STRING, name STRING); INSERT INTO names VALUES ('a', 'Alpha')"
+        )
+        one, two, three, named = session.execute(
+            "CREATE VIEW per_key AS SELECT k, count(*) AS n FROM s GROUP BY k;"
+            "CREATE VIEW how_many AS SELECT n, count(*) AS many FROM per_key GROUP BY n;"
+            "CREATE VIEW both AS SELECT p.k, h.many FROM per_key p JOIN how_many h ON p.n = h.n;"
+            "CREATE VIEW named AS SELECT k FROM per_key WHERE k IN (SELECT k FROM names)"
+        )
+        live.say(three, "s", ("a", 1, 1), ("b", 1, 2), ("a", 1, 3), ("c", 1, 4))
+        assert answer(session, "SELECT k, n FROM per_key") == [("a", 2), ("b", 1)]
+        assert answer(session, "SELECT n, many FROM how_many") == [(1, 1), (2, 1)]
+        live.say(three, "s", ("b", 1, 5), ("d", 1, 6))
+        assert answer(session, "SELECT n, many FROM how_many") == [(1, 1), (2, 2)]
+        assert answer(session, "SELECT k, many FROM both") == [("a", 2), ("b", 2), ("c", 1)]
+        live.end(three)
+        assert sorted(named.to_polars().rows()) == [("a",)]
+        assert {v.status for v in (one, two, three)} == {"finished"}
 
 
 @pytest.mark.parametrize(

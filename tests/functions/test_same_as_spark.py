@@ -42,7 +42,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",  # a thousand expressions are quicker interpreted than compiled
         "spark.sql.warehouse.dir": str(home),
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # the run is too short for the second compiler
+        # the run is too short for the second compiler
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
     builder = SparkSession.builder.master("local[1]").appName("functions")
     for key, value in settings.items():

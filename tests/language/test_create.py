@@ -169,11 +169,11 @@ def test_the_source_gets_its_own_options_only() -> None:
         return Nothing()
 
     (statement,) = parse(
-        "CREATE STREAM s ORDER BY ts SOURCE 'f' WITH (rate = '10/s', seed = 3, x = TRUE, neg = -1.5, slack = '1 row', `A.b` = 'c')"
+        "CREATE STREAM s ORDER BY ts SOURCE 'f' WITH (rate = '10/s', seed = 3, x = TRUE, neg = -1.5, slack = '1 row', `A.b` = 'c', end = 'latest')"
     )
     assert isinstance(statement, CreateStream)
     bind_stream(statement, open_source)
-    assert seen == ["f", None, {"rate": "10/s", "seed": "3", "x": "true", "neg": "-1.5", "a.b": "c"}]
+    assert seen == ["f", None, {"rate": "10/s", "seed": "3", "x": "true", "neg": "-1.5", "a.b": "c", "end": "latest"}]
 
 
 def test_an_error_of_the_source_points_at_its_address() -> None:
@@ -210,6 +210,7 @@ MISTAKES = [
     ("CREATE «STRAEM» s (a INT) SOURCE 'x'", "STREAM is missing here", "Did you mean STREAM?"),
     ("CREATE STREAM «SOURCE» 'x'", None, None),
     ("CREATE STREAM s (a INT) «SURCE» 'x'", "SURCE isn't expected here", "Did you mean SOURCE?"),
+    ("CREATE TABLE t (a INT) «FROM» 'x'", "FROM isn't expected here", "The clauses of CREATE TABLE are SOURCE, WITH, AS."),
     ("CREATE STREAM s (a INT) «'x'»", "SOURCE is missing before this", "SOURCE 'file://"),
     ("CREATE STREAM s (a INT«)»", "SOURCE is missing: the statement ends here", "Say where the rows come from"),
     ("CREATE STREAM s (a INT) SOURCE «x»", None, "It stands in quotes."),

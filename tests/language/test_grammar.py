@@ -13,7 +13,7 @@ from lark.exceptions import LarkError
 from jupyter_stream.errors import StreamError
 from jupyter_stream.language import parse_join, parse_window, statements
 from jupyter_stream.language.dialect import RESERVED
-from jupyter_stream.language.parse_expression import STOP_WORDS
+from jupyter_stream.language.parse_literal import STOP_WORDS
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "tutorials" / "reference"

@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from jupyter_stream import Session
 from jupyter_stream.core.schema import INTERVAL, TIMESTAMP
 from jupyter_stream.errors import QueryError
 from jupyter_stream.functions import Literal
@@ -135,3 +136,29 @@ def test_an_unknown_parameter_names_the_nearest(
 
 def test_an_expression_that_fails_says_how(mistake: Callable[..., QueryError]) -> None:
     assert mistake("SELECT {{ 1 / 0 }} FROM M", eval).message == "1 / 0 failed: ZeroDivisionError: division by zero"
+
+
+@pytest.mark.parametrize(
+    "items", [["a", "b"], ("a", "b"), {"a", "b"}, np.array(["a", "b"]), pd.Series(["a", "b"]), pl.Series(["a", "b"])]
+)
+@pytest.mark.parametrize(
+    "condition", ["k IN :items", "k IN (:items)", "k IN ({{ items }}, 'z')", "NOT k NOT IN (:items)"]
+)
+def test_a_list_in_in_stands_for_its_items(items: object, condition: str) -> None:
+    rows = pl.DataFrame({"ts": [1, 2, 3], "k": ["a", "b", "c"]})
+    with Session({"rows": rows, "items": items}) as session:
+        session.execute("CREATE STREAM s (ts BIGINT, k STRING) ORDER BY ts SOURCE 'frame://rows'")
+        (query,) = session.execute(f"SELECT k FROM s WHERE {condition}")
+        assert query.wait(20) and query.to_polars()["k"].to_list() == ["a", "b"]
+
+
+def test_nothing_is_in_an_empty_list_and_a_parameter_may_begin_an_expression() -> None:
+    rows = pl.DataFrame({"ts": [1, 2, 3]})
+    with Session({"rows": rows, "empty": [], "one": 1}) as session:
+        session.execute("CREATE STREAM s (ts BIGINT) ORDER BY ts SOURCE 'frame://rows'")
+        a, b, c = session.execute(
+            "SELECT ts FROM s WHERE ts IN :empty; SELECT ts FROM s WHERE ts NOT IN (:empty);"
+            "SELECT ts FROM s WHERE ts IN (:one + 1)"
+        )
+        assert all(q.wait(20) for q in (a, b, c))
+        assert (a.to_polars().height, b.to_polars().height, c.to_polars()["ts"].to_list()) == (0, 3, [2])

@@ -399,7 +399,11 @@ def test_a_wrong_window_says_what_to_write(
         ),
         (
             "SELECT count(*) [SESSION 1 MINUTE], max(len) [SESSION 2 MINUTES] FROM M",
-            "have no instants in common",
+            "a session of the longer gap holds several of the shorter one",
+        ),
+        (
+            "SELECT count(*) [RANGE 1 MINUTE SLIDE 1 ROW], max(len) [RANGE 2 MINUTES SLIDE 2 ROWS] FROM M",
+            "don't end with the same rows",
         ),
         (
             "SELECT count(*) [PARTITION BY srcIP ROWS 2 WHERE len > 3], max(len) [RANGE 1 MINUTE] FROM M",

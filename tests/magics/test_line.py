@@ -1,6 +1,6 @@
 import pytest
 
-from jupyter_stream.magics.commands import COMMANDS
+from jupyter_stream.magics.commands import COMMANDS, _cell
 
 
 def test_list_has_every_query_with_its_counters(hot):
@@ -39,7 +39,7 @@ def test_stop_pause_and_resume_do_what_the_buttons_do(notebook):
     assert "paused: load" in notebook.run("%stream pause")
     assert "resumed: load" in notebook.run("%stream resume all")
     assert "stopped: load" in notebook.run("%stream stop load")
-    assert query._pipeline.done.wait(5)
+    assert query._pipeline.done.wait(60)
     assert query.status == "stopped"
     assert notebook.run("%stream stop all") == "nothing to stop"
 
@@ -100,6 +100,14 @@ def test_status_without_a_name_is_about_all_queries_and_sources(hot):
     said = hot.run("%stream status")
     assert "Queries" in said and "processor" in said and "hot" in said
     assert "Sources (served round robin)" in said
+
+
+def test_the_system_view_tells_numbers_and_sizes_as_people_read_them():
+    shown = [
+        _cell(name, value)
+        for name, value in (("state_bytes", 9_632), ("rows_in", 1_234_567), ("seconds", 0.5), ("state", None))
+    ]
+    assert shown == ["9.6 kB", "1,234,567", "0.5", ""]
 
 
 def test_a_plan_without_a_kernel_is_text(hot):

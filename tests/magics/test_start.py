@@ -12,5 +12,5 @@ CELLS = (
 
 def test_what_is_slow_to_import_comes_between_cells_and_on_no_other_thread():
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
-    NotebookClient(notebook, timeout=30, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     assert notebook.cells[1].outputs[0]["text"].strip() == "set()"

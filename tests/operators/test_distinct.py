@@ -7,7 +7,9 @@ import pytest
 
 from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Punctuation
 from jupyter_stream.core.schema import Field, Schema
+from jupyter_stream.operators.alive import Alive
 from jupyter_stream.operators.distinct import Distinct, DistinctConfig
+from jupyter_stream.windows import LifetimeWindow
 
 
 @pytest.mark.parametrize("lives", [False, True], ids=["changes", "stretches"])
@@ -26,3 +28,15 @@ def test_a_value_that_ends_between_two_rows_of_a_step_leaves_and_enters(lives: b
     else:
         enter, leave = {("a", 0), ("a", 12), ("b", 8), ("c", 19)}, {("a", 10), ("a", 22), ("b", 18), ("c", 31)}
         assert told == {(k, at, 1) for k, at in enter} | {(k, at, -1) for k, at in leave}
+
+
+def test_few_values_take_a_twentieth_of_the_rows_alive() -> None:
+    rows, values, window = 100_000, 1_000, 1_000_000
+    frame = pl.DataFrame({"k": [f"128.3.{i % values // 250}.{i % 250}" for i in range(rows)], TS: range(rows)})
+    operator = Distinct(DistinctConfig(Schema((Field("k", pl.String()),)), window))
+    alive = Alive(LifetimeWindow(window), ("k",))
+    for keeper in (operator, alive):
+        for begin in range(0, rows, 10_000):
+            list(keeper.on_batch(0, Batch(frame[begin : begin + 10_000])))
+            list(keeper.on_punctuation(0, Punctuation(begin + 10_000)))
+    assert 20 * operator.control.bytes < alive.control.bytes

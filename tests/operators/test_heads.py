@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+import threading
 import time
 
 import numpy as np
@@ -36,32 +37,38 @@ QUERIES = {
     "changes": "SELECT k, count(*) AS n FROM s [RANGE 1 HOUR TUMBLING] GROUP BY k EMIT CHANGES",
 }
 STRATEGIES = {"wid": 0, "adapt-wid": 0, "rows": 0}
+ROWS = 1_000
 
 
 @pytest.fixture(scope="module")
 def session():
     """Streams that stand still after some rows: more may come until the tests are over."""
     rng = np.random.default_rng(7)
-    many = 4_000
     rows = pl.DataFrame(
-        {"k": rng.choice(["a", "b", "c"], many), "v": rng.random(many),
-         "ts": pl.Series(np.arange(many) * 100_000).cast(pl.Datetime("us"))}
+        {"k": rng.choice(["a", "b", "c"], ROWS), "v": rng.random(ROWS),
+         "ts": pl.Series(np.arange(ROWS) * 100_000).cast(pl.Datetime("us"))}
     )  # fmt: skip
-    with Session({"rows": rows}) as made:
+    over = threading.Event()
+
+    def some():
+        for at in range(0, ROWS, 50):
+            yield rows[at : at + 50]
+        over.wait()
+
+    with Session({"some": some}) as made:
         for name in ("s", "t"):
-            made.execute(
-                f"""CREATE STREAM {name} (k STRING, v DOUBLE, ts TIMESTAMP) ORDER BY ts SOURCE 'frame://rows'
-                    WITH (rate = '2000/s')"""
-            )
+            made.execute(f"CREATE STREAM {name} (k STRING, v DOUBLE, ts TIMESTAMP) ORDER BY ts SOURCE 'python://some'")
         yield made
+        over.set()
 
 
 def heads(query):
     """Of each operator that holds anything, the head of its state."""
-    until = time.monotonic() + 30
-    while query.stats["rows_in"] < 900:
+    until = time.monotonic() + 60
+    while any(feed["rows_in"] < ROWS for feed in query.stats["sources"]):
         assert time.monotonic() < until and query.status != "failed", query.snapshot().error
         time.sleep(0.01)
+    query.session.engine.submit(lambda: None).result(60)  # the batch under way is through
     drawn = query.diagram()
     return {
         n.title: next(iter(query.rows_at(n.id, 5).values()), None)

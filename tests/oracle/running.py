@@ -6,6 +6,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Sequence
+from typing import Protocol
 from unittest.mock import patch
 
 import polars as pl
@@ -13,7 +14,7 @@ import polars as pl
 from jupyter_stream.engine import feed
 from jupyter_stream.session import Session
 from tests.oracle.compare import assert_same_bag, in_columns, plain_rows
-from tests.oracle.query import Answer, Query, Stream
+from tests.oracle.query import Answer, Stream
 from tests.oracle.values import Value
 from tests.oracle.windows import Lifetime
 
@@ -49,6 +50,29 @@ def batches(stream: Stream, sizes: list[int] | None) -> list[pl.DataFrame]:
     return found
 
 
+class Asked(Protocol):
+    """A SELECT over one stream, as data: the oracle's queries of any kind."""
+
+    @property
+    def stream(self) -> Stream:
+        """What it reads."""
+
+    @property
+    def window(self) -> object:
+        """A `Lifetime` for a relation."""
+
+    @property
+    def emit_every(self) -> int | None:
+        """Microseconds of EMIT EVERY."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the result's columns, in order."""
+
+    def sql(self) -> str:
+        """The SELECT."""
+
+
 class Ran:
     """What the real thing gave for a query.
 
@@ -63,7 +87,7 @@ class Ran:
 
     def __init__(
         self,
-        query: Query,
+        query: Asked,
         sizes: list[int] | None = None,
         uri: str = "python://rows",
         others: Sequence[Stream] = (),
@@ -106,13 +130,13 @@ def stacks() -> str:
     return "\n".join(parts)
 
 
-def show(query: Query, sizes: list[int] | None) -> str:
+def show(query: Asked, sizes: list[int] | None) -> str:
     """The example as a person would reproduce it."""
     rows = "\n".join(f"  {row}" for row in query.stream.rows)
     return f"{query.stream.sql('python://rows')};\n{query.sql()};\nbatches of {sizes or 'all'}:\n{rows}"
 
 
-def assert_right(query: Query, expected: Answer, ran: Ran, sizes: list[int] | None = None) -> None:
+def assert_right(query: Asked, expected: Answer, ran: Ran, sizes: list[int] | None = None) -> None:
     """Fail unless the real thing gave the expected answer and the expected late rows."""
     about = show(query, sizes)
     columns = [*query.columns, *(["is_final"] if query.emit_every else [])]

@@ -33,7 +33,7 @@ from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 shell.run_line_magic("load_ext", "jupyter_stream")
 assert "stream" in shell.magics_manager.magics["cell"]
-print(sorted({name.split(".")[0] for name in sys.modules} & {"pyspark", "py4j", "bokeh"}))
+print(sorted({name.split(".")[0] for name in sys.modules} & {"pyspark", "py4j", "bokeh", "pandas"}))
 """
 
 
@@ -41,7 +41,7 @@ def test_a_query_runs_in_ipython_from_the_wheel(installed):
     assert installed(QUERY).strip().splitlines()[-1] == "[2.0, 7.0]"
 
 
-def test_loading_the_extension_imports_neither_spark_nor_bokeh(installed):
+def test_loading_the_extension_imports_neither_spark_nor_bokeh_nor_pandas(installed):
     assert installed(LOADED).strip().splitlines()[-1] == "[]"
 
 

@@ -10,6 +10,7 @@ from jupyter_stream.plan.cost import cost
 from jupyter_stream.plan.logical import Bags, RelationJoin, walk
 from jupyter_stream.plan.optimize import optimized
 from jupyter_stream.plan.rates import Rates
+from jupyter_stream.plan.taken_back import by_values
 from jupyter_stream.plan.upkeep import Maintenance
 from jupyter_stream.query import Query
 
@@ -49,7 +50,7 @@ def test_the_measured_share_of_a_selection_takes_the_place_of_the_guess() -> Non
 
 def test_rates_decide_whether_a_difference_goes_above_a_join() -> None:
     query = started(DIFFERENCE)
-    plan = query._pipeline.query.plan  # type: ignore[attr-defined]
+    plan = query._pipeline.query.plan  # type: ignore[attr-defined]  # a kernel's handle
 
     def above(rates: Rates) -> bool:
         nodes = list(walk(optimized(plan, Maintenance(), rates)))
@@ -81,3 +82,44 @@ def test_values_known_to_come_back_within_their_window_are_joined_by_changes() -
     assert "at the rates measured" in plans[1]
     before, after = (session.queries[n].changes().sort("at", "k", "op") for n in ("before", "after"))
     assert before.equals(after) and before.height == 14
+
+
+TAKEN_BACK = (
+    "CREATE VIEW v AS SELECT x.k FROM (SELECT k, ts FROM a [RANGE 5 SECONDS] EXCEPT ALL ON (k) SELECT k FROM b [RANGE 5 SECONDS])"
+    " x LEFT JOIN (SELECT k, ts FROM c [RANGE 5 SECONDS]) y ON x.k = y.k"
+)
+
+
+def test_rates_decide_how_a_row_that_is_taken_back_is_found() -> None:
+    plan = started(TAKEN_BACK)._pipeline.query.plan  # type: ignore[attr-defined]  # a kernel's handle
+    join = next(n for n in walk(plan) if isinstance(n, RelationJoin))
+    difference = next(n for n in walk(plan) if isinstance(n, Bags) and n.on)
+    few, many = (
+        Rates(dict.fromkeys("abc", 10.0), values={"k": 50.0}),
+        Rates(dict.fromkeys("abc", 100000.0), values={"k": 50.0}),
+    )
+    # fifty rows alive, one of a key: looked through; five hundred thousand: a hash is worth keeping
+    assert by_values(join, Maintenance(), few) == (False, False) and by_values(join, Maintenance(), many) == (
+        True,
+        True,
+    )
+    assert by_values(difference, Maintenance(), few) == (False,) and by_values(difference, Maintenance(), many) == (
+        True,
+    )
+    one = Rates({"a": 1e5, "b": 1e5, "c": 1.0}, values={"k": 50.0})
+    assert by_values(join, Maintenance(), one) == (True, False)
+    assert by_values(join, Maintenance("nt"), few) == (True, True)
+
+
+def test_explain_says_how_a_row_that_is_taken_back_is_found_by_what_was_measured() -> None:
+    rows = pl.DataFrame({"ts": [i * 1_000 for i in range(20_000)], "k": [i % 3 for i in range(20_000)]})
+    session = Session({"rows": rows})
+    session.execute(DECLARED)
+    (first,) = session.execute("SELECT DISTINCT k FROM a [RANGE 1 SECOND]")
+    assert isinstance(first, Query) and first.wait(20)
+    # a thousand rows a second of three values, five seconds of them alive
+    (view,) = session.execute(TAKEN_BACK, paused=True)
+    assert isinstance(view, Query)
+    assert "left join of relations  STR, rows alive, by key, and left ones by value" in str(view.plan)
+    assert "except all on k  STR, rows alive, by key, and by value" in str(view.plan)
+    session.close()

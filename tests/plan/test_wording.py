@@ -10,6 +10,10 @@ import jupyter_stream
 def session() -> jupyter_stream.Session:
     made = jupyter_stream.Session({"f": pl.DataFrame({"ts": [1], "k": ["a"], "x": [1]})})
     made.execute("CREATE STREAM s (ts BIGINT, k STRING, x BIGINT, WATERMARK FOR ts AS ts) SOURCE 'frame://f'")
+    made.execute(
+        "CREATE AGGREGATE middle (Next BIGINT) : BIGINT { TABLE seen (v BIGINT); INITIALIZE : { INSERT INTO seen VALUES (Next); }"
+        " ITERATE : { UPDATE seen SET v = Next; } TERMINATE : { INSERT INTO RETURN SELECT v FROM seen; } }"
+    )
     return made
 
 
@@ -34,12 +38,48 @@ def session() -> jupyter_stream.Session:
             " QUALIFY ROW_NUMBER() OVER (PARTITION BY upper(k) ORDER BY x + 1 DESC) <= 1",
             ["filter (ROW_NUMBER() <= 1)", "order by x + 1 DESC LIMIT 1 BY upper(k)", "rows by pane merge"],
         ),
+        (
+            "SELECT row_num, avg(x) OVER (PARTITION BY k ROWS 3 PRECEDING) + 1 AS m FROM s",
+            ["project row_num, avg(x) OVER (PARTITION BY k ROWS 3 PRECEDING) + 1.0 AS m "],
+        ),
+        (
+            "SELECT k, middle(x + 1) FROM s [RANGE 5 SECONDS TUMBLING] GROUP BY k",
+            ["k, middle(x + 1) ", "rows by pane merge"],
+        ),
     ],
 )
 def test_columns_without_a_name_are_shown_as_written(
     session: jupyter_stream.Session, query: str, said: list[str]
 ) -> None:
     text = str(session.execute("EXPLAIN " + query)[0])
+    for part in said:
+        assert part in text
+    assert "$" not in text
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (
+            "SELECT k, count(*) AS n FROM s [RANGE 5 SECONDS TUMBLING] GROUP BY k HAVING sum(DISTINCT x) > 3",
+            ["project window_start, window_end, k, count(*) AS n ", "filter (sum(DISTINCT x) > 3) ", " count(*) "],
+        ),
+        (
+            "SELECT max(n) AS most FROM (SELECT count(*) FILTER (WHERE x > 1) AS n FROM s [RANGE 1 SECOND TUMBLING] GROUP BY k)"
+            " [RANGE 5 SECONDS TUMBLING]",
+            ["max(n) AS most ", "count(*) FILTER (WHERE x > 1) AS n "],
+        ),
+        ("SELECT row_num, x % 3 AS d FROM s", ["project row_num, x % 3 AS d "]),
+        ("SELECT k, sum(x) OVER (ROWS 3 PRECEDING) AS m FROM s", ["project k, sum(x) OVER (ROWS 3 PRECEDING) AS m "]),
+        ("SELECT k, middle(x) FROM s [RANGE 5 SECONDS TUMBLING] GROUP BY k", ["k, middle(x) "]),
+        (
+            "SELECT k, x FROM s [RANGE 5 SECONDS TUMBLING] ORDER BY x LIMIT 3",
+            ["project window_start, window_end, k, x ", "rows of each extent"],
+        ),
+    ],
+)
+def test_so_they_are_on_spark(session: jupyter_stream.Session, query: str, said: list[str]) -> None:
+    text = " ".join(str(session.execute(f"EXPLAIN {query} ON SPARK")[0]).split())
     for part in said:
         assert part in text
     assert "$" not in text

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jupyter_stream.core.schema import TIMESTAMP, Schema
@@ -129,6 +129,15 @@ def test_a_frame_assigned_anew_is_read_anew(read):
         read(source)
 
 
+def test_columns_that_differ_in_case_alone_are_read_where_declared(read):
+    names = {"f": pl.DataFrame({"ts": ["a"], "TS": [7]})}
+    with pytest.raises(SourceError, match="'ts' and 'TS', which a query can't tell apart") as error:
+        open_source("frame://f", None, {}, names)
+    assert "(TS BIGINT, ...)" in str(error.value.hint)
+    for name, dtype, value in (("TS", pl.Int32(), 7), ("ts", pl.String(), "a"), ("Ts", pl.String(), "a")):
+        assert read(open_source("frame://f", Schema.of([(name, dtype)]), {}, names)).rows == [(value,)]
+
+
 def test_only_the_columns_asked_for_are_read(read):
     names = {"f": pl.DataFrame({"a": [1], "b": ["x"], "c": [2.0]})}
     source = open_source("frame://f", Schema.of([("A", pl.Int8()), ("B", pl.Int8()), ("C", pl.Float64())]), {}, names)
@@ -193,6 +202,8 @@ def test_an_empty_frame_has_no_rows_and_keeps_its_columns(read):
     st.lists(st.one_of(st.none(), st.integers(-5, 5), st.text("ab1", max_size=2), st.floats(-2, 2), st.booleans())),
     st.integers(1, 7),
 )
+@example([None, 0.0, 0, False], 2)
+@example([0.5, True, False, 1], 1)
 def test_slicing_changes_no_value_of_a_column_of_objects(values, rows):
     frame = pd.DataFrame({"x": pd.Series(values, dtype=object)})
     (field,) = declared(raw_schema(frame, "f"))
@@ -200,3 +211,22 @@ def test_slicing_changes_no_value_of_a_column_of_objects(values, rows):
     sliced = [v for piece in slices(frame, ["x"], rows) for v in cast(piece["x"], field.dtype)]
     assert sliced == whole
     assert len(whole) == len(values)
+
+
+def test_named_levels_of_an_index_are_columns() -> None:
+    times = pd.date_range("2024-01-01", periods=2, name="ts", tz="Europe/Berlin")
+    by_time = pd.DataFrame({"v": [1, 2]}, index=times)
+    two = pd.DataFrame({"a": [1, 1], "b": ["x", "y"], "v": [3, 4]}).set_index(["a", "b"])
+    same = pd.DataFrame({"a": [1, 1]}, index=pd.Index([8, 9], name="a"))
+    assert raw_schema(by_time, "frame://f").names == ("ts", "v")
+    (rows,) = slices(by_time, ["v", "ts"])
+    assert rows["v"].to_list() == [1, 2]
+    assert rows["ts"].dt.convert_time_zone("UTC").dt.day().to_list() == [31, 1]
+    assert [row for piece in slices(two, ["a", "b", "v"], 1) for row in piece.rows()] == [(1, "x", 3), (1, "y", 4)]
+    assert raw_schema(same, "frame://f").names == ("a",) and next(slices(same, ["a"]))["a"].to_list() == [1, 1]
+
+
+@pytest.mark.parametrize("column", [pd.Series([1, 2]), pl.Series([1, 2]), pa.array([1, 2]), pd.Index([1])])
+def test_a_column_is_no_frame(column: object) -> None:
+    with pytest.raises(SourceError, match="is one column"):
+        open_source("frame://f", None, {}, {"f": column})

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import sys
 import threading
 import time
@@ -15,6 +16,7 @@ from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.session import Session
 from jupyter_stream.sources import Chunk, Request, Source, open_source
+from jupyter_stream.sources.complaints import Complaints
 from jupyter_stream.sources.protocol import Journaled
 from tests.topics import Kafka
 
@@ -236,10 +238,8 @@ def test_what_was_read_before_and_is_gone_ends_the_read(kafka, topic, tmp_path):
     (tmp_path / "read").write_text("0 0 4 4\n1 0 3 3\n")
     (tmp_path / "odd").write_text("precious\n")
     for name, says in (("odd", "holds no notes of a topic"), ("read", "0 of 3 are left from offset 0 to 3")):
-        request = Request()
-        threading.Timer(5, request.stop.set).start()
         with pytest.raises(SourceError, match=says):
-            list(source.read_again(request, tmp_path / name))
+            list(source.read_again(Request(), tmp_path / name))
 
 
 def test_offsets_that_are_gone_end_the_read_with_what_to_write(kafka, topic):
@@ -280,10 +280,25 @@ def test_columns_must_be_declared(kafka, topic):
     assert "CREATE STREAM name (" in str(error.value)
 
 
-def test_a_broker_that_does_not_answer_is_told(monkeypatch):
-    monkeypatch.setattr("jupyter_stream.sources.kafka._ANSWER", 0.3)
+def test_a_broker_that_does_not_answer_is_told(monkeypatch, caplog, capfd):
+    monkeypatch.setattr("jupyter_stream.sources.kafka._ANSWER", 1.5)  # in which the library tries about thirty times
     with pytest.raises(SourceError, match="No Kafka broker answers at localhost:1"):
         open_source("kafka://localhost:1/t", NUMBERS, {}, {})
+    assert not caplog.records and "FAIL" not in capfd.readouterr().err
+
+
+def test_what_is_said_of_a_broker_many_times_is_told_once_and_again_after_things_went_well(caplog):
+    complaints = Complaints(logging.getLogger("here"), "kafka://b/t")
+    for _ in range(3):
+        complaints.heard(1, "is down")
+        complaints.heard(2, "all are down")
+    complaints.over()
+    complaints.heard(1, "is down")
+    assert [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING] == [
+        "kafka://b/t is down",
+        "kafka://b/t all are down",
+        "kafka://b/t is down",
+    ]
 
 
 def test_settings_of_the_client_come_from_a_variable(kafka, topic, read):

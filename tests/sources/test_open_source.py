@@ -47,3 +47,9 @@ def test_schemes_and_option_names_are_read_whatever_their_case(tmp_path):
     (tmp_path / "x.txt").write_text("a;b\n1;2\n")
     source = open_source(f"FILE://{tmp_path}/x.txt", None, {"Format": "CSV", "DELIMITER": ";"}, {})
     assert source.schema.names == ("a", "b")
+
+
+def test_a_live_source_without_a_connector_says_the_way_round() -> None:
+    with pytest.raises(SourceError, match="isn't available in this version") as told:
+        open_source("mqtt://broker/topic", None, {}, {})
+    assert "python://" in str(told.value)

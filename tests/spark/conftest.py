@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from jupyter_stream.session import Session
+from jupyter_stream.spark.start import SOCKETS
 
 
 @pytest.fixture(scope="package")
@@ -21,8 +22,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(home),
+        SOCKETS: "true",  # clients of other tests go on trying ports of servers that are gone
         "spark.python.authenticate.socketTimeout": "120s",  # a busy machine starts Python slowly
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # the run is too short for the second compiler
+        # the run is too short for the second compiler, and two cores have no other to collect garbage meanwhile
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
     builder = SparkSession.builder.master("local[2]").appName("tests")
     for key, value in settings.items():

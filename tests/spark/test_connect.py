@@ -23,7 +23,7 @@ from tests.oracle.compare import assert_same_bag, plain_rows
 from tests.spark.test_same_as_kernel import DECLARED, OURS, QUERIES, ROWS, assert_same
 
 builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
-spark = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1").getOrCreate()
+spark = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC").getOrCreate()
 session = Session({"spark": spark, "rows": ROWS})
 session.run(DECLARED)
 made = []

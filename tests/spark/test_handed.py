@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -66,6 +67,21 @@ def test_files_are_handed_over_and_late_rows_are_told(
     assert kernel.late.height >= 2 and kernel.to_polars().height > 1000
     assert spark.snapshot().rows_in == 4000
     assert sorted(p.name for p in folder.iterdir()) == [f"{i}.parquet" for i in range(4)]
+
+
+def test_a_micro_batch_takes_no_more_files_than_the_query_is_told_and_the_first_of_them(
+    tmp_path: Path, sessions: Callable[..., Session]
+) -> None:
+    session = sessions()
+    folder = written(tmp_path, {})
+    for i in range(4):  # Spark would begin with the last, after which the rows of the others are late
+        os.utime(folder / f"{i}.parquet", (1000 - i, 1000 - i))
+    session.run(declared(folder))
+    query: Any = session.run(QUERY, engine="spark", conf=["jupyter_stream.maxFilesPerTrigger=1"])[-1]
+    assert query.wait(200) and query.status == "finished"
+    took = [report["numInputRows"] for report in query._pipeline._job.streaming.recentProgress]
+    assert [n for n in took if n > 1] == [1000] * 4  # what says that the stream has ended is a row too
+    assert query.to_polars()["c"].sum() == 8000  # each row is in two extents
 
 
 @pytest.mark.parametrize(
@@ -171,3 +187,50 @@ def test_files_handed_over_before_a_restart_are_not_handed_over_again(tmp_path: 
     numbers = [n for f in found if "n" in f.columns for n in f["n"].to_list() if n is not None]
     assert numbers == list(range(40))
     assert [f.height for f in found] == [10, 10, 4, 6, 10, 1]
+
+
+@pytest.mark.parametrize("times", [[7, 7, 7, 7], [9, 8, 7, 6], [5, 6, 7, 8], [5, 9, 7, 2**32]])
+def test_files_that_spark_takes_a_few_at_a_time_are_dated_in_their_order(times: list[int], tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    written(folder, {}, 40)
+    schema = Schema((Field("n", pl.Int32()), Field("ts", pl.Datetime("us"))))
+    for i, seconds in enumerate(times):
+        os.utime(folder / f"{i}.parquet", (seconds, seconds))
+    for later in range(2):  # begun again after two files
+        spool = Spool(tmp_path / "rows", schema, frozenset(["n", "ts"]), again=True, handed="ts", paced=True)
+        for i in range(2 + 2 * later):
+            assert spool.hand(folder / f"{i}.parquet", 10)
+    spool.end()
+    made = sorted((tmp_path / "rows").glob("*.parquet"))
+    dates = [p.stat().st_mtime_ns // 1_000_000 for p in made]
+    assert len(made) == 5 and dates == sorted(set(dates))
+    assert [int((folder / f"{i}.parquet").stat().st_mtime) for i in range(4)] == times  # a link is the file itself
+    links = [p.stat().st_nlink > 1 for p in made]
+    assert links == [True, *(times[i] > max(times[:i]) for i in range(1, 4)), False]
+
+
+def test_files_held_back_are_seen_when_they_are_shown_or_the_query_is_started_again(tmp_path: Path) -> None:
+    schema = Schema((Field("n", pl.Int32()), Field("ts", pl.Datetime("us"))))
+
+    def seen() -> list[str]:
+        return sorted(p.name for p in tmp_path.glob("*.parquet"))
+
+    def put(spool: Spool, n: int) -> None:
+        spool.put(pl.DataFrame({"n": [n], "ts": [START], TS: [n]}, schema_overrides={"n": pl.Int32}))
+        spool.advance(n)
+
+    spool = Spool(tmp_path, schema, frozenset(["n", "ts"]))
+    put(spool, 1)
+    spool.hold()
+    put(spool, 2)
+    assert seen() == [f"{i:09}.parquet" for i in (1, 2)]
+    spool.show()
+    put(spool, 3)
+    assert seen() == [f"{i:09}.parquet" for i in range(1, 7)]
+    spool.hold()
+    put(spool, 4)
+    (tmp_path / ".000000009").write_text("half a file that nobody has noted")
+    Spool(tmp_path, schema, frozenset(["n", "ts"]))
+    assert seen() == [f"{i:09}.parquet" for i in range(1, 9)]
+    assert [pl.read_parquet(tmp_path / f"{i:09}.parquet")["n"][0] for i in (1, 3, 5, 7)] == [1, 2, 3, 4]

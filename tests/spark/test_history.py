@@ -49,7 +49,7 @@ def test_history_gives_the_same_on_both_engines_and_nothing_is_late(
     kernel: Any = session.over("q", uri)
     assert kernel.wait(60)
     spark: Any = session.over("q", uri, engine="spark")
-    assert spark.wait(120)
+    assert spark.wait(240)
     assert spark.to_polars().schema == kernel.to_polars().schema
     assert kernel.to_polars().height > 10
     assert_same_bag(plain_rows(spark.to_polars()), plain_rows(kernel.to_polars()), kernel.to_polars().columns)
@@ -78,7 +78,7 @@ def test_a_query_is_a_streaming_frame_as_well(sessions: Callable[..., Session], 
     frame = query.to_spark()
     assert frame.isStreaming and frame.columns == query.to_polars().columns
     written = frame.writeStream.format("memory").queryName("answers").trigger(availableNow=True).start()
-    assert written.awaitTermination(120)
+    assert written.awaitTermination(240)
     found = pl.from_arrow(frame.sparkSession.table("answers").toArrow())
     newest: Any = ROWS["ts"].max()
     final = query.to_polars().filter(pl.col("window_end") <= newest - dt.timedelta(seconds=31))

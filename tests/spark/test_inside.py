@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from jupyter_stream.plan.logical import Lookup, TableRelation, walk
 from jupyter_stream.session import Session
 from jupyter_stream.spark.inside import pickled
+from jupyter_stream.spark.processor import Operators
 from tests.sql.test_query_files import FOLDER, NAMES
 
 RUN = [n for n in NAMES if "error" not in json.loads((FOLDER / f"{n}.json").read_text())]
@@ -28,3 +31,9 @@ def test_operators_can_be_put_away_with_what_they_hold(name: str, monkeypatch: p
             again = pickle.loads(pickled(step.operator))
             assert type(again) is type(step.operator)
             assert again.control.rows_in == step.control.rows_in
+
+
+def test_naming_the_states_needs_none_of_what_the_operators_need() -> None:
+    names = "[m for m in sys.modules if m.split('.')[0] in ('polars', 'pandas') or 'jupyter_stream.operators' in m]"
+    code = f"import sys, pickle; pickle.loads({pickle.dumps(Operators(b'', 1.0))!r}); print({names})"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

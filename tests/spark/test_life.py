@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import PIPE
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
+import pyspark
 import pytest
 
 import jupyter_stream
 from jupyter_stream.errors import QueryError
 from jupyter_stream.session import Session
+from jupyter_stream.spark.job import _Progress
 from jupyter_stream.spark.reasons import reason
 from jupyter_stream.spark.run import SparkRun
+from jupyter_stream.spark.stopping import stopped
 
 START = dt.datetime(2024, 5, 1, 12)
+LONG = 200
+"""Seconds: a net for what never comes, however slow the machine. Nothing here goes by the clock but what is said to."""
 COUNTS = "SELECT k, count(*) AS n FROM s [RANGE 10 SECONDS TUMBLING] GROUP BY k"
 
 
@@ -41,9 +51,9 @@ class Live:
 
     def rows(self) -> Iterator[pl.DataFrame]:
         yield frame(range(0, 35))
-        self.go_on.wait(100)
+        self.go_on.wait(600)
         yield frame(range(35, 70))
-        self.over.wait(30)
+        self.over.wait(600)
 
 
 @pytest.fixture
@@ -54,7 +64,7 @@ def live() -> Iterator[Live]:
     made.over.set()
 
 
-def until(condition: Callable[[], bool], seconds: float = 90) -> None:
+def until(condition: Callable[[], bool], seconds: float = LONG) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it doesn't come about"
@@ -74,21 +84,41 @@ def test_answers_come_while_the_source_goes_on(sessions: Callable[..., Session],
     live.go_on.set()
     until(lambda: query.to_polars().height == 6)
     live.over.set()
-    assert query.wait(30)
+    assert query.wait(LONG)
     assert query.to_polars()["n"].sum() == 70
     assert sum(seen) <= 7
     assert query.engine == "spark"
 
 
-def test_stop_ends_it_and_leaves_nothing_behind(sessions: Callable[..., Session], live: Live) -> None:
-    query = on_spark(sessions(source=live.rows()), declared("python://source") + COUNTS)
+@pytest.mark.parametrize("window", ["RANGE 2 SECONDS TUMBLING", "RANGE 2 SECONDS SLIDE 1 ROW"])
+def test_an_idle_source_is_advanced_by_the_clock(sessions: Callable[..., Session], live: Live, window: str) -> None:
+    def rows() -> Iterator[pl.DataFrame]:
+        soon = dt.datetime.now(dt.UTC).replace(tzinfo=None) + dt.timedelta(
+            seconds=3
+        )  # or the clock may pass it on its way
+        yield pl.DataFrame({"k": ["a"], "n": [1], "ts": [soon]})
+        live.over.wait(600)
+
+    stream = declared("python://source").replace(";", " WITH (idle_timeout = '1 second');")
+    query = on_spark(sessions(source=rows()), f"{stream} SELECT k, count(*) AS n FROM s [{window}] GROUP BY k")
+    until(lambda: query.to_polars()["n"].to_list() == [1])
+    assert query.status == "running"
+    live.over.set()
+    assert query.wait(LONG)
+
+
+@pytest.mark.parametrize("how", ["stop", "drop"])
+def test_stop_ends_it_and_leaves_nothing_behind(sessions: Callable[..., Session], live: Live, how: str) -> None:
+    session = sessions(source=live.rows())
+    query = on_spark(session, declared("python://source") + COUNTS)
     until(lambda: query.to_polars().height == 3)
     run = query._pipeline
     assert isinstance(run, SparkRun)
-    query.stop()
-    assert query.wait(5)
+    query.stop() if how == "stop" else session.drop(query.name)
+    assert query.wait(LONG)
     assert query.status == "stopped"
     assert query.to_polars().height == 3
+    assert (query.name in session.queries) == (how == "stop")
     until(lambda: not run._folder.exists())
     assert not run._job.streaming.isActive
 
@@ -100,14 +130,14 @@ def test_files_spark_has_read_are_deleted(sessions: Callable[..., Session]) -> N
         for start in range(0, 600, 10):
             yield frame(range(start, start + 10))
             over.wait(0.1)
-        over.wait(30)
+        over.wait(600)
 
     query = on_spark(sessions(source=trickle()), declared("python://source") + COUNTS)
     folder = query._pipeline._folder / "rows0"
     until(lambda: query.to_polars().height == 59)
     until(lambda: len(list(folder.glob("*.parquet"))) < query._pipeline._inlets[0].spool._files / 2)
     over.set()
-    assert query.wait(30)
+    assert query.wait(LONG)
     assert query.to_polars()["n"].sum() == 600
 
 
@@ -121,40 +151,52 @@ def test_pause_holds_rows_back_until_resume(sessions: Callable[..., Session], li
     time.sleep(1)
     assert query.to_polars().height == 3
     query.resume()
-    assert query.wait(30)
+    assert query.wait(LONG)
     assert query.to_polars()["n"].sum() == 70
 
 
 @pytest.mark.parametrize(("window", "first", "later"), [("RANGE 10 SECONDS TUMBLING", 3, 2), ("ROWS 5 SLIDE 5", 7, 4)])
 def test_change_of_a_table_goes_for_later_rows(
-    window: str, first: int, later: int, sessions: Callable[..., Session]
+    window: str, first: int, later: int, sessions: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """However late Spark's query, which knows the table as it was, is told of it."""
     go_on, over = threading.Event(), threading.Event()
+    measure, waited = SparkRun._measure, threading.Event()
 
     def rows() -> Iterator[pl.DataFrame]:
         yield frame(range(35))
-        go_on.wait(60)
+        go_on.wait(600)
         tomorrow = (dt.datetime.now(dt.UTC).replace(tzinfo=None) - START).days + 1
         yield frame(range(tomorrow * 86_400, tomorrow * 86_400 + 20))
-        over.wait(60)
+        over.wait(600)
+
+    def measured(run: SparkRun, streaming: Any) -> None:
+        measure(run, streaming)
+        if run.results.frame().height == first and not waited.is_set():
+            waited.set()
+            session.run("UPDATE names SET name = 'after'")
+            go_on.set()
+            spool, answered = run._inlets[0].spool, run._job.answered
+            until(lambda: spool.rows == 55)
+            until(lambda: spool.flush() or not spool._waiting)
+            if not list(spool.folder.glob(".0*")):  # or Spark doesn't see them
+                until(lambda: run._job.answered > answered + 1)
 
     session = sessions(source=rows())
     session.run("CREATE TABLE names (k STRING, name STRING); INSERT INTO names VALUES ('a', 'before')")
+    monkeypatch.setattr(SparkRun, "_measure", measured)
     text = f"SELECT name, count(*) AS n FROM s [{window}] JOIN names ON s.k = names.k GROUP BY name"
     query = on_spark(session, declared("python://source") + text)
-    until(lambda: query.to_polars().height == first)
-    session.run("UPDATE names SET name = 'after'")
-    go_on.set()
     until(lambda: query.to_polars().height == first + later)
     over.set()
-    assert query.wait(30)
+    assert query.wait(LONG) and waited.is_set()
     found = query.to_polars().group_by("name").agg(pl.col("n").sum())
     assert dict(found.iter_rows()) == {"before": 35, "after": 20}
 
 
 def test_interrupts_of_the_notebook_stay_its_own(sessions: Callable[..., Session]) -> None:
     before = signal.getsignal(signal.SIGINT)
-    assert on_spark(sessions(rows=frame(range(30))), declared("frame://rows") + COUNTS).wait(30)
+    assert on_spark(sessions(rows=frame(range(30))), declared("frame://rows") + COUNTS).wait(LONG)
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -165,7 +207,7 @@ def test_spark_errors_are_one_clear_message(sessions: Callable[..., Session]) ->
         declared("frame://rows") + f"SELECT k, sum(n) AS n FROM ({inner}) [RANGE 20 SECONDS TUMBLING] GROUP BY k",
     )
     with pytest.raises(QueryError, match="DIVIDE_BY_ZERO") as failed:
-        query.wait(30)
+        query.wait(LONG)
     assert "\n" not in str(failed.value) and "runId" not in str(failed.value)
     assert query.status == "failed"
 
@@ -185,7 +227,7 @@ def test_the_same_text_on_the_other_engine_replaces_the_query(sessions: Callable
 
 def test_a_handle_tells_the_same_as_in_the_kernel(sessions: Callable[..., Session]) -> None:
     query = on_spark(sessions(rows=frame(range(30))), declared("frame://rows") + COUNTS)
-    assert query.wait(30)
+    assert query.wait(LONG)
     now = query.snapshot()
     assert (now.rows_in, now.rows_out, now.late, now.bad) == (30, 3, 0, 0)
     assert now.key_columns == ("k",) and now.time_column == "window_end"
@@ -227,10 +269,63 @@ def test_query_that_spark_leaves_waiting_goes_on_from_its_checkpoint(
     session = sessions(rows=frame(range(30)))
     query = on_spark(session, declared("frame://rows") + text, conf={"jupyter_stream.stalled": patience})
     if lives == 1:
-        assert query.wait(200)
+        assert query.wait(LONG)
         assert sorted(query.to_polars()["n"]) == [10, 10, 10]
         assert (tmp_path / "lives").read_text() == "0"
     else:
         with pytest.raises(QueryError, match="3 times over") as failed:
-            query.wait(200)
+            query.wait(LONG)
         assert "\n" not in str(failed.value)
+
+
+def test_a_job_that_begins_while_its_query_is_stopped_is_given_up(spark: Any) -> None:
+    """As where Spark was told to stop in the planning of a micro-batch: the job comes after that, and nothing else ends it."""
+
+    context = spark.sparkContext
+    with stopped(SimpleNamespace(runId="planned", stop=lambda: None), context):
+        context.setJobGroup("planned", "a micro-batch")
+        with pytest.raises(Exception, match="cancelled"):
+            context.parallelize([1], 1).map(lambda n: time.sleep(3600)).collect()
+    context.setLocalProperty("spark.jobGroup.id", None)
+
+
+def test_sparks_python_reads_pyspark_where_it_is_installed_and_keeps_the_kernels_path(tmp_path: Path) -> None:
+    """Spark puts a zip file on PYTHONPATH, from which each process would compile PySpark anew."""
+    (tmp_path / "mine.py").write_text("here = 1")
+    asked = "from jupyter_stream.spark.worker_python import worker_python as w; print(w()); input()"
+    mine = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": mine}
+    command = [sys.executable, "-c", asked]
+    with subprocess.Popen(command, env=environment, stdin=PIPE, stdout=PIPE, text=True) as kernel:
+        assert kernel.stdout is not None
+        python = kernel.stdout.readline().strip()
+        said = "import mine, pyspark, sys; print(sys.executable, pyspark.__file__)"
+        zipped = {**environment, "PYTHONPATH": os.pathsep.join(["/there/pyspark.zip", mine])}
+        told = subprocess.run([python, "-c", said], env=zipped, capture_output=True, text=True, check=True).stdout
+        plain = subprocess.run(
+            [python, "-c", "import sys; print(sys.path)"], env=zipped, capture_output=True, text=True
+        )
+        kernel.communicate("\n")
+    assert told.split() == [sys.executable, pyspark.__file__]
+    assert "pyspark.zip" not in plain.stdout and str(tmp_path) in plain.stdout
+    assert not Path(python).exists(), "it is deleted when the kernel ends"
+
+
+@pytest.mark.parametrize(("others", "waits"), [(1, False), (0, True)])
+def test_tasks_that_do_not_begin_are_waited_for_only_while_others_are_at_work(others: int, waits: bool) -> None:
+    """Spark's tracker is made up here: no Spark leaves the tasks of a job unbegun at a word."""
+    jobs = {1: SimpleNamespace(stageIds=[10]), 2: SimpleNamespace(stageIds=[20])}
+    stages = {
+        10: SimpleNamespace(stageId=10, numActiveTasks=0, numCompletedTasks=0),
+        20: SimpleNamespace(numActiveTasks=others),
+    }
+    tracker = SimpleNamespace(
+        getActiveJobsIds=lambda: [1, 2],
+        getJobIdsForGroup=lambda group: [1],
+        getJobInfo=jobs.get,
+        getStageInfo=stages.get,
+    )
+    progress = _Progress(SimpleNamespace(statusTracker=lambda: tracker), 0.01)
+    query = SimpleNamespace(status={"isTriggerActive": True}, runId="run", lastProgress=None)
+    seen = [progress.stalled(query, -1) for _ in range(20) if time.sleep(0.01) is None]
+    assert any(seen) == waits

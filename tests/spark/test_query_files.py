@@ -16,13 +16,7 @@ from tests.sql.test_query_files import FOLDER, NAMES, as_frame, rows_of
 
 SOON = {"jupyter_stream.stalled": "100 seconds"}
 """Spark's own server of states rarely leaves a task waiting for ever: the query then goes on from its checkpoint."""
-NOT_YET = "not yet by us"
-NOT_IN_SPARK = "not in Spark"
-GAPS = {
-    "emit_changes": NOT_YET,
-    "emit_every": NOT_YET,
-    "punctuation_of_keys": NOT_IN_SPARK,
-}
+GAPS: dict[str, str] = {}
 """Queries that Spark can't run, and the kind of gap. One that starts to run fails here, and is to be taken out."""
 
 

@@ -130,6 +130,55 @@ def test_same_answers_types_late_rows_and_errors(name: str, sessions: Callable[.
     assert_same(kernel, spark)
 
 
+EMITTED = {
+    "every, by key": """SELECT k, count(*) AS c, sum(n) AS n FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k
+        EMIT EVERY 2 SECONDS""",
+    "every, ungrouped": "SELECT count(*) AS c, max(x) AS x FROM s [RANGE 10 SECONDS TUMBLING] WHERE n > 1 EMIT EVERY 3 SECONDS",
+    "every, over windows": """SELECT max(c) AS c FROM (SELECT k, count(*) AS c FROM s [RANGE 4 SECONDS TUMBLING] GROUP BY k)
+        [RANGE 20 SECONDS TUMBLING] EMIT EVERY 8 SECONDS""",
+    "changes": "SELECT k, count(*) AS c FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k EMIT CHANGES",
+    "changes, windows of rows": "SELECT k, sum(n) AS n FROM s [ROWS 20 SLIDE 10] GROUP BY k EMIT CHANGES",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EMITTED)
+def test_provisional_answers_are_those_of_the_kernel(name: str, sessions: Callable[..., Session]) -> None:
+    kernel, spark = both(sessions, DECLARED + EMITTED[name], rows=ROWS)
+    assert_same(kernel, spark)
+    expected, found = kernel.changes(), spark.changes()
+    assert not expected["is_final"].all() and found.columns == expected.columns
+    assert_same_bag(plain_rows(found), plain_rows(expected), found.columns)
+
+
+KEYED = """CREATE STREAM s (k STRING, n INT, ts TIMESTAMP, said TIMESTAMP) ORDER BY ts SOURCE 'frame://rows'
+    WITH (punctuation = 'said', punctuation_key = 'k');"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT k, count(*) AS c, sum(n) AS n FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY k",
+        "SELECT k, count(*) AS c FROM s [SESSION 3 SECONDS] GROUP BY k",
+        "SELECT k, n, ts FROM s WHERE n > 1",
+        "SELECT n, count(*) AS c FROM s [RANGE 10 SECONDS TUMBLING] GROUP BY n",
+    ],
+)
+def test_promises_for_single_keys_are_heard_inside_spark(text: str, sessions: Callable[..., Session]) -> None:
+    """In the middle of a batch, for keys and for all, with rows that break them."""
+    draw = random.Random(3)
+    made: list[dict[str, object]] = [{"k": "a", "said": START - dt.timedelta(seconds=5)}]
+    for i in range(300):
+        ts = START + dt.timedelta(milliseconds=400 * i)
+        if i % 20 == 0:
+            made.append({"k": draw.choice("abc") if i % 60 else None, "said": ts - dt.timedelta(seconds=4)})
+        late = draw.choice([0, 0, 1, 2, 9])
+        made.append({"k": draw.choice("abc"), "n": draw.choice([1, 2, 3]), "ts": ts - dt.timedelta(seconds=late)})
+    types = {"k": pl.String, "n": pl.Int32, "ts": pl.Datetime("us"), "said": pl.Datetime("us")}
+    kernel, spark = both(sessions, KEYED + text, rows=pl.DataFrame(made, schema=types))
+    assert kernel.to_polars().height > 10
+    assert_same(kernel, spark)
+
+
 OURS = {
     "OVER, sums beyond BIGINT": "SELECT k, sum(b) OVER (PARTITION BY k ROWS 2 PRECEDING) AS t, 10 / n AS ten FROM s",
     "expirations": "SELECT k, count(*) OVER (PARTITION BY k RANGE 2 SECONDS PRECEDING ACTIVE EXPIRATION) AS c, ts FROM s",
@@ -170,6 +219,16 @@ LOOKUPS = {
     "in windows of ours": "SELECT name, count(*) AS c FROM s [ROWS 5 SLIDE 1] JOIN names ON s.n = names.n GROUP BY name",
     "above operators of ours": """SELECT k, name, c, 10 / factor AS f
         FROM (SELECT k, n, count(*) OVER (PARTITION BY k ROWS 3 PRECEDING) AS c FROM s) w LEFT JOIN names ON w.n = names.n""",
+    "of an aggregate": """SELECT s.n, t.c, t.f FROM s LEFT JOIN
+        (SELECT n, count(*) AS c, max(factor) AS f FROM names GROUP BY n) t ON s.n = t.n""",
+    "for a value": """SELECT k, n, (SELECT max(factor) FROM names t WHERE t.n = s.n) AS f FROM s
+        WHERE n > (SELECT min(n) FROM names)""",
+    "for a value of answers": """SELECT n, count(*) AS c, (SELECT count(*) FROM names t WHERE t.n = s.n) AS f
+        FROM s [RANGE 10 SECONDS TUMBLING] GROUP BY n HAVING count(*) > (SELECT min(n) FROM names)""",
+    "for a value, in windows of ours": """SELECT n, count(*) AS c, (SELECT max(name) FROM names t WHERE t.n = s.n) AS f
+        FROM s [ROWS 5 SLIDE 1] WHERE n < (SELECT max(n) FROM names) GROUP BY n""",
+    "for a value beside another": """SELECT n, count(*) AS c, (SELECT max(q.n) FROM s q [RANGE 1 MINUTE]) AS m,
+        (SELECT count(*) FROM names) AS f FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] GROUP BY n""",
 }  # fmt: skip
 
 
@@ -220,7 +279,7 @@ def test_late_rows_are_a_stream_on_spark_as_well(sessions: Callable[..., Session
     text = "SELECT k, count(*) AS n, sum(missed) AS missed FROM late(s) [RANGE 10 SECONDS TUMBLING] GROUP BY k"
     handles: list[Any] = [session.run(text, engine=engine)[-1] for engine in ("kernel", "spark")]
     for handle in handles:
-        assert handle.wait(60)
+        assert handle.wait(240)
     assert handles[0].to_polars().height > 2
     assert_same(*handles)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,7 +56,9 @@ def write(folder: Path, kind: str, rows: list[dict[str, Any]], files: int = 4) -
             text = "".join(json.dumps(row) + "\n" for row in part)
         else:
             text = "\n".join([",".join(part[0]), *(",".join(csv_field(v) for v in row.values()) for row in part), ""])
-        (folder / f"{i}.{kind}").write_text(text)
+        file = folder / f"{i}.{kind}"
+        file.write_text(text)
+        os.utime(file, (1000 + i, 1000 + i))  # Spark takes files in the order of their times, those of the same in any
     return folder
 
 
@@ -89,6 +93,25 @@ def test_spark_reads_good_records_as_our_reader_does(
     final = query.to_polars().filter(pl.col("window_end") <= newest - dt.timedelta(seconds=6)).cast({"d": pl.String})
     assert final.height > 100
     assert_same_bag(plain_rows(found), plain_rows(final), final.columns)
+
+
+def test_files_that_spark_would_take_in_another_order_are_told(
+    tmp_path: Path, sessions: Callable[..., Session]
+) -> None:
+    session = sessions()
+    folder = write(tmp_path / "s", "csv", records(40))
+    session.run(declared(folder))
+    query: Any = session.run(QUERY)[-1]
+    assert query.wait(60)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "Spark takes")
+        query.to_spark()
+        query.to_spark(max_files=1)
+        query.to_spark(max_files=4)
+        os.utime(folder / "2.csv", (1001, 1001))
+        query.to_spark(max_files=4)  # all at once
+        with pytest.raises(UserWarning, match=r"2\.csv was not changed after 1\.csv"):
+            query.to_spark(max_files=3)
 
 
 def test_bad_record_ends_the_frame_and_goes_to_the_errors_of_the_query(

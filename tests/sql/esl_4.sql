@@ -1,4 +1,5 @@
 -- ESL examples 4 and 8: an aggregate without TERMINATE on a bare stream.
+-- Declarations are example 1's, but for a ; in the middle of each and the port in its SOURCE.
 CREATE STREAM ClosedAuction(itemID int,
     buyerID char(10), price real, current_time timestamp)
     ORDER BY current_time /* internal timestamp */

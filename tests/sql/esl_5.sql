@@ -1,4 +1,5 @@
 -- ESL example 5: a built-in aggregate over an unbounded window, its column called like another.
+-- The declaration is example 1's, but for a ; in the middle of it and the port in its SOURCE.
 CREATE STREAM OpenAuction (itemID int,
     sellerID char(10), price real, start_time timestamp)
     ORDER BY start_time /* external timestamps */

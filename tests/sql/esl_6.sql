@@ -1,4 +1,5 @@
 -- ESL example 6: a union of streams with times of different kinds.
+-- Declarations are example 1's, but for a ; in the middle of each and the port in its SOURCE.
 CREATE STREAM OpenAuction (itemID int,
     sellerID char(10), price real, start_time timestamp)
     ORDER BY start_time /* external timestamps */

@@ -1,10 +1,13 @@
 """The array map against a dictionary."""
 
+from unittest.mock import patch
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_stream.state.hash_table import EMPTY, DirectTable, HashTable
+from jupyter_stream.state import hash_table
+from jupyter_stream.state.hash_table import _MULTIPLIER, EMPTY, DirectTable, HashTable
 
 keys = st.lists(st.integers(-(2**63), 2**63 - 1), unique=True, max_size=200)
 
@@ -41,6 +44,20 @@ def test_keys_that_collide_in_one_insert_all_get_their_place() -> None:
     table.check()
 
 
+def test_a_few_keys_are_found_far_behind_their_place() -> None:
+    # all want the first place; the multiplier's inverse makes them so
+    inverse = pow(int(_MULTIPLIER), -1, 1 << 64)
+    crowd = (np.arange(1, 401, dtype=np.uint64) * np.uint64(inverse)).view(np.int64)
+    table = HashTable()
+    table.insert(crowd, np.arange(400))
+    table.remove(crowd[50:60])
+    for begin in range(0, 400, 40):
+        expected = [EMPTY if 50 <= i < 60 else i for i in range(begin, begin + 40)]
+        assert table.lookup(crowd[begin : begin + 40]).tolist() == expected
+    others = (np.arange(401, 441, dtype=np.uint64) * np.uint64(inverse)).view(np.int64)
+    assert (table.lookup(others) == EMPTY).all()
+
+
 @given(st.lists(st.integers(-1000, 1000), unique=True, min_size=1, max_size=50))
 def test_a_direct_table_answers_as_a_dictionary_does(present: list[int]) -> None:
     table = DirectTable()
@@ -59,12 +76,28 @@ def test_a_direct_table_refuses_a_range_too_wide() -> None:
     assert not table.covers(-1, 0)
 
 
-@given(st.lists(st.integers(-40, 40), max_size=60), st.booleans())
-def test_a_key_is_first_seen_where_it_comes_first(asked: list[int], direct: bool) -> None:
+@given(
+    st.lists(st.integers(-40, 40), unique=True, max_size=30), st.lists(st.integers(-40, 40), min_size=1, max_size=60)
+)
+def test_keys_close_together_that_have_no_slot_are_found(present: list[int], asked: list[int]) -> None:
+    table = DirectTable()
+    assert table.covers(-40, 40)
+    for key in present:
+        table.insert(np.array([key]), np.array([key + 100]))
+    found = table.together(np.array(asked))
+    if found is None:
+        assert max(asked) - min(asked) + 1 > len(asked)
+    else:
+        assert found.tolist() == sorted(set(asked) - set(present))
+
+
+@given(st.lists(st.integers(-40, 40), max_size=60), st.booleans(), st.sampled_from((0, 60)))
+def test_a_key_is_first_seen_where_it_comes_first(asked: list[int], direct: bool, few: int) -> None:
     table = DirectTable() if direct else HashTable()
     if isinstance(table, DirectTable):
         assert table.covers(-40, 40)
-    first = table.first_seen(np.array(asked, np.int64))
+    with patch.object(hash_table, "_SORTED", few):
+        first = table.first_seen(np.array(asked, np.int64))
     assert first.tolist() == sorted({asked.index(k) for k in asked})
     assert (table.lookup(np.arange(-40, 41)) == EMPTY).all()
 

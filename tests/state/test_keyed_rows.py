@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,10 +30,11 @@ def plain(row: Row) -> tuple[str | None, str]:
     return row[0], repr(None if row[1] is None else row[1] + 0.0)
 
 
+@pytest.mark.parametrize("by_values", [True, False])
 @searching
-@given(st.data())
-def test_rows_are_found_by_key_and_by_all_values(data: st.DataObject) -> None:
-    store, model = KeyedRows(SCHEMA, ["k"]), dict[int, Row]()
+@given(data=st.data())
+def test_rows_are_found_by_key_and_by_all_values(by_values: bool, data: st.DataObject) -> None:
+    store, model = KeyedRows(SCHEMA, ["k"], by_values), dict[int, Row]()
     notes: dict[int, int] = {}
     for _ in range(data.draw(st.integers(1, 8))):
         rows = data.draw(st.lists(values, max_size=6))
@@ -51,7 +53,8 @@ def test_rows_are_found_by_key_and_by_all_values(data: st.DataObject) -> None:
         found = store.with_key(frame_of(asked))
         assert found.tolist() == sorted(n for n, row in model.items() if row[0] in [a[0] for a in asked])
         found = store.equal_to(frame_of(asked))
-        assert found.tolist() == sorted(n for n, row in model.items() if plain(row) in [plain(a) for a in asked])
+        equal = sorted(n for n, row in model.items() if plain(row) in [plain(a) for a in asked])
+        assert found.tolist() == equal if by_values else set(equal) <= set(found.tolist())
         there, noted = store.at(found)
         assert [plain(row) for row in there.rows()] == [plain(model[n]) for n in found.tolist()]
         assert noted.tolist() == [notes[n] for n in found.tolist()]
@@ -65,6 +68,15 @@ def test_only_rows_of_the_key_are_looked_at() -> None:
         store.add(pl.DataFrame({"k": range(start, start + 100), TS: [start] * 100}))
     assert store.with_key(pl.DataFrame({"k": [5, 5_005, 20_000]})).tolist() == [5, 5_005]
     assert store.looked == 2
+
+
+def test_without_a_hash_of_their_values_rows_take_less_and_those_of_their_key_are_looked_through() -> None:
+    rows = pl.DataFrame({"k": [1, 1, 2], "x": [1, 2, 1], TS: [0, 0, 0]})
+    stores = [KeyedRows({"k": pl.Int64(), "x": pl.Int64()}, ["k"], by_values) for by_values in (True, False)]
+    for store in stores:
+        store.add(rows)
+    assert [store.equal_to(rows[:1]).tolist() for store in stores] == [[0], [0, 1]]
+    assert stores[1].bytes == stores[0].bytes - 16 * rows.height
 
 
 def test_without_a_key_that_has_hashes_all_rows_are_found() -> None:

@@ -14,6 +14,7 @@ from jupyter_stream.state import meeting, run_index, sorted_hashes
 from jupyter_stream.state import runs as module
 from jupyter_stream.state.join_keys import JoinKeys
 from jupyter_stream.state.meeting import Meanwhile, meet
+from jupyter_stream.state.reach import Reach
 from jupyter_stream.state.runs import Run, Runs
 from tests.oracle.search import searching
 
@@ -30,20 +31,24 @@ def run_of(numbers: list[int], keys: list[object], times: list[int]) -> Run:
     )
 
 
-def found(side: Runs, keys: list[object], times: list[int], low: int, high: int) -> list[tuple[int, int]]:
-    """Pairs of a row asked for and a stored one: equal keys, and the stored one's time within bounds of the other's."""
+def found(side: Runs, keys: list[object], times: list[int], reach: Reach) -> list[tuple[int, int]]:
+    """Pairs of a row asked for and a stored one: equal keys, the stored one's time within bounds of the other's, one extent."""
     at = np.array(times, np.int64)
     rows = run_of(list(range(len(keys))), keys, times)
     pairs = []
     done: list[bool] = []
     for run, (mine, theirs, settled) in meet(
-        rows, side.runs, low, high, True, lambda _, *found: found, Meanwhile(lambda: done.append(True))
+        rows, side.runs, reach, True, lambda _, *found: found, Meanwhile(lambda: done.append(True))
     ):
         same = rows.keys.same(mine, run.keys, theirs)
         assert same is not None
         assert same.all() or not settled
         difference = run.times[theirs] - at[mine]
-        same &= (difference >= low) & (difference <= high)
+        if reach.low is not None and reach.high is not None:
+            same &= (difference >= reach.low) & (difference <= reach.high)
+        if reach.extents is not None:
+            phase, slide = reach.extents
+            same &= (run.times[theirs] - phase) // slide == (at[mine] - phase) // slide
         numbers = run.frame.get_column("n").to_numpy()[theirs]
         pairs += list(zip(mine[same].tolist(), numbers[same].tolist(), strict=True))
     assert done == [True]
@@ -69,7 +74,14 @@ def test_what_is_stored_in_pieces_is_found_and_let_go(data: st.DataObject) -> No
     side = Runs()
     cuts = sorted(data.draw(st.lists(st.integers(1, max(1, len(keys) - 1)), max_size=8, unique=True)))
     small = data.draw(st.sampled_from((1, 8, 4_096)))
-    made = patch.multiple(module, _SMALL=small, _LARGE=4 * small, _BLOCK=small, _MAKING=data.draw(st.integers(0, 8)))
+    made = patch.multiple(
+        module,
+        _SMALL=small,
+        _LARGE=4 * small,
+        _BLOCK=small,
+        _MAKING=data.draw(st.integers(0, 8)),
+        _SORTING=data.draw(st.integers(0, 8)),
+    )
     looked = patch.multiple(run_index, CROWDED=0, MANY=0, _PAIRS=data.draw(st.integers(1, 50)), _SPREAD=0)
     bulk = patch.multiple(
         meeting, _PIECE=small, _COUPLES=small, _WORTH=data.draw(st.sampled_from((1, 1_000))), _KEPT=60
@@ -87,14 +99,18 @@ def test_what_is_stored_in_pieces_is_found_and_let_go(data: st.DataObject) -> No
         asked, when = data.draw(rows(10).filter(lambda r: type(r[0][0]) is kind))
         low = data.draw(st.integers(-5, 5)) * 1_000_003
         high = low + data.draw(st.integers(0, 8)) * YEAR
+        phase, slide = extents = data.draw(st.sampled_from(((0, 1), (1, 2), (7, 30_000_003), (2 * YEAR, 3 * YEAR))))
+        reach = Reach(low, high, data.draw(st.sampled_from((None, extents))))
         before = data.draw(st.sampled_from(times))
         expected = sorted(
             (i, n)
             for i, (k, t) in enumerate(zip(asked, when, strict=True))
             for n, key, time in stored
-            if key == k and low <= time - t <= high
+            if key == k
+            and low <= time - t <= high
+            and (reach.extents is None or (time - phase) // slide == (t - phase) // slide)
         )
-        assert found(side, asked, when, low, high) == expected
+        assert found(side, asked, when, reach) == expected
         gone = sorted(n for frame, _ in side.take(before) for n in frame.get_column("n").to_list())
     assert gone == [n for n, _, t in stored if t < before]
     side.check()
@@ -117,4 +133,4 @@ def test_rows_past_are_let_go_once_they_are_most_of_their_run() -> None:
 def test_zeros_are_one_key_and_so_are_nans(keys: list[float]) -> None:
     side = Runs()
     side.add(run_of([0, 1], [0.0, float("nan")], [0, 0]))
-    assert found(side, keys, [0, 0], 0, 0) == [(0, 0), (1, 1)]
+    assert found(side, keys, [0, 0], Reach(0, 0)) == [(0, 0), (1, 1)]

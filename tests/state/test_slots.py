@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jupyter_stream.core.messages import Int64s
 from jupyter_stream.state.slots import KeySlots
 
 COLUMNS = {
@@ -101,3 +102,21 @@ def test_two_keys_with_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) 
     assert got[0] == got[2]
     assert len(set(got.tolist())) == 3
     assert slots.gather(got)[0].to_list() == ["a", "b", "a", "c"]
+
+
+def test_two_of_many_new_keys_with_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    from jupyter_stream.state import slots as module
+
+    whole = module._hash
+
+    def bad(frame: pl.DataFrame, seed: int) -> Int64s:
+        hashes = whole(frame, seed).copy()
+        if seed == 0:
+            hashes[frame.get_column("k").is_in(["a", "b"]).to_numpy()] = 7
+        return hashes
+
+    monkeypatch.setattr(module, "_hash", bad)
+    slots = KeySlots([("k", pl.String())])
+    keys = ["a", "x", "y", "b", "z"]
+    assert len(set(slots.encode([pl.Series("k", keys)]).tolist())) == 5
+    slots.check()

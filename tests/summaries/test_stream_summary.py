@@ -108,8 +108,9 @@ def test_an_item_that_is_nowhere_is_not_looked_for_below_the_root():
     assert asked == [1] * len(zones)
 
 
-def test_summaries_stay_under_the_declared_size_for_an_endless_stream():
-    made = summary(depth=3, rate=2)
+@pytest.mark.parametrize("kind", range(len(SUMMARIES)))
+def test_summaries_stay_under_the_declared_size_for_an_endless_stream(kind):
+    made = summary(depth=3, rate=2, kind=kind)
     rng = np.random.default_rng(1)
     most = 0
     for step in range(200):

@@ -36,7 +36,7 @@ def lists() -> ModuleType:
     return module
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def session():
     times = [START + dt.timedelta(minutes=m) for m in (0, 3, 1, 9, 30)]
     bids = pd.DataFrame(
@@ -64,8 +64,17 @@ def test_there_are_examples():
     assert len(EXAMPLES) >= 10
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda text: text.split("\n")[0][:50])
-def test_example_runs(session, example: str):
+def test_examples_run(session):
+    """All in one test: each stands on what those before it created, and tests may be spread over processes."""
+    for example in EXAMPLES:
+        try:
+            _runs(session, example)
+        except Exception as error:
+            error.add_note(f"in the example\n{example}")
+            raise
+
+
+def _runs(session, example: str) -> None:
     for answer in session.execute(example):
         if isinstance(answer, jupyter_stream.Query):
             assert answer.wait(30)

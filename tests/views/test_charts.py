@@ -143,6 +143,29 @@ def test_a_series_keeps_its_colour_while_it_is_on_screen():
     assert after["new"] == before["a"]
 
 
+def test_views_of_one_query_by_different_columns_leave_each_others_colours_alone():
+    colours = Colours()
+    first = colours.assign({"a": 1.0, "b": 2.0}, "place")
+    colours.assign({"x": 1.0}, "hour")
+    assert colours.assign({"a": 9.0, "b": 2.0}, "place") == first
+
+
+def test_joined_colours_are_equal_for_equal_keys_and_differ_for_others_as_far_as_there_are_colours():
+    one, two = Colours(), Colours()
+    two.assign({"b": 9.0, "a": 1.0}, "place")
+    two.join(one)
+    first = one.assign({"a": 5.0, "b": 3.0}, "place")
+    second = two.assign({"d": 9.0, "b": 2.0, "a": 1.0}, "place")
+    assert (second["a"], second["b"]) == (first["a"], first["b"]) and second["d"] not in first.values()
+    assert one.assign({"a": 5.0, "b": 3.0, "d": 1.0}, "place")["d"] == second["d"]
+    assert two.assign({"b": 1.0}, "hour") == {"b": 0} and two.assign({"speed": 1.0}) == {"speed": 0}
+    many = {f"k{i}": float(i) for i in range(25)}
+    assert len(two.assign(many, "place")) == len(PALETTE)  # rather a colour twice than a chart in grey
+    three = Colours()
+    three.join(two)
+    assert three.assign({"d": 1.0, "a": 1.0}, "place")["a"] == first["a"]
+
+
 def test_bars_over_a_key_show_that_keys_newest_row(demo):
     query = demo(keys=["a", "b"]).advance(5)
     drawn = draw(query, chart="bar")

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from PIL import Image
 
-from jupyter_stream.errors import QueryError
+from jupyter_stream.errors import QueryError, SourceError
 from jupyter_stream.views import ViewOptions, save
 from jupyter_stream.views.chart import KINDS
 from jupyter_stream.views.export import FORMATS
@@ -50,5 +50,7 @@ def test_what_cannot_be_saved_is_refused_and_no_file_is_left(demo, tmp_path):
         save(query, tmp_path / "x.png", theme="auto")
     with pytest.raises(QueryError, match="no answer yet"):
         save(demo(), tmp_path / "x.png")
+    with pytest.raises(SourceError, match="can't be written"):
+        save(query, tmp_path / "no" / "folder.svg")
     assert list(tmp_path.iterdir()) == []
     assert set(FORMATS) == {"png", "svg", "html"}

@@ -5,7 +5,7 @@ import weakref
 import pytest
 
 from jupyter_stream.errors import QueryError
-from jupyter_stream.views import ViewOptions, change, options_of, selected, thread
+from jupyter_stream.views import ViewOptions, change, close, dashboard, options_of, panel, selected, thread
 from jupyter_stream.views.live import LiveView
 from jupyter_stream.views.page import Page as ThePage
 from jupyter_stream.views.strip import ENDED
@@ -168,6 +168,19 @@ def test_panels_of_a_dashboard_share_a_page_and_hear_their_own_buttons(demo):
     assert html.count("<img") == 2 and html.count("jupyter-stream-saved") > 0
 
 
+def test_a_key_has_one_colour_on_a_dashboard_and_in_the_other_views_of_its_queries(demo):
+    first, second = demo(keys="abc").advance(3), demo(keys="cdb").advance(3)
+    before = dict(LiveView(second).drawn(second.snapshot())[0].legend)
+    dashboard([first, panel(second, "area")])
+    try:
+        one, two = (dict(LiveView(query).drawn(query.snapshot())[0].legend) for query in (first, second))
+        assert set(one) == set("abc") and set(two) == set("bcd") == set(before)
+        assert (one["b"], one["c"]) == (two["b"], two["c"]) != (before["b"], before["c"])
+        assert two["d"] not in one.values()
+    finally:
+        close()
+
+
 def test_an_ended_query_is_let_go_by_its_view(demo, views):
     query = demo().advance(2)
     view, page = serve(views, query)
@@ -214,6 +227,6 @@ def test_closing_the_thread_takes_views_off_their_pages(demo):
     made = thread.ViewThread()
     view, _ = serve(made, demo().advance())
     until(lambda: view.due() is False)
-    made.close()
+    made.close()  # which waits two seconds at most
+    until(lambda: view.widget.comm is None)
     assert not made.alive
-    assert view.widget.comm is None

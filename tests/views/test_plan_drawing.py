@@ -46,3 +46,13 @@ def test_counts_rates_growth_and_labels_are_in_the_picture():
 
 def test_a_chosen_box_is_marked():
     assert svg(DIAGRAM, chosen="operator 1") != svg(DIAGRAM)
+
+
+def test_paper_and_ink_are_those_of_the_pages_theme_and_plain_where_there_is_none():
+    tree = ElementTree.fromstring(svg(DIAGRAM))
+    used = {e.attrib[a] for e in tree.iter() for a in ("fill", "stroke") if e.attrib.get(a, "none") != "none"}
+    borders = {c for c in used if c.startswith("#")}
+    assert borders == {
+        e.attrib["stroke"] for e in tree.iter("{http://www.w3.org/2000/svg}rect") if "stroke" in e.attrib
+    }
+    assert all(c.startswith("var(--vscode-") and ",var(--jp-" in c and ",#" in c for c in used - borders)

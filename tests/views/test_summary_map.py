@@ -2,6 +2,7 @@ import dataclasses
 
 import numpy as np
 import polars as pl
+import pytest
 
 from jupyter_stream.core.messages import TS
 from jupyter_stream.summaries import SUMMARIES
@@ -54,6 +55,19 @@ def test_the_busiest_cell_has_the_lightest_shade_and_an_empty_one_the_darkest(de
     assert drawn.layers[0].columns["color"] == [SHADES[0], SHADES[-1]]
     assert drawn.rows.columns[-1] == ["0", "50"]
     assert "rows/s" in svg(drawn)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "legend"),
+    [(1, "34 rows/s"), (100, "20.4 rows/min"), (3600 * 12, "2.83 rows/h"), (86400 * 10, "3.4 rows/day")],
+)
+def test_few_rows_are_counted_by_the_hour_or_day(demo, seconds, legend):
+    found = pl.DataFrame(
+        {"granularity": [1], "zone_start": [0], "zone_end": [seconds * SECOND], "bucket": [0], "rows": [34]}
+    )
+    drawn = draw(demo(), found)
+    assert [label for label, _ in drawn.legend[:2]] == [f"0 {legend.split()[1]}", legend]
+    assert drawn.rows.names[-1] == legend.split()[1]
 
 
 def test_a_query_without_a_summary_shows_its_rows(demo):

@@ -3,7 +3,7 @@ import datetime as dt
 import polars as pl
 import pytest
 
-from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.core.time import MIN_TIME, show_span
 from jupyter_stream.views import words
 from jupyter_stream.views.strip import Rates, nothing_yet, readings, summary
 
@@ -30,10 +30,11 @@ def test_counts_have_three_figures(value, text):
 @pytest.mark.parametrize(
     ("micros", "text"),
     [(350_000, "350 ms"), (4_200_000, "4.2 s"), (200 * SECOND, "3 min 20 s"), (93_900 * SECOND, "1 d 2 h"), (-SECOND, "-1 s"),
+     (12_301_000, "12.3 s"), (780, "0.78 ms"),
      (3_600 * SECOND, "1 h")],
 )  # fmt: skip
 def test_spans_have_two_units(micros, text):
-    assert words.span(micros) == text
+    assert show_span(micros) == text
 
 
 def test_clock_leaves_the_day_out_beside_the_same_day():
@@ -83,3 +84,12 @@ def test_the_summary_says_when_and_how_much(demo):
     query.stop()
     assert summary(query.snapshot()).startswith("stopped at ")
     assert summary(query.snapshot()).endswith(", 37.0 k rows in, 9 out")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(27.6061, 88.3739, ("27.6", "88.4")), (123_456.7, 987_654.3, ("123,000", "988,000")), (1.0, 1.0, ("1", "1")),
+     (0.00412, 0.00987, ("0.00412", "0.00987")), (-5.0, 5.0, ("-5", "5")), (1e6, 1e6 + 2, ("1,000,000", "1,000,002"))],
+)  # fmt: skip
+def test_the_ends_of_a_range_are_told_apart_and_no_finer(low, high, text):
+    assert words.ends(low, high) == text

@@ -1,8 +1,12 @@
-// SQL highlighting in %%stream cells, for JupyterLab 4 and Notebook 7. This file is the extension: a module container as
-// webpack's module federation makes them, small enough to be written by hand, so that nothing has to be built.
+// SQL highlighting in %%stream cells, and views that a busy page gave up, for JupyterLab 4 and Notebook 7. This file is the
+// extension: a module container as webpack's module federation makes them, small enough to be written by hand, so that nothing
+// has to be built.
 //
 // Only marks are put over the text of a cell that begins with %%stream, on the lines below the first: the cell stays a Python
 // cell, and no other cell is touched.
+//
+// A page looks two seconds for a widget, in steps, and not once more in the end: one that comes in the last step is said not to
+// be there. A view of ours is then asked for a second time.
 
 (() => {
   const NAME = "jupyter-stream";
@@ -70,6 +74,32 @@
     return [Prec.lowest(plugin), theme]; // the lowest is innermost: its colours are seen, whatever Python calls the word
   }
 
+  const LOST = "Error displaying widget: model not found";
+
+  function askAgain(notebook, node) {
+    for (const cell of notebook.widgets) {
+      if (!cell.node.contains(node)) continue;
+      const outputs = cell.outputArea?.widgets ?? [];
+      const at = outputs.findIndex((output) => output.node.contains(node));
+      const renderer = outputs[at]?.widgets?.find((widget) => widget.node === node && widget.renderModel);
+      const ours = outputs[at + 1]?.node.querySelector(".jupyter-stream-saved");
+      if (renderer && ours) renderer.renderModel(cell.outputArea.model.get(at));
+    }
+  }
+
+  function watch(notebook) {
+    const asked = new WeakSet();
+    const observer = new MutationObserver((records) => {
+      for (const { target, addedNodes: [text] } of records) {
+        if (text?.data !== LOST || asked.has(target)) continue;
+        asked.add(target);
+        askAgain(notebook, target);
+      }
+    });
+    observer.observe(notebook.node, { childList: true, subtree: true });
+    notebook.disposed.connect(() => observer.disconnect());
+  }
+
   let scope;
   const shared = async (name) => {
     const versions = Object.values(scope[name] ?? {});
@@ -79,10 +109,10 @@
   };
 
   async function extension() {
-    const [{ IEditorExtensionRegistry, EditorExtensionRegistry }, view, state] = await Promise.all(
-      ["@jupyterlab/codemirror", "@codemirror/view", "@codemirror/state"].map(shared),
+    const [{ IEditorExtensionRegistry, EditorExtensionRegistry }, { INotebookTracker }, view, state] = await Promise.all(
+      ["@jupyterlab/codemirror", "@jupyterlab/notebook", "@codemirror/view", "@codemirror/state"].map(shared),
     );
-    const plugin = {
+    const highlights = {
       id: `${NAME}:highlighting`,
       description: "SQL highlighting in %%stream cells",
       autoStart: true,
@@ -92,7 +122,17 @@
         factory: () => EditorExtensionRegistry.createImmutableExtension(highlighting(view, state)),
       }),
     };
-    return { __esModule: true, default: plugin };
+    const views = {
+      id: `${NAME}:views`,
+      description: "Asks again for live views that a busy page gave up",
+      autoStart: true,
+      optional: [INotebookTracker], // Notebook 7's pages of files and folders have none
+      activate: (_app, notebooks) => {
+        notebooks?.forEach((panel) => watch(panel.content));
+        notebooks?.widgetAdded.connect((_, panel) => watch(panel.content));
+      },
+    };
+    return { __esModule: true, default: [highlights, views] };
   }
 
   globalThis._JUPYTERLAB = globalThis._JUPYTERLAB || {};

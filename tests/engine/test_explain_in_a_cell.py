@@ -1,0 +1,27 @@
+"""What EXPLAIN looks like under a cell: no line is too long for it, and nothing is left out."""
+
+import polars as pl
+from IPython.lib.pretty import pretty
+
+from jupyter_stream import Query, Session
+
+SQL = """SELECT max(n) AS most FROM (
+  SELECT k, count(*) AS n, avg(ts) AS mean FROM s [RANGE 10 MICROSECONDS SLIDE 2 MICROSECONDS] GROUP BY k
+) [RANGE 2 MICROSECONDS TUMBLING]"""
+
+
+def test_long_lines_go_on_under_their_own_beginning() -> None:
+    rows = pl.DataFrame({"ts": range(100), "k": [i % 7 for i in range(100)]})
+    with Session({"rows": rows}) as session:
+        session.execute("CREATE STREAM s (ts BIGINT, k BIGINT) ORDER BY ts SOURCE 'frame://rows'")
+        (query,) = session.execute(SQL)
+        assert isinstance(query, Query)
+        assert query.wait(30)
+        plan = query.explain()
+    shown = pretty(plan)
+    assert max(map(len, plan.splitlines())) > 150
+    assert max(map(len, shown.splitlines())) <= 100
+    assert shown.split() == plan.split()
+    branch = next(line for line in plan.splitlines() if "[RANGE 2" in line).index("window")
+    at = next(i for i, line in enumerate(shown.splitlines()) if "[RANGE 2" in line)
+    assert shown.splitlines()[at + 1].startswith(" " * (branch + 5) + "pane")

@@ -1,0 +1,56 @@
+"""What Spark says on the console: all of it but lines that tell nobody anything."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from jupyter_stream.spark.console import pass_on
+
+WORD = b"WARNING: Using incubator modules: jdk.incubator.vector\n"
+QUERY = """
+import polars as pl
+from jupyter_stream import Session
+with Session(namespace={"df": pl.DataFrame({"n": [1, 2, 3]})}) as session:
+    session.run("CREATE STREAM s SOURCE 'frame://df'")
+    query = session.run("SELECT n FROM s WHERE n > 1", engine="spark")[-1]
+    assert query.wait(250) and query.to_polars()["n"].to_list() == [2, 3]
+    import pyspark
+    pyspark.SparkContext._active_spark_context._jvm.System.err.print("said")
+"""
+
+
+@pytest.mark.parametrize(
+    ("pieces", "left"),
+    [
+        ([WORD], b""),
+        ([WORD[:-1], b"\n"], b""),
+        ([b"a\n" + WORD[:20], WORD[20:] + b"b\n"], b"a\nb\n"),
+        ([WORD[:20], b"other\n"], WORD[:20] + b"other\n"),
+        ([b"\r[Stage 1]", b"\r[Stage 2]"], b"\r[Stage 1]\r[Stage 2]"),
+        ([WORD, b"a", b"b\n" + WORD + b"c"], b"ab\nc"),
+        ([b"Streaming TransformWithStateInPandas Python worker rec", b"eived UDF\nFailed\n"], b"Failed\n"),
+        ([b"W"], b"W"),
+        ([bytes([b]) for b in b"x\n" + WORD + b"y"], b"x\ny"),
+    ],
+)
+def test_only_such_lines_are_left_out(pieces: list[bytes], left: bytes) -> None:
+    heard, said = os.pipe()
+    found: list[bytes] = []
+    thread = threading.Thread(target=pass_on, args=(heard, found.append))
+    thread.start()
+    for piece in pieces:
+        os.write(said, piece)
+    os.close(said)
+    thread.join(20)
+    assert not thread.is_alive() and b"".join(found) == left
+
+
+def test_a_query_says_nothing_on_the_console() -> None:
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", QUERY], capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "" and done.stderr in ("said", "")  # the end may come before what was said last
