@@ -177,7 +177,7 @@ def test_change_of_a_table_goes_for_later_rows(
             session.run("UPDATE names SET name = 'after'")
             go_on.set()
             spool, answered = run._inlets[0].spool, run._job.answered
-            until(lambda: spool.rows == 55)
+            until(lambda: spool.written == 55)  # and wait, which `rows` says a little sooner
             until(lambda: spool.flush() or not spool._waiting)
             if not list(spool.folder.glob(".0*")):  # or Spark doesn't see them
                 until(lambda: run._job.answered > answered + 1)
