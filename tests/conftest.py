@@ -13,8 +13,8 @@ from jupyter_stream.operators import graph as building
 from jupyter_stream.plan.logical import Query
 from tests.promises import Watch, watch
 
-OTHERS = ("browser", "spark", "tutorials")
-"""Folders of tests that wait for other programs: browsers, servers, kernels, Spark."""
+OTHERS = ("browser", "sources", "spark", "tutorials")
+"""Folders of tests that wait for other programs: browsers, servers, brokers, kernels, Spark."""
 OUT_OF_TIME = r"TimeoutError|TimeoutExpired|Timeout \(?>"
 """How the failure of such a test begins, or names itself, if it waited too long."""
 

@@ -34,7 +34,7 @@ def test_estimates_of_few_values_are_exact(window: str, group: str) -> None:
             " count(DISTINCT w) AS cw, approx_top_k(w, 9) AS tw, heavy_hitters(w, 0.001) AS hw, approx_top_k(x, 9) AS tx,"
             f" heavy_hitters(x, 0.001) AS hx, count_if(x > 1) AS ci, count(*) FILTER (WHERE x > 1) AS cc FROM s {window}{group}"
         )
-        assert handle.wait(60) and handle.status == "finished"
+        assert handle.wait(200) and handle.status == "finished"
         found = handle.to_polars()
         history = handle.changes()
     finally:

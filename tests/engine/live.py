@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import queue
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
 
 from jupyter_stream import Query, Session
+from tests.waiting import until
 
 
 def go_side_by_side(query: Query, rows: int) -> None:
     """Resume a query when so many rows wait, all of its streams: none is ahead since its thread was the first."""
-    until = time.monotonic() + 60
-    while sum(queue.get("queued_rows", 0) for queue in query.stats["queues"]) < rows:
-        assert time.monotonic() < until, query.status
-        time.sleep(0.01)
+    until(lambda: sum(queue.get("queued_rows", 0) for queue in query.stats["queues"]) >= rows, lambda: query.status)
     query.resume()
 
 
@@ -40,18 +37,16 @@ class Live:
     def say(self, query: Query, name: str, *rows: tuple[object, ...]) -> None:
         """Rows come, and have been taken when this returns."""
         feed = next(f for f in self.session.engine.feeds if f.stream.name.lower() == name.lower())
-        before, until = feed.control.rows_in, time.monotonic() + 30
+        before = feed.control.rows_in
         self._sent[name].put(pl.DataFrame(rows, self._schemas[name], orient="row"))
-        while feed.control.rows_in < before + len(rows):
-            assert time.monotonic() < until, query.status
-            time.sleep(0.001)
+        until(lambda: feed.control.rows_in >= before + len(rows), lambda: query.status, step=0.001)
         self.session.engine.submit(lambda: None).result()
 
     def end(self, query: Query) -> None:
         """All streams end, and the query with them."""
         for each in self._sent.values():
             each.put(None)
-        assert query.wait(30)
+        assert query.wait(200)
 
     def __enter__(self) -> Live:
         return self

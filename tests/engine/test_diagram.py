@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream import QueryError, Session
+from tests.waiting import until
 
 JOIN = """SELECT a.symbol, a.price FROM trades [RANGE 5 SECONDS] a JOIN trades [RANGE 5 SECONDS] b
 ON a.symbol = b.symbol WHERE a.price > 0.9 AND b.price < 0.1"""
@@ -45,7 +46,7 @@ def test_the_counts_of_a_diagram_are_those_of_the_handle(session):
         "SELECT symbol, avg(price) AS p FROM trades [RANGE 1 MINUTE TUMBLING] WHERE price < 0.5 GROUP BY symbol",
     ):
         (query,) = session.execute(text)
-        query.wait(20)
+        query.wait(200)
         drawn = query.diagram()
         stats = query.stats
         assert sum(n.rows_in for n in drawn.nodes if n.kind == "source") == stats["rows_in"] == 20_000
@@ -60,7 +61,7 @@ def test_the_counts_of_a_diagram_are_those_of_the_handle(session):
 
 def test_edges_carry_the_update_patterns_that_explain_shows(session):
     (query,) = session.execute(JOIN)
-    query.wait(20)
+    query.wait(200)
     drawn = query.diagram()
     join = next(n for n in drawn.nodes if n.title == "inner join")
     assert {f.pattern for f in drawn.flows if f.target == join.id} == {"WKS"}
@@ -72,18 +73,15 @@ def test_a_look_into_a_running_plan_shows_waiting_rows_and_the_head_of_state(slo
     (query,) = slow.execute(
         "SELECT symbol, avg(price) AS p FROM slow [RANGE 1 HOUR TUMBLING] GROUP BY symbol", name="q"
     )
-    while query.stats["rows_in"] < 200:
-        time.sleep(0.01)
+    until(lambda: query.stats["rows_in"] >= 200)
     drawn = query.diagram()
     window = next(n for n in drawn.nodes if n.title.startswith("window aggregate"))
     (held,) = query.rows_at(window.id).values()
     assert set(held["symbol"]) == {"a", "b"} and held["rows"].sum() >= 200
     source = next(n for n in drawn.nodes if n.kind == "source")
     query.pause()
-    until = time.monotonic() + 60
-    while not (waiting := query.rows_at(source.id)["waiting in its queue"]).height:
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    until(lambda: query.rows_at(source.id)["waiting in its queue"].height)
+    waiting = query.rows_at(source.id)["waiting in its queue"]
     assert waiting.columns == ["symbol", "price", "ts"] and 0 < waiting.height <= 20
 
 
@@ -92,7 +90,7 @@ def test_settings_of_a_source_change_while_it_runs(session):
 
     def pieces():
         nonlocal made
-        go.wait(60)
+        go.wait(200)
         for at in range(0, 20_000, 100):
             made += 100
             yield session.namespace["rows"][at : at + 100]
@@ -109,10 +107,7 @@ def test_settings_of_a_source_change_while_it_runs(session):
     settings = query.diagram().node(source.id).settings
     assert {name: value for name, (value, _) in settings.items()} == {"most_rows": 500, "scheduler": "least progress"}
     go.set()
-    until = time.monotonic() + 60
-    while query.diagram().node(source.id).queued < 500:
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    until(lambda: query.diagram().node(source.id).queued >= 500)
     time.sleep(0.3)  # in which all could come
     assert (
         query.diagram().node(source.id).queued == 500 and made < 2_000
@@ -136,11 +131,10 @@ def test_the_overview_shows_shares_of_memory_and_processor_time(slow):
     session = slow
     text = "SELECT symbol, avg(price) AS p FROM {} [RANGE 1 MINUTE TUMBLING] GROUP BY symbol"
     (done,) = session.execute(text.format("trades"), name="done")
-    done.wait(20)
+    done.wait(200)
     (query,) = session.execute(text.format("slow"), name="live")
-    while query.stats["rows_in"] < 100:
-        time.sleep(0.01)
-    session.engine.submit(lambda: None).result(60)  # the batch under way is through
+    until(lambda: query.stats["rows_in"] >= 100)
+    session.engine.submit(lambda: None).result(200)  # the batch under way is through
     queries = session.show_queries().frame
     assert queries["query"].to_list() == ["done", "live"]
     shares = [int(s.rstrip("%")) for s in queries["processor"]]

@@ -16,7 +16,7 @@ def test_long_lines_go_on_under_their_own_beginning() -> None:
         session.execute("CREATE STREAM s (ts BIGINT, k BIGINT) ORDER BY ts SOURCE 'frame://rows'")
         (query,) = session.execute(SQL)
         assert isinstance(query, Query)
-        assert query.wait(30)
+        assert query.wait(200)
         plan = query.explain()
     shown = pretty(plan)
     assert max(map(len, plan.splitlines())) > 150

@@ -14,7 +14,7 @@ def test_empty_extents_stand_between_the_others(window: str, mode: str, times: l
     with Session({"rows": rows}) as session:
         session.execute("CREATE STREAM s (ts BIGINT) ORDER BY ts SOURCE 'frame://rows' WITH (slack = '9 rows')")
         (query,) = session.execute(f"SELECT count(*) AS c FROM s [{window}] {mode}")
-        assert query.wait(60)
+        assert query.wait(200)
         answer = query.to_polars()
     width = 1 if "TUMBLING" in window else 3
     ends = answer["window_end"].to_list()

@@ -48,7 +48,7 @@ def test_ever_new_groups_are_answered_and_let_go_while_rows_come(kind: str, slid
         window = f"[RANGE {PER_WINDOW * slides} MICROSECONDS SLIDE {PER_WINDOW} MICROSECONDS]"
         (query,) = session.execute(f"SELECT k, count(*) AS n FROM s {window} GROUP BY k", keep=slides * ROWS)
         assert isinstance(query, Query)
-        assert query.wait(60)
+        assert query.wait(200)
         answers = query.to_polars()
         (table,) = [t for t in query.stats["operators"] if t["name"].startswith("window aggregate")]
     ends = (rows.get_column("ts") // PER_WINDOW + 1) * PER_WINDOW

@@ -50,7 +50,7 @@ def answered(text: str, streams: dict[str, pl.DataFrame]) -> tuple[list[tuple[ob
     with Session(dict(streams)) as session:
         session.execute(DECLARED)
         (query,) = session.execute(text)
-        assert isinstance(query, Query) and query.wait(60)
+        assert isinstance(query, Query) and query.wait(200)
         plan = query._pipeline.graph.plan
         assert plan is not None
         order = scans(plan.plan)
@@ -130,9 +130,9 @@ def test_the_order_is_chosen_by_what_has_been_measured_of_running_queries() -> N
     with Session({"a": made(500), "b": made(1000), "c": made(50_000), "d": made(1000)}) as session:
         session.execute(DECLARED)
         first = session.execute("; ".join(f"SELECT DISTINCT k FROM {n} [RANGE 1 SECOND]" for n in "abc"))
-        assert all(isinstance(q, Query) and q.wait(60) for q in first)
+        assert all(isinstance(q, Query) and q.wait(200) for q in first)
         (query,) = session.execute(STAR)
-        assert isinstance(query, Query) and query.wait(60)
+        assert isinstance(query, Query) and query.wait(200)
         joins = [n for n in walk(query._pipeline.graph.plan.plan) if isinstance(n, Join)]  # type: ignore[union-attr]
         assert len(joins) == 2
         assert "streams are joined in the order b, c, a: estimated cost" in query.plan

@@ -45,7 +45,7 @@ def answered(
 
 def answer(session: Session, text: str) -> Bag:
     (query,) = session.execute(text)
-    assert query.wait(30), text
+    assert query.wait(200), text
     return Counter(query.to_polars().rows())
 
 
@@ -229,7 +229,7 @@ def test_an_inner_join_has_provisional_answers() -> None:
     text = f"SELECT count(*) AS c FROM s a, t b {window(9, 3)} WHERE a.k = b.k EMIT EVERY 1 MICROSECOND"
     with session_over(rows, [1] * 4) as session:
         (query,) = session.execute(text)
-        assert query.wait(30)
+        assert query.wait(200)
         log = query.changes()
         assert set(log.get_column("is_final")) == {True, False}
         finals = Counter(log.filter(log.get_column("is_final")).drop("is_final").rows())

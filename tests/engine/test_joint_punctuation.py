@@ -117,7 +117,7 @@ def test_joint_promises_change_no_answer(inputs: tuple[list[tuple[object, ...]],
         for name in "abc":
             session.execute(DECLARED.format(name, "python://"))
         one, other = (q for q in session.execute(f"{COUNTS};{THREE}") if isinstance(q, Query))
-        assert one.wait(60) and other.wait(60)
+        assert one.wait(200) and other.wait(200)
         assert sorted(one.to_polars().rows()) == sorted((*extent, n) for extent, n in counts.items())
         assert sorted(other.to_polars().rows()) == sorted(three)
         assert all(t.bytes == 0 for j in joins(other) for t in j.synopses)
@@ -197,7 +197,7 @@ def test_windows_on_either_time_hold_every_pair(
         for name in "ab":
             session.execute(ORDERED.format(name, "python://"))
         (query,) = session.execute(ON_EITHER.format(kind=kind, time=time))
-        assert isinstance(query, Query) and query.wait(60)
+        assert isinstance(query, Query) and query.wait(200)
         assert query.to_polars().rows() == expected
         assert not len(query.late)
 

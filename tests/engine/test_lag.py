@@ -36,7 +36,7 @@ def test_lag_is_a_shift_in_order_of_time_whatever_the_order_of_arrival(rows, dis
             "CREATE STREAM s (ts TIMESTAMP, k STRING, x BIGINT, n BIGINT, WATERMARK FOR ts AS ts - INTERVAL 1 MINUTE) "
             f"SOURCE 'frame://rows'; SELECT n, lag(x, {distance}{shown}) OVER (PARTITION BY k) AS p FROM s"
         )
-        query.wait(30)
+        query.wait(200)
         got = query.to_polars().sort("n")
     expected = frame.sort("ts", maintain_order=True).select(
         pl.col("n"), pl.col("x").shift(distance, fill_value=default).over("k").alias("p")

@@ -12,7 +12,7 @@ def test_late_rows_are_kept_while_a_statement_waits_for_the_engine():
     session.execute("CREATE STREAM s ORDER BY ts SOURCE 'frame://df'")
     try:
         with session._lock:  # as `run` holds it while it launches a query
-            assert session.engine.submit(lambda: session.side("late", "s")).result(timeout=10).count == 0
+            assert session.engine.submit(lambda: session.side("late", "s")).result(timeout=200).count == 0
     finally:
         session.close()
 
@@ -20,12 +20,12 @@ def test_late_rows_are_kept_while_a_statement_waits_for_the_engine():
 def test_a_command_that_comes_while_the_session_closes_is_refused_and_waits_for_nobody(monkeypatch):
     session = Session()
     engine = session.engine
-    engine.submit(lambda: None).result(timeout=20)
+    engine.submit(lambda: None).result(timeout=200)
 
     def closed_meanwhile():
         session.close()
-        engine._thread.join(20)
+        engine._thread.join(200)
 
     monkeypatch.setattr(engine, "_start", closed_meanwhile)
     with pytest.raises(QueryError, match="the session is closed"):
-        engine.submit(lambda: None).result(timeout=20)
+        engine.submit(lambda: None).result(timeout=200)

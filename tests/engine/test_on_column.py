@@ -53,7 +53,7 @@ def test_on_a_column_is_the_stream_ordered_by_it(rows, query, window):
 
 def answers(session: Session, text: str) -> Counter[tuple[object, ...]]:
     (query,) = session.execute(text)
-    assert isinstance(query, Query) and query.wait(30)
+    assert isinstance(query, Query) and query.wait(200)
     assert not len(query.late)
     return Counter(pl.DataFrame(query.changes()).rows())
 
@@ -63,7 +63,7 @@ def test_a_null_time_goes_to_errors():
     with Session({"rows": frame}) as session:
         session.execute("CREATE STREAM a (WATERMARK FOR ts AS ts) SOURCE 'frame://rows'")
         (query,) = session.execute("SELECT v FROM a [RANGE 1 HOUR ON ev]")
-        assert query.wait(30)
+        assert query.wait(200)
         assert query.to_polars().rows() == [(1,)]
         assert len(query.errors) == 1
 

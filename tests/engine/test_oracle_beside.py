@@ -221,7 +221,7 @@ def sums(text: str) -> tuple[list[tuple], int]:
     with session:
         session.execute("CREATE STREAM s (k STRING, n BIGINT, at BIGINT) ORDER BY at SOURCE 'python://rows'")
         (query,) = session.execute(text)
-        query.wait(60)
+        query.wait(200)
         assert query.status == "finished", query.snapshot().error
         return query.to_polars().rows(), query.errors.height
 

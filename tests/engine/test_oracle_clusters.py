@@ -109,7 +109,7 @@ BROKEN = [
 def test_a_row_that_breaks_the_constraint_goes_to_late_with_what_it_missed() -> None:
     with orders(BROKEN, CLUSTERED) as session:
         (query,) = session.execute("SELECT k, sum(x) AS x FROM s [RANGE 10 MICROSECONDS TUMBLING] GROUP BY k")
-        query.wait(60)
+        query.wait(200)
         # a is over at time 3, which is remembered for a range; then it is a value like any other
         assert sorted(query.to_polars().rows()) == [
             (0, 10, "a", 1),
@@ -128,7 +128,7 @@ def test_a_query_over_other_columns_uses_rows_that_break_it_and_tells_of_them() 
         selection, total = session.execute(
             "SELECT x FROM s; SELECT sum(x) AS x FROM s [RANGE 10 MICROSECONDS TUMBLING]"
         )
-        selection.wait(60), total.wait(60)
+        selection.wait(200), total.wait(200)
         assert selection.to_polars()["x"].to_list() == [1, 1, 1, 5]
         assert total.to_polars().rows() == [(0, 10, 8)]
         # the selection keeps nothing of a value, the total its range: so long is the promise
@@ -146,7 +146,7 @@ def test_a_value_that_is_over_is_forgotten_and_the_answers_are_the_same(window: 
         for constraint in ("", CLUSTERED):
             with orders(rows, constraint, "python://pieces") as session:
                 (query,) = session.execute(f"SELECT k, sum(x) AS x, min(x) AS least FROM s {window} GROUP BY k")
-                query.wait(60)
+                query.wait(200)
                 answers.append(sorted(query.to_polars().rows()))
                 peaks.append(sum(t["peak_bytes"] for t in (*query.stats["operators"], *query.stats["sources"])))
                 assert query.late.height == 0

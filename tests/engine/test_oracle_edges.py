@@ -174,7 +174,7 @@ def test_times_as_far_as_they_go_and_those_beyond_which_are_errors(window: str, 
     with Session({"frame": frame}) as session:
         session.execute("CREATE STREAM s (ts BIGINT) ORDER BY ts SOURCE 'frame://frame'")
         (query,) = session.execute(f"SELECT max(ts) AS newest FROM s {window}")
-        query.wait(20)
+        query.wait(200)
         assert query.to_polars()["newest"].max() == max(times[:3])
         assert (
             query.errors["reason"].to_list()
@@ -254,5 +254,5 @@ def test_a_landmark_of_a_union_ends_beyond_the_last_row_of_all(union: str) -> No
         for name in frames:
             session.execute(f"CREATE STREAM {name} (n INT, ts BIGINT, WATERMARK FOR ts AS ts) SOURCE 'frame://{name}'")
         (query,) = session.execute(f"SELECT count(*) AS c FROM ({union}) [RANGE ALL SLIDE 10 MICROSECONDS] WHERE n > 0")
-        assert query.wait(30)
+        assert query.wait(200)
         assert query.to_polars()["window_end"].to_list() == [10, 20, 30, 40]

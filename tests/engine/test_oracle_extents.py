@@ -141,7 +141,7 @@ def run(text: str) -> pl.DataFrame:
     with Session({"df": ROWS}) as session:
         session.execute("CREATE STREAM s (k STRING, n INT, ts BIGINT, WATERMARK FOR ts AS ts) SOURCE 'frame://df'")
         (query,) = session.execute(text)
-        assert query.wait(30)
+        assert query.wait(200)
         return query.to_polars()
 
 
@@ -157,7 +157,7 @@ def test_a_row_an_item_fails_on_fails_once() -> None:
     with Session({"df": ROWS}) as session:
         session.execute("CREATE STREAM s (k STRING, n INT, ts BIGINT, WATERMARK FOR ts AS ts) SOURCE 'frame://df'")
         (query,) = session.execute(f"SELECT 6 / n AS share FROM s {SLIDING}")
-        assert query.wait(30)
+        assert query.wait(200)
         assert sorted(query.to_polars()["share"]) == [2.0, 2.0, 3.0, 3.0, 6.0, 6.0]
         assert query.errors.height == 1
 
@@ -167,7 +167,7 @@ def test_a_year_without_rows_costs_nothing() -> None:
     with Session({"df": pl.DataFrame({"n": [1, 2], "ts": [0, year]})}) as session:
         session.execute("CREATE STREAM s (n INT, ts BIGINT, WATERMARK FOR ts AS ts) SOURCE 'frame://df'")
         (query,) = session.execute(f"SELECT n FROM s {SLIDING}")
-        assert query.wait(10)
+        assert query.wait(200)
         assert query.to_polars()["n"].to_list() == [1, 1, 2, 2]
 
 
@@ -175,7 +175,7 @@ def test_nothing_is_held_when_the_rows_have_passed() -> None:
     with Session({"df": ROWS}) as session:
         session.execute("CREATE STREAM s (k STRING, n INT, ts BIGINT, WATERMARK FOR ts AS ts) SOURCE 'frame://df'")
         (query,) = session.execute(f"SELECT * FROM s {SLIDING}")
-        assert query.wait(30)
+        assert query.wait(200)
         assert [o["open_panes"] for o in query.stats["operators"] if "open_panes" in o] == [0]
 
 

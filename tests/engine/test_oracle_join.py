@@ -173,7 +173,7 @@ def session():
 
 def rows(session: Session, query: str) -> list[tuple]:
     (handle,) = session.execute(query)
-    assert handle.wait(20)
+    assert handle.wait(200)
     return sorted(handle.to_polars().rows(), key=repr)
 
 
@@ -185,7 +185,7 @@ def test_names_of_a_join(session: Session) -> None:
     full = near.replace("JOIN", "FULL OUTER JOIN")
     assert rows(session, f"SELECT k, av, bv FROM {full} USING (k)") == [(1, 2, 5), (2, 3, None), (3, None, 6)]
     (handle,) = session.execute(f"SELECT a.ts, b.ts FROM {near} ON a.k = b.k")
-    assert handle.wait(20) and handle.to_polars().columns == ["ts", "ts_2"]
+    assert handle.wait(200) and handle.to_polars().columns == ["ts", "ts_2"]
 
 
 def test_three_streams_meet_where_all_three_lifetimes_do(session: Session) -> None:

@@ -121,7 +121,7 @@ def run(constraint: str, windows: tuple[str, str]) -> tuple[list[tuple], int, st
         )
         (query,) = session.execute(JOIN.format(*windows), paused=True)
         go_side_by_side(query, 50_000)
-        assert query.wait(60)
+        assert query.wait(200)
         assert query.late.height == 0
         peak = sum(t["peak_bytes"] for t in (*query.stats["operators"], *query.stats["sources"]))
         return sorted(query.to_polars().rows()), peak, str(query.plan)

@@ -142,7 +142,7 @@ def test_punctuations_for_keys_pass_through_selections_and_unions_to_aggregates_
         (query,) = session.execute(
             f"SELECT key, sum(x) AS x FROM ({inner}) [RANGE 20 MICROSECONDS TUMBLING] GROUP BY key"
         )
-        query.wait(60)
+        query.wait(200)
         assert sorted(query.to_polars().rows()) == [(0, 20, "a", 4), (0, 20, "b", 13), (20, 40, "b", 1)]
         plan = query.explain()
         assert str(plan).count("final for each key by itself") == 2
@@ -160,7 +160,7 @@ def test_keys_of_any_type_and_null_keys() -> None:
     with Session({}) as session:
         stream(session, "s", rows)
         (query,) = session.execute("SELECT k, sum(x) AS x FROM s [RANGE 10 MICROSECONDS TUMBLING] GROUP BY k")
-        query.wait(60)
+        query.wait(200)
         assert sorted(query.to_polars().rows(), key=str) == [(0, 10, "a", 2), (0, 10, None, 4), (20, 30, None, 4)]
         assert query.late.height == 0
 
@@ -169,6 +169,6 @@ def test_a_sum_beyond_bigint_is_left_out_and_told_of() -> None:
     with Session({}) as session:
         stream(session, "s", [("a", 2**62, 1, None), ("a", 2**62, 2, None), ("a", None, None, 30), ("b", 5, 3, None)])
         (query,) = session.execute("SELECT k, sum(x) AS x FROM s [RANGE 10 MICROSECONDS TUMBLING] GROUP BY k")
-        query.wait(60)
+        query.wait(200)
         assert query.to_polars().rows() == [(0, 10, "b", 5)]
         assert query.errors.height == 1

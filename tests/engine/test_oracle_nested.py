@@ -135,7 +135,7 @@ def test_what_is_above_is_right_at_every_instant(outer: str, inner: Inner, s: Ro
     query = outer.format(inner.sql())
     with session_over({"s": s}, pieces) as session:
         (view,) = session.execute(f"CREATE VIEW v AS {query}")
-        assert view.wait(30), query
+        assert view.wait(200), query
         got = Counter(view.changes().rows())
         assert not view.late.height
     assert got == changes([(at, Counter(OUTERS[outer](now))) for at, now in inner.states(s)]), query
@@ -153,7 +153,7 @@ def test_windows_are_over_what_enters(inner: Inner, s: Rows, pieces: list[int], 
     )
     with session_over({"s": s}, pieces) as session:
         handles = session.execute(";".join(queries))
-        assert all(h.wait(30) for h in handles), inner.sql()
+        assert all(h.wait(200) for h in handles), inner.sql()
         extents, lately, over, sessions, behind = handles
         assert Counter(behind.to_polars().rows()) == Counter(extents.to_polars().rows()), queries[-1]
         gave = [row for row in extents.to_polars().rows() if row[-1]]
@@ -191,7 +191,7 @@ def test_several_windows_without_slide_say_what_each_says_alone(
     query = f"SELECT {key}{', '.join(items)} FROM s{'' if least is None else f' WHERE n >= {least}'}{group}"
     with session_over({"s": s}, pieces) as session:
         (handle,) = session.execute(query)
-        assert handle.wait(30), query
+        assert handle.wait(200), query
         got = Counter(handle.changes().rows())
     states = []
     for instant in sorted({at for w in windows for at in w.instants(s)}):

@@ -109,7 +109,7 @@ def test_sums_are_exact_and_one_beyond_bigint_is_an_error_of_its_row(window: dic
     with Session({"rows": [(2**62, 0), (2**62, 1), (3, 20)]}) as session:
         session.execute("CREATE STREAM s (n BIGINT, ts BIGINT) SOURCE 'python://rows'")
         (beyond,) = session.execute("SELECT n, sum(n) OVER (ROWS 1 PRECEDING) AS total FROM s")
-        assert beyond.wait(20)
+        assert beyond.wait(200)
         assert beyond.to_polars()["total"].to_list() == [2**62, 2**62 + 3]
         assert beyond.errors.rows() == [(f'{{"n":{2**62},"ts":1}}', "a sum is beyond BIGINT")]
 

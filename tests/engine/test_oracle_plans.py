@@ -172,10 +172,10 @@ def test_a_plan_holds_at_every_instant_what_duckdb_finds_in_the_rows_alive(
         text = f"CREATE VIEW v AS {plan.sql(views)}"
         text = ";".join([*views, text])
         *_, view = session.execute(text)
-        assert view.wait(30), text
+        assert view.wait(200), text
         got = Counter(view.changes().select("k", "n", "op", "at").rows())
         (now,) = session.execute("SELECT k, n FROM v")
-        assert now.wait(30) and Counter(now.to_polars().rows()) == Counter(view.to_polars().select("k", "n").rows())
+        assert now.wait(200) and Counter(now.to_polars().rows()) == Counter(view.to_polars().select("k", "n").rows())
     assert got == changes_by_duckdb(plan, rows), text
 
 
@@ -246,7 +246,7 @@ def test_a_plan_follows_a_retroactive_table_as_duckdb_does(
         text = f"CREATE VIEW v AS {plan.sql(views)}"
         text = ";".join([*views, text])
         *_, view = session.execute(text)
-        assert view.wait(30), text
+        assert view.wait(200), text
         reference = f"SELECT k, n FROM ({plan.reference()})".replace("$now", str(10**6))
         for change in [None, *late]:
             if change is not None:

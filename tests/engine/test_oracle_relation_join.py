@@ -65,7 +65,7 @@ def test_a_join_of_relations_is_right_at_every_instant(
     query = f"SELECT {columns} FROM ({one.sql()}) a {kind} ({two.sql()}) b ON {on}"
     with session_over(rows, pieces) as session:
         (view,) = session.execute(f"CREATE VIEW v AS {query}")
-        assert view.wait(30), query
+        assert view.wait(200), query
         got = Counter(view.changes().rows())
     expected: Counter = Counter()
     before: Counter = Counter()
@@ -98,7 +98,7 @@ def test_aggregates_over_joins_of_windows_are_relations(
     keys, by = ("a.n AS g, ", " GROUP BY a.n") if grouped else ("", "")
     with session_over(rows, pieces) as session:
         (relation,) = session.execute(f"SELECT {keys}count(*) AS c, max(b.n) AS m FROM {windows}{by}")
-        assert relation.wait(30)
+        assert relation.wait(200)
         got = Counter(relation.changes().rows())
     expected: Counter = Counter()
     before: Counter = Counter()
@@ -147,7 +147,7 @@ def test_changes_of_a_retroactive_table_revise_what_was_joined_before(
             "SELECT count(*) AS c FROM s, blocked WHERE s.k = blocked.k"
         )
         for handle in (pairs, lone, count):
-            assert handle.wait(30)
+            assert handle.wait(200)
         for step in [None, *late]:
             if step is not None:
                 change(session, *step)
@@ -166,7 +166,7 @@ def test_a_table_takes_part_in_joins_of_relations_and_its_rows_are_not_kept_alon
         session.execute("CREATE TABLE names (k STRING, name STRING); INSERT INTO names VALUES ('a', 'Alpha')")
         counted = "(SELECT k, count(*) AS c FROM s GROUP BY k) q"
         (handle,) = session.execute(f"SELECT name, c FROM {counted} LEFT JOIN names ON q.k = names.k")
-        assert handle.wait(20)
+        assert handle.wait(200)
         assert sorted(handle.to_polars().rows(), key=repr) == [("Alpha", 2), (None, 1)]
         with pytest.raises(QueryError, match="a right join that keeps the rows of a table isn't available"):
             session.execute(f"SELECT name, c FROM {counted} RIGHT JOIN names ON q.k = names.k")
@@ -230,7 +230,7 @@ def test_a_join_of_the_newest_rows_is_right_at_every_instant(
     query = f"SELECT {columns} FROM {one.sql()} a {kind} {two.sql()} b ON {on}"
     with session_over(rows, pieces) as session:
         view, stream = session.execute(f"CREATE VIEW v AS {query}; {query}")
-        assert view.wait(30) and stream.wait(30), query
+        assert view.wait(200) and stream.wait(200), query
         got, entered = Counter(view.changes().rows()), Counter(stream.to_polars().rows())
         for handle in (view, stream):
             assert not handle.late.height
@@ -268,7 +268,7 @@ def test_a_join_of_a_stream_with_a_view_follows_the_view(
     with session_over(rows, pieces) as session:
         session.execute(f"CREATE VIEW v AS {two.sql()}")
         (view,) = session.execute(f"CREATE VIEW w AS {query}")
-        assert view.wait(30), query
+        assert view.wait(200), query
         got = Counter(view.changes().rows())
     expected: Counter = Counter()
     before: Counter = Counter()

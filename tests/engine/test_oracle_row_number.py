@@ -50,7 +50,7 @@ def test_numbers_are_right_at_every_instant(
         query = f"SELECT k, n FROM {inner} WHERE {number} {most[0]}"
     with session_over(rows, pieces) as session:
         (top,) = session.execute(query)
-        assert top.wait(30), query
+        assert top.wait(200), query
         got = Counter(top.changes().select("k", "n", *(["place"] if shown else []), "op", "at").rows())
     expected: Counter[tuple] = Counter()
     before: Counter[tuple] = Counter()
@@ -79,7 +79,7 @@ def test_numbers_are_right_in_each_extent(s: Rows, pieces: list[int], most: int,
         )
     with session_over({"s": s}, pieces) as session:
         (top,) = session.execute(query + emit)
-        assert top.wait(30)
+        assert top.wait(200)
         got = Counter(top.to_polars().select("window_end", "k", "n", "place").rows())
     expected: Counter[tuple] = Counter()
     for end in range(5, 60, 5):
@@ -94,7 +94,7 @@ def test_columns_that_only_order_are_not_shown() -> None:
     rows: Rows = [("a", 1, 3), ("b", 2, 1), ("a", 3, 2)]
     with session_over({"s": rows}, [1, 2]) as session:
         (top,) = session.execute("SELECT n + 1 AS m, ROW_NUMBER() OVER (PARTITION BY k ORDER BY n DESC) FROM s")
-        assert top.wait(30)
+        assert top.wait(200)
         assert sorted(top.to_polars().rows()) == [(2, 2), (3, 1), (4, 1)]
         assert top.to_polars().columns == ["m", "row_number"]
 
@@ -110,7 +110,7 @@ def test_a_condition_around_it_bounds_what_is_kept() -> None:
 def test_a_change_log_has_a_name_left_where_columns_are_called_op_and_at() -> None:
     with session_over({"s": [("a", 1, 3)]}, [1]) as session:
         (view,) = session.execute("SELECT k AS op, n AS at FROM s ORDER BY at LIMIT 1")
-        assert view.wait(30)
+        assert view.wait(200)
         assert view.to_polars().rows() == [("a", 1)]
         assert view.changes().columns == ["op", "at", "op_2", "at_2"]
 

@@ -102,7 +102,7 @@ def test_a_sum_beyond_bigint_is_left_out_and_told_of() -> None:
     session = Session({"rows": [{"n": 2**62, "at": 1}, {"n": 2**62, "at": 2}, {"n": 5, "at": 3}, {"n": 6, "at": 4}]})
     session.execute("CREATE STREAM s (n BIGINT, at BIGINT) ORDER BY at SOURCE 'python://rows'")
     (query,) = session.execute("SELECT sum(n) AS total FROM s [ROWS 2 SLIDE 2]")
-    query.wait(60)
+    query.wait(200)
     assert query.to_polars().rows() == [(3, 4, 11)]
     assert query.errors.height == 1
     session.close()
@@ -112,7 +112,7 @@ def test_nothing_is_held_when_the_input_has_ended() -> None:
     session = Session({"rows": [{"k": i % 3, "at": i} for i in range(50)]})
     session.execute("CREATE STREAM s (k INT, at BIGINT) ORDER BY at SOURCE 'python://rows'")
     (query,) = session.execute("SELECT k, count(*) FROM s [PARTITION BY k ROWS 7 SLIDE 2]")
-    query.wait(60)
+    query.wait(200)
     assert query.status == "finished" and query.stats["state_bytes"] == 0
     session.close()
 
@@ -124,7 +124,7 @@ def test_answers_of_a_window_of_rows_are_a_stream_in_the_order_of_time() -> None
     (query,) = session.execute(
         "SELECT max(n) AS n FROM (SELECT count(*) AS n FROM s [ROWS 4 SLIDE 4]) [RANGE 20 MICROSECONDS TUMBLING]"
     )
-    query.wait(60)
+    query.wait(200)
     assert query.to_polars().rows() == [(0, 20, 4), (20, 40, 4)]
     assert query.late.height == 0
     session.close()

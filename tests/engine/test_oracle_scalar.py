@@ -269,8 +269,8 @@ def test_a_view_gives_the_value(session: Session) -> None:
     session.execute("CREATE VIEW most AS SELECT max(n) AS m FROM t")
     (query,) = session.execute("SELECT n FROM s [NOW] WHERE n >= (SELECT m FROM most)")
     (again,) = session.execute("SELECT n FROM s [NOW] WHERE n >= (SELECT max(m) + 0 AS n FROM most)")
-    assert query.wait(30)
-    assert again.wait(30)
+    assert query.wait(200)
+    assert again.wait(200)
     assert sorted(query.to_polars().rows()) == sorted(again.to_polars().rows()) == [(4,), (5,)]
 
 
@@ -278,7 +278,7 @@ def test_a_star_shows_what_is_in_from(session: Session) -> None:
     (query,) = session.execute(
         "SELECT * FROM s [NOW] WHERE n > (SELECT min(n) FROM t) AND n < (SELECT max(n) + 1 FROM t)"
     )
-    assert query.wait(30)
+    assert query.wait(200)
     assert query.to_polars().columns == ["k", "n", "ts"]
     assert query.to_polars().rows() == [("a", 4, 9)]
 
@@ -287,7 +287,7 @@ def test_tables_are_asked_once() -> None:
     with Session({}) as session:
         session.execute("CREATE TABLE u (a BIGINT); INSERT INTO u VALUES (1), (2), (6)")
         (query,) = session.execute("SELECT a FROM u WHERE a > (SELECT avg(a) FROM u)")
-        assert query.wait(30)
+        assert query.wait(200)
         assert query.to_polars().rows() == [(6,)]
 
 
@@ -316,7 +316,7 @@ def test_a_value_is_called_as_it_is_written_unless_it_has_a_name(session: Sessio
     (query,) = session.execute(
         "SELECT n, (SELECT max(n) FROM t), (SELECT max(n) FROM t), (SELECT min(n) FROM t) AS n2 FROM s [NOW]"
     )
-    assert query.wait(30)
+    assert query.wait(200)
     assert query.to_polars().columns == ["n", "(SELECT max(n) FROM t)", "(SELECT max(n) FROM t)_2", "n2"]
 
 
@@ -327,8 +327,8 @@ def test_tables_are_asked_once_in_the_select_list_too() -> None:
         (counted,) = session.execute(
             "SELECT count(*) AS c, (SELECT max(a) FROM u) AS most FROM u HAVING count(*) > (SELECT min(a) FROM u)"
         )
-        assert query.wait(30)
-        assert counted.wait(30)
+        assert query.wait(200)
+        assert counted.wait(200)
         assert sorted(query.to_polars().rows()) == [(1, 6), (2, 6), (6, 6)]
         assert counted.to_polars().rows() == [(3, 6)]
 
@@ -337,7 +337,7 @@ def test_groups_can_be_values(session: Session) -> None:
     (query,) = session.execute(
         "SELECT (SELECT min(n) FROM t) AS least, count(*) AS c FROM s [RANGE 20 MICROSECONDS] GROUP BY least"
     )
-    assert query.wait(30)
+    assert query.wait(200)
     assert query.to_polars().rows() == [(3, 3)]
 
 
@@ -348,9 +348,9 @@ def test_extents_with_values_are_extents(session: Session) -> None:
     )
     (once,) = session.execute(f"SELECT DISTINCT count(*) AS c, (SELECT max(n) FROM t) AS m FROM s {window} GROUP BY k")
     (view,) = session.execute(f"CREATE VIEW v AS SELECT count(*) AS c, (SELECT max(n) FROM t) AS m FROM s {window}")
-    assert first.wait(30)
-    assert once.wait(30)
-    assert view.wait(30)
+    assert first.wait(200)
+    assert once.wait(200)
+    assert view.wait(200)
     assert first.to_polars().rows() == [(-5, 5, "a", 1, 3), (0, 10, "a", 2, 4), (5, 15, "a", 1, 4)]
     assert sorted(once.to_polars().rows()) == [(-5, 5, 1, 3), (0, 10, 1, 4), (0, 10, 2, 4), (5, 15, 1, 4)]
     assert once._pipeline.query.time_column == "window_end"

@@ -164,7 +164,7 @@ def test_nothing_is_held_when_the_input_has_ended() -> None:
     session = Session({"rows": [{"k": i % 3, "at": i * i} for i in range(50)]})
     session.execute("CREATE STREAM s (k INT, at BIGINT) ORDER BY at SOURCE 'python://rows'")
     (query,) = session.execute("SELECT k, count(*) AS n FROM s [SESSION 20 MICROSECONDS] GROUP BY k")
-    query.wait(60)
+    query.wait(200)
     assert query.status == "finished" and query.stats["state_bytes"] == 0
     assert sum(query.to_polars()["n"]) == 50
     session.close()
@@ -174,7 +174,7 @@ def test_a_sum_beyond_bigint_is_left_out_and_told_of() -> None:
     session = Session({"rows": [{"n": 2**62, "at": 1}, {"n": 2**62, "at": 2}, {"n": 5, "at": 30}, {"n": 6, "at": 31}]})
     session.execute("CREATE STREAM s (n BIGINT, at BIGINT) ORDER BY at SOURCE 'python://rows'")
     (query,) = session.execute("SELECT sum(n) AS total FROM s [SESSION 10 MICROSECONDS]")
-    query.wait(60)
+    query.wait(200)
     assert query.to_polars().rows() == [(30, 41, 11)]
     assert query.errors.height == 1
     session.close()
@@ -187,6 +187,6 @@ def test_sessions_of_sessions_close_as_they_go() -> None:
         "SELECT sum(n) AS n FROM (SELECT k, count(*) AS n FROM s [SESSION 5 MICROSECONDS] GROUP BY k)"
         " [RANGE 40 MICROSECONDS TUMBLING]"
     )
-    query.wait(60)
+    query.wait(200)
     assert query.to_polars().rows() == [(0, 40, 5), (40, 80, 2), (80, 120, 1)]
     session.close()

@@ -31,7 +31,7 @@ def by_instant(rows: dict[str, Rows], pieces: list[int], query: str, kinds: tupl
                 for kind in kinds
             )
         )
-        assert all(h.wait(30) for h in handles), query
+        assert all(h.wait(200) for h in handles), query
         found = []
         for handle in handles:
             frame = handle.to_polars().select(pl.col("window_start").cast(pl.Int64), "k", "n", "c")
@@ -85,7 +85,7 @@ def test_conditions_on_a_view_say_what_holds_at_each_instant(
                 for i, c in enumerate(conditions.values())
             )
         )
-        assert all(v.wait(30) for v in views)
+        assert all(v.wait(200) for v in views)
         got = [Counter(v.changes().select("k", "n", "op", "at").rows()) for v in views[1:]]
     ends = {ts + d for rows, d in ((s, left), (t, right)) for _, _, ts in rows}
     expected: list[Counter] = [Counter(), Counter()]

@@ -126,7 +126,7 @@ def test_every_upkeep_gives_the_changes_brute_force_gives(
     with_times = session_over(rows, pieces)
     for upkeep in ("upa", "direct", "nt"):
         (view,) = with_times.execute(f"CREATE VIEW {upkeep} AS {sql}", strategy=upkeep, partitions=partitions)
-        view.wait(30)
+        view.wait(200)
         assert Counter(view.changes().rows()) == wanted, (upkeep, view.explain())
         held = [t for t in view.stats["operators"] if t["name"].startswith("rows alive") or "δ*" in t["name"]]
         assert all(t.get("live_values", 0) == t.get("live_rows", 0) == 0 for t in held), held

@@ -46,5 +46,5 @@ def test_a_table_has_no_order_to_look_back_on(session):
 
 def answers(session: Session, text: str) -> Counter[tuple[object, ...]]:
     (query,) = session.execute(text)
-    assert query.wait(30)
+    assert query.wait(200)
     return Counter(query.to_polars().rows())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +19,7 @@ from jupyter_stream.core.messages import COVERAGE, TS, Batch, Punctuation
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.plan.preference import Budget, parse_budget
 from tests.engine.promised import DECLARED, JOIN, LATER, QUERIES, SELECTION, Run, bound, rows, run, shuffled
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -188,15 +188,14 @@ def test_in_the_idle_time_of_a_live_stream_all_is_given_and_coverage_is_whole(se
     with jupyter_stream.Session({name: live(frame) for name, frame in sold.items()}) as other:
         other.execute(DECLARED.replace("frame://", "python://"))
         (query,) = other.execute(QUERIES[name], budget=budget)
-        until = time.monotonic() + 180
-        while time.monotonic() < until and (query.to_polars().height < exact.total() or query.coverage != WHOLE):
-            time.sleep(0.1)  # looking takes time from what is looked at
+        # looking takes time from what is looked at
+        until(lambda: query.to_polars().height >= exact.total() and query.coverage == WHOLE, step=0.1)
         assert query.status == "running"
         assert Counter(query.to_polars().drop("coverage").rows()) == exact
         assert query.snapshot().notes["coverage"] == "100%"
         assert query.snapshot().notes["spent"].endswith("% of one core")
         end.set()
-        assert query.wait(30)
+        assert query.wait(200)
         assert Counter(query.to_polars().drop("coverage").rows()) == exact
 
 
@@ -263,7 +262,7 @@ def test_answers_carry_their_coverage_and_the_query_ends_with_all(session):
     (exact,) = session.execute(QUERIES["join, uniform"])
     (query,) = session.execute(JOIN.format("DESC"), budget="0.3 probes/row", name="preferred")
     for each in (exact, query):
-        assert each.wait(60)
+        assert each.wait(200)
     got = query.to_polars()
     assert got.columns == [*exact.to_polars().columns, "coverage"]
     assert Counter(got.drop("coverage").rows()) == Counter(exact.to_polars().rows())
@@ -277,7 +276,7 @@ def test_queries_started_together_share_one_summary(session):
     text = f"{SELECTION} WITH PREFERENCE DESC SUMMARY.Estimate.Count(ItemNo)"
     one, two = session.execute(f"{text}; {text.replace('> 2', '> 3')}", budget="1 probes/row")
     for query in (one, two):
-        assert query.wait(60)
+        assert query.wait(200)
     assert f"shared by: {one.name}, {two.name}" in str(two.explain()).replace("shared by", "shared by:").replace(
         "::", ":"
     )
@@ -324,7 +323,7 @@ def test_the_statements_of_the_paper_run_as_printed():
                 f"CREATE STREAM {name} (ItemNo BIGINT, TimeStamp BIGINT) ORDER BY TimeStamp SOURCE 'frame://sold'"
             )
         for query in session.execute(FIGURES):
-            assert query.wait(60)
+            assert query.wait(200)
             assert query.to_polars().height > 0
 
 
@@ -341,7 +340,7 @@ def test_a_preference_that_fails_on_a_value_wants_it_least(session):
         other.execute("CREATE SUMMARY s ON Sold (Name) WITH GRANULARITY 64 MICROSECONDS AND COLLAPSE (2, 3)")
         text = "SELECT Name FROM Sold WITH PREFERENCE DESC SUMMARY.Estimate.Count(Name) * CAST(Name AS BIGINT)"
         (query,) = other.execute(text, budget="0.3 probes/row")
-        assert query.wait(60)
+        assert query.wait(200)
         given = query.to_polars()["Name"].to_list()
         assert query.status == "finished"
         assert Counter(given) == Counter(named["Name"].to_list())
@@ -367,12 +366,7 @@ def test_none_of_a_hundred_queries_that_share_a_summary_starves(session):
         queries = other.execute(";".join(text.format(number) for number in range(100)), budget="0.05 probes/row")
         assert "shared by" in str(queries[0].explain())
         exact = [sold.filter(pl.col("ItemNo") % 100 != number).height for number in range(100)]
-        given = [0] * 100
-        until = time.monotonic() + 120
-        while time.monotonic() < until and given != exact:
-            time.sleep(0.2)
-            given = [q.to_polars().filter(pl.col("ts") < LATER).height for q in queries]
-        assert given == exact
+        until(lambda: [q.to_polars().filter(pl.col("ts") < LATER).height for q in queries] == exact, step=0.2)
         assert all(q.coverage == WHOLE for q in queries)
         end.set()
 
@@ -426,8 +420,8 @@ def test_one_summary_serves_both_sides_of_a_join_of_equals(session):
     assert [s.stream for s in query.preference.summaries] == ["Store1", "Store2"]
     assert query.preference.summaries == again.preference.summaries  # the same objects, which is why they are shared
     (q,) = session.execute(JOIN.format("DESC"), budget="5 probes/row")
-    assert q.wait(60)
+    assert q.wait(200)
     exact = session.execute(JOIN.format("DESC"))[0]
-    assert exact.wait(60)
+    assert exact.wait(200)
     assert Counter(q.to_polars().drop("coverage").rows()) == Counter(exact.to_polars().rows())
     session.execute(DECLARED.strip().split("\n")[-1])

@@ -30,7 +30,7 @@ def run(*texts: str, sources: str = "frame://") -> tuple[Session, list[Query]]:
     session = Session(namespace)
     session.execute(DECLARED.format(sources))
     queries = [q for q in session.execute(";".join(texts)) if isinstance(q, Query)]
-    assert all(q.wait(30) for q in queries)
+    assert all(q.wait(200) for q in queries)
     return session, queries
 
 
@@ -49,7 +49,7 @@ def test_rows_that_refer_to_nothing_in_time_are_listed_whole_though_the_query_re
     assert listed(query) == BROKE and query.snapshot(0).state_bytes == 0
     assert all(t["bytes"] == 0 for t in query.stats["operators"])
     (late,) = session.execute("SELECT o, item, punctuation FROM late(Items)")
-    assert isinstance(late, Query) and late.wait(30)
+    assert isinstance(late, Query) and late.wait(200)
     assert sorted(late.to_polars().select("o", "item", "punctuation").rows()) == [(2, "ink", 17), (3, "nib", 18)]
     session.close()
 

@@ -64,7 +64,7 @@ def window(count: int, apart: bool) -> str:
 def test_a_view_holds_the_newest_rows(select: str, s: Rows, pieces: list[int], count: int, apart: bool) -> None:
     with session_over({"s": s, "t": T}, pieces) as session:
         (view,) = session.execute("CREATE VIEW v AS " + select.replace("{}", f"s {window(count, apart)}"))
-        assert view.wait(30)
+        assert view.wait(200)
         got = Counter(view.changes().rows())
     if "count" in select:
         got = Counter({row: copies for row, copies in got.items() if s or row[0]})
@@ -77,7 +77,7 @@ def test_a_view_holds_the_newest_rows(select: str, s: Rows, pieces: list[int], c
 def test_streams_of_the_newest_rows(kind: str, s: Rows, pieces: list[int], count: int, apart: bool) -> None:
     with session_over({"s": s}, pieces) as session:
         (query,) = session.execute(f"SELECT {kind} k, n FROM s {window(count, apart)}")
-        assert query.wait(30)
+        assert query.wait(200)
         got = Counter(query.to_polars().rows())
     moves = changes(s, lambda instant: Counter(newest(s, instant, count, apart)))
     expected: Bag = Counter()
@@ -100,7 +100,7 @@ def test_set_operations_of_the_newest_rows(
         (view,) = session.execute(
             f"CREATE VIEW v AS SELECT k, n FROM s [ROWS {count}] {operator} SELECT k, n FROM t [RANGE {length} MICROSECONDS]"
         )
-        assert view.wait(30)
+        assert view.wait(200)
         got = Counter(view.changes().rows())
     instants = [(None, None, at) for *_, ts in t for at in (ts, ts + length)]
 
@@ -117,7 +117,7 @@ def test_set_operations_of_the_newest_rows(
 def test_as_a_stream_rows_come_as_they_arrive() -> None:
     with session_over({"s": [("a", 1, 0), ("a", 2, 1), ("a", 3, 2)]}, []) as session:
         (query,) = session.execute("SELECT n FROM s [ROWS 1]")
-        assert query.wait(30)
+        assert query.wait(200)
         assert query.to_polars().rows() == [(1,), (2,), (3,)]
 
 

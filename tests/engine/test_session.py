@@ -1,12 +1,12 @@
 """A session as its user sees it: queries start, answer, pause, stop; what can't be used is kept and said."""
 
 import threading
-import time
 
 import polars as pl
 import pytest
 
 from jupyter_stream import QueryError, Session
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -29,18 +29,9 @@ def session(namespace: dict[str, object]):
 COUNT = "SELECT k, count(*) AS n FROM rows [RANGE 1 MILLISECOND TUMBLING] GROUP BY k"
 
 
-def until(condition, seconds: float = 10.0) -> bool:
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
-
-
 def test_a_query_over_a_frame_finishes_with_every_row_counted(session: Session) -> None:
     (query,) = session.execute(COUNT)
-    assert query.wait(20)
+    assert query.wait(200)
     assert query.status == "finished"
     assert query.to_polars()["n"].sum() == 5000
     assert query.to_pandas()["n"].sum() == 5000
@@ -50,16 +41,16 @@ def test_a_query_over_a_frame_finishes_with_every_row_counted(session: Session) 
 
 def test_queries_of_one_cell_read_a_frame_once_together(session: Session) -> None:
     a, b = session.execute(f"{COUNT}; SELECT max(v) AS m FROM rows [RANGE 1 MILLISECOND TUMBLING]")
-    assert a.wait(20) and b.wait(20)
+    assert a.wait(200) and b.wait(200)
     assert a._pipeline.feeds.keys() == b._pipeline.feeds.keys()
     assert b.to_polars()["m"].to_list() == [999, 1999, 2999, 3999, 4999]
 
 
 def test_a_later_cell_reads_a_frame_from_its_beginning(session: Session) -> None:
     (a,) = session.execute(COUNT)
-    a.wait(20)
+    a.wait(200)
     (b,) = session.execute(COUNT)
-    assert b.wait(20)
+    assert b.wait(200)
     assert b.to_polars().sort("window_end", "k").equals(a.to_polars().sort("window_end", "k"))
 
 
@@ -71,8 +62,8 @@ def test_the_same_name_and_text_keeps_the_query_running_and_changed_text_replace
     said, other = session.run(COUNT.replace("count(*)", "sum(v)"), name="hot")
     assert other is not first
     assert "replaced" in said.text
-    assert until(lambda: first.status == "stopped")
-    assert other.wait(20)
+    until(lambda: first.status == "stopped")
+    assert other.wait(200)
 
 
 def test_a_paused_query_takes_nothing_until_it_is_resumed(session: Session) -> None:
@@ -81,7 +72,7 @@ def test_a_paused_query_takes_nothing_until_it_is_resumed(session: Session) -> N
     assert query.status == "paused"
     assert query.to_polars().height == 0
     query.resume()
-    assert query.wait(20)
+    assert query.wait(200)
     assert query.to_polars()["n"].sum() == 5000
 
 
@@ -91,21 +82,21 @@ def test_one_query_of_two_can_be_paused_and_misses_nothing(session: Session) -> 
     def slowly():
         for i in range(3000):
             if i == 1000:
-                go.wait(10)
+                go.wait(200)
             yield {"ts": i, "k": 0}
 
     session.namespace["slowly"] = slowly
     session.execute("CREATE STREAM s (ts BIGINT, k BIGINT) ORDER BY ts SOURCE 'python://slowly'")
     a, b = session.execute("SELECT count(*) AS n FROM s [RANGE 1 MILLISECOND TUMBLING]; SELECT ts FROM s")
-    assert until(lambda: b.to_polars().height > 0)
+    until(lambda: b.to_polars().height > 0)
     b.pause()
-    assert until(lambda: b.status == "paused")
+    until(lambda: b.status == "paused")
     seen = b.to_polars().height
     go.set()
-    assert a.wait(20)
+    assert a.wait(200)
     assert b.to_polars().height == seen
     b.resume()
-    assert b.wait(20)
+    assert b.wait(200)
     assert b.to_polars()["ts"].to_list() == list(range(3000))
 
 
@@ -124,13 +115,13 @@ def test_a_stopped_query_keeps_its_answers_and_ends_its_source(session: Session)
     session.namespace["endless"] = endless
     session.execute("CREATE STREAM s (ts BIGINT, k BIGINT) ORDER BY ts SOURCE 'python://endless'")
     (query,) = session.execute("SELECT count(*) AS n FROM s [RANGE 1 MILLISECOND TUMBLING]")
-    assert until(lambda: query.to_polars().height > 0)
+    until(lambda: query.to_polars().height > 0)
     query.stop()
-    assert query.wait(5)
+    assert query.wait(200)
     assert query.status == "stopped"
     rows = query.to_polars()
     assert set(rows["n"].to_list()) == {1000}
-    assert ended.wait(5)
+    assert ended.wait(200)
 
 
 def test_a_generator_that_fails_ends_its_query_with_the_reason_and_no_other(session: Session) -> None:
@@ -141,9 +132,9 @@ def test_a_generator_that_fails_ends_its_query_with_the_reason_and_no_other(sess
     session.namespace["broken"] = broken
     session.execute("CREATE STREAM s (ts BIGINT, k BIGINT) ORDER BY ts SOURCE 'python://broken'")
     bad, good = session.execute(f"SELECT k FROM s; {COUNT}")
-    assert good.wait(20)
+    assert good.wait(200)
     with pytest.raises(QueryError, match="the cable came loose"):
-        bad.wait(20)
+        bad.wait(200)
     assert bad.status == "failed"
     assert good.to_polars()["n"].sum() == 5000
 
@@ -154,14 +145,14 @@ def test_results_come_to_a_callback_and_one_that_fails_harms_nothing(session: Se
     query.on_result(lambda frame: 1 / 0)
     query.on_result(got.append)
     query.resume()
-    assert query.wait(20)
-    assert until(lambda: sum(f.height for f in got) == query.to_polars().height)
+    assert query.wait(200)
+    until(lambda: sum(f.height for f in got) == query.to_polars().height)
     assert pl.concat(got)["n"].sum() == 5000
 
 
 def test_only_the_newest_rows_are_kept(session: Session) -> None:
     query = session.run("SELECT v FROM rows", keep=100)[-1]
-    assert query.wait(20)
+    assert query.wait(200)
     assert query.to_polars()["v"].to_list() == list(range(4900, 5000))
     assert query.snapshot().rows_out == 5000
 
@@ -171,7 +162,7 @@ def test_the_latest_answers_are_the_same_whoever_has_looked_at_all(session: Sess
     session.namespace["parts"] = lambda: (frame[at : at + 500] for at in range(0, 5000, 500))
     session.execute("CREATE STREAM parts (ts BIGINT, k BIGINT, v BIGINT) ORDER BY ts SOURCE 'python://parts'")
     (query,) = session.execute(COUNT.replace("rows", "parts"))
-    assert query.wait(20)
+    assert query.wait(200)
     latest = query.latest
     assert set(latest["window_end"]) == {5000}
     assert query.to_polars().height == 15
@@ -181,21 +172,21 @@ def test_the_latest_answers_are_the_same_whoever_has_looked_at_all(session: Sess
 def test_late_row_goes_to_the_late_stream_with_the_punctuation_it_broke(session: Session) -> None:
     session.execute("CREATE STREAM d (ts BIGINT, k BIGINT) ORDER BY ts SOURCE 'frame://disordered'")
     (query,) = session.execute("SELECT count(*) AS n FROM d [RANGE 10 MILLISECONDS TUMBLING]")
-    assert query.wait(20)
+    assert query.wait(200)
     assert query.late.rows() == [(5_000, 2, 20_000, 1), (1, 3, 30_000, 1)]
     assert query.snapshot().late == 2
     assert "WATERMARK" in (query.snapshot().hint or "")
     (late,) = session.execute("SELECT k, punctuation, missed FROM late(d)")
-    assert late.wait(20)
+    assert late.wait(200)
     assert late.to_polars().rows() == [(2, 20_000, 1), (3, 30_000, 1)]
 
 
 def test_a_row_whose_expression_fails_goes_to_errors_and_the_others_are_answered(session: Session) -> None:
     (query,) = session.execute("SELECT v, 10 % (v - 3) AS r FROM rows WHERE v < 6")
-    assert query.wait(20)
+    assert query.wait(200)
     assert query.to_polars()["v"].to_list() == [0, 1, 2, 4, 5]
     (errors,) = session.execute("SELECT raw, reason FROM errors(rows)")
-    assert errors.wait(20)
+    assert errors.wait(200)
     ((raw, reason),) = errors.to_polars().rows()
     assert '"v":3' in raw
     assert "zero" in reason.lower()
@@ -208,7 +199,7 @@ def test_a_null_time_is_an_error_of_the_row(session: Session) -> None:
     )
     session.execute("CREATE STREAM h (ts BIGINT, k BIGINT) ORDER BY ts SOURCE 'frame://holes'")
     (query,) = session.execute("SELECT k FROM h")
-    assert query.wait(20)
+    assert query.wait(200)
     assert query.to_polars()["k"].to_list() == [1, 3]
     assert session.side("errors", "h").frame()["reason"].to_list() == ["ts is NULL, and rows need a time"]
 
@@ -218,12 +209,12 @@ def test_a_stream_stamped_on_arrival_closes_its_windows_though_nothing_more_come
 
     def three():
         yield from ({"k": i} for i in range(3))
-        hold.wait(20)
+        hold.wait(200)
 
     session.namespace["three"] = three()
     session.execute("CREATE STREAM i (k BIGINT) ORDER BY current_time SOURCE 'python://three'")
     (query,) = session.execute("SELECT count(*) AS n FROM i [RANGE 200 MILLISECONDS TUMBLING]")
-    assert until(lambda: query.to_polars()["n"].sum() == 3)
+    until(lambda: query.to_polars()["n"].sum() == 3)
     assert query.status == "running"
     hold.set()
 
@@ -233,17 +224,17 @@ def test_a_live_source_is_shared_and_a_later_query_sees_what_comes_after_it(sess
 
     def live():
         yield from ({"ts": i, "k": 0} for i in range(10))
-        more.wait(20)
+        more.wait(200)
         yield from ({"ts": i, "k": 0} for i in range(10, 20))
 
     session.namespace["live"] = live()
     session.execute("CREATE STREAM l (ts BIGINT, k BIGINT) ORDER BY ts SOURCE 'python://live'")
     (early,) = session.execute("SELECT ts FROM l")
-    assert until(lambda: early.to_polars().height == 10)
+    until(lambda: early.to_polars().height == 10)
     (later,) = session.execute("SELECT ts FROM l")
     assert later._pipeline.feeds.keys() == early._pipeline.feeds.keys()
     more.set()
-    assert early.wait(20) and later.wait(20)
+    assert early.wait(200) and later.wait(200)
     assert early.to_polars()["ts"].to_list() == list(range(20))
     assert later.to_polars()["ts"].to_list() == list(range(10, 20))
 
@@ -255,7 +246,7 @@ def test_a_punctuation_column_closes_windows_and_its_rows_are_no_data(session: S
     )
     session.execute("CREATE STREAM p (ts BIGINT, p BIGINT) ORDER BY ts SOURCE 'frame://said' WITH (punctuation = 'p')")
     (query,) = session.execute("SELECT count(*) AS n FROM p [RANGE 1 MILLISECOND TUMBLING]")
-    assert query.wait(20)
+    assert query.wait(200)
     assert query.to_polars().rows() == [(0, 1000, 2), (1000, 2000, 1)]
     assert query.late.rows() == [(200, None, 1000, 1)]
 
@@ -264,7 +255,7 @@ def test_slack_counts_rows(session: Session) -> None:
     session.namespace["slack"] = pl.DataFrame({"ts": [900, 1100, 1200, 800, 1300, 700]}, schema={"ts": pl.Int64})
     session.execute("CREATE STREAM s (ts BIGINT) ORDER BY ts SOURCE 'frame://slack' WITH (slack = '2 rows')")
     (query,) = session.execute("SELECT count(*) AS n FROM s [RANGE 1 MILLISECOND TUMBLING]")
-    assert query.wait(20)
+    assert query.wait(200)
     assert query.to_polars().rows() == [(0, 1000, 2), (1000, 2000, 3)]
     assert query.late["ts"].to_list() == [700]
 
@@ -294,7 +285,7 @@ def test_values_of_the_notebook_are_values_not_text(session: Session) -> None:
     session.namespace["limit"] = 3
     session.namespace["text"] = "x' OR '1'='1"
     (query,) = session.execute("SELECT v, :text AS t FROM rows WHERE v < {{ limit + 1 }}")
-    assert query.wait(20)
+    assert query.wait(200)
     assert query.to_polars().rows() == [(v, "x' OR '1'='1") for v in range(4)]
 
 
@@ -304,11 +295,11 @@ def test_nothing_runs_after_close(namespace: dict[str, object]) -> None:
     namespace["forever"] = lambda: iter(lambda: {"ts": 0}, None)
     session.execute("CREATE STREAM f (ts BIGINT) ORDER BY ts SOURCE 'python://forever'")
     (query,) = session.execute("SELECT ts FROM f")
-    assert until(lambda: query.to_polars().height > 0)
+    until(lambda: query.to_polars().height > 0)
     began = set(threading.enumerate()) - others
     assert "jupyter-stream engine" in {t.name for t in began}
     session.close()
-    assert until(lambda: not any(t.is_alive() for t in began if t.name == "jupyter-stream engine"), 10)
+    until(lambda: not any(t.is_alive() for t in began if t.name == "jupyter-stream engine"))
     assert query.status == "stopped"
 
 
@@ -317,7 +308,7 @@ def test_a_dropped_stream_still_takes_the_late_rows_of_a_query_that_runs(session
 
     def late():
         yield {"ts": 5000}
-        go.wait(10)
+        go.wait(200)
         yield {"ts": 1}
 
     session.namespace["late"] = late
@@ -325,7 +316,7 @@ def test_a_dropped_stream_still_takes_the_late_rows_of_a_query_that_runs(session
     (query,) = session.execute("SELECT count(*) AS n FROM d [RANGE 1 MILLISECOND TUMBLING]")
     session.execute("DROP STREAM d")
     go.set()
-    assert query.wait(20)
+    assert query.wait(200)
     assert query.late["ts"].to_list() == [1]
 
 
@@ -333,14 +324,14 @@ def test_the_time_of_a_row_shows_as_a_time(session: Session) -> None:
     session.namespace["once"] = [{"k": 1}, {"k": 2}]
     session.execute("CREATE STREAM i (k BIGINT) ORDER BY current_time SOURCE 'python://once'")
     (query,) = session.execute("SELECT k, current_time AS t, year(current_time) AS y FROM i")
-    assert query.wait(20)
+    assert query.wait(200)
     assert query.to_polars().schema["t"] == pl.Datetime("us")
     assert query.to_polars()["y"].min() >= 2024
 
 
 def test_a_union_of_streams_counts_rows_though_no_column_is_read(session: Session) -> None:
     (query,) = session.execute("SELECT count(*) AS n FROM (rows UNION ALL rows) [RANGE ALL SLIDE 1 SECOND]")
-    assert query.wait(20)
+    assert query.wait(200)
     assert query.to_polars()["n"].to_list() == [10_000]
 
 
@@ -360,7 +351,7 @@ def test_errors_of_a_query_are_its_own_and_show_the_answer_or_the_time_they_are_
     sums = session.execute("SELECT sum(v + 9223372036854770000) AS x FROM rows")[0]
     fine = session.execute("SELECT count(*) AS n FROM rows [RANGE 1 SECOND TUMBLING]")[0]
     for query in (failing, answers, sums, fine):
-        assert query.wait(20)
+        assert query.wait(200)
     assert fine.errors.shape == (0, 2)
     assert all('"k":1' in raw for raw in failing.errors["raw"])
     assert failing.errors["reason"].unique().to_list() == ["division by zero"]
@@ -371,7 +362,7 @@ def test_errors_of_a_query_are_its_own_and_show_the_answer_or_the_time_they_are_
 
 def test_a_closed_session_says_so_at_once(session: Session) -> None:
     (query,) = session.execute(COUNT)
-    assert query.wait(20)
+    assert query.wait(200)
     session.close()
     query.stop()
     assert query.to_polars()["n"].sum() == 5000
@@ -399,9 +390,9 @@ def test_whole_numbers_beside_nulls_stay_exact_in_pandas(session: Session) -> No
     session.namespace["few"] = pl.DataFrame({"ts": [1, 31], "v": [large, -large], "w": [1, 2], "i": [3, None]})
     session.execute("CREATE STREAM few (ts BIGINT, v BIGINT, w BIGINT, i INT) ORDER BY ts SOURCE 'frame://few'")
     (plain,) = session.execute("SELECT i FROM few")
-    assert plain.wait(20) and plain.to_pandas()["i"].isna().tolist() == [False, True]
+    assert plain.wait(200) and plain.to_pandas()["i"].isna().tolist() == [False, True]
     (query,) = session.execute("SELECT sum(v) AS v, sum(w) AS w FROM few [RANGE 10 MICROSECONDS TUMBLING]")
-    assert query.wait(20)
+    assert query.wait(200)
     answer = query.to_pandas()
     assert [answer["v"][0], answer["v"][3]] == [large, -large] and answer["v"].isna().tolist() == [
         False,

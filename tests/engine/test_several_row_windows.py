@@ -57,7 +57,7 @@ def test_several_windows_of_rows_give_what_each_gives_alone(
     with Session({"rows": [frame[i : i + size] for i in range(0, len(rows), size)]}) as session:
         session.execute("CREATE STREAM s (k STRING, x BIGINT, ts BIGINT) ORDER BY ts SOURCE 'python://rows'")
         (query,) = session.execute(text)
-        assert query.wait(60) and query.status == "finished"
+        assert query.wait(200) and query.status == "finished"
         assert Counter(query.to_polars().rows()) == by_hand(rows, lengths, slide, partition, least), text
 
 
@@ -65,7 +65,7 @@ def test_extents_of_which_only_longer_windows_hold_rows_have_a_count_of_nothing(
     with Session({"rows": [(i, i) for i in range(1, 8)]}) as session:
         session.execute("CREATE STREAM s (x BIGINT, ts BIGINT) ORDER BY ts SOURCE 'python://rows'")
         (query,) = session.execute("SELECT count(*) [ROWS 1 SLIDE 4] AS few, sum(x) [ROWS 6 SLIDE 4] AS many FROM s")
-        assert query.wait(60)
+        assert query.wait(200)
         assert query.to_polars().rows() == [(1, 4, 1, 10), (3, 7, 0, 25), (7, 7, 0, 7)]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +18,7 @@ from jupyter_stream.engine.window_sharing import WindowSharing
 from jupyter_stream.operators.filter import Filter
 from jupyter_stream.operators.window_aggregate import WindowAggregate
 from tests.oracle.search import searching
+from tests.waiting import until
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -117,10 +117,7 @@ class Scene:
         """Rows arrive, and are through when this returns."""
         self._frames.put(pl.DataFrame(rows, schema=COLUMNS, orient="row"))
         self._sent += len(rows)
-        until = time.monotonic() + 60
-        while self.keeper.stats["rows_in"] < self._sent:
-            assert time.monotonic() < until, self.keeper.status
-            time.sleep(0.0005)
+        until(lambda: self.keeper.stats["rows_in"] >= self._sent, lambda: self.keeper.status, step=0.0005)
         self.settle()
 
     def settle(self) -> None:
@@ -130,7 +127,7 @@ class Scene:
     def end(self) -> None:
         """The stream ends; all queries that run and aren't paused have then ended."""
         self._frames.put(None)
-        assert self.keeper.wait(60)
+        assert self.keeper.wait(200)
         self.settle()
 
     def __enter__(self) -> Scene:
@@ -386,7 +383,7 @@ def test_an_error_in_a_querys_own_part_takes_no_other_with_it(scene: Scene, monk
     monkeypatch.setattr(having, "on_batch", fails)
     scene.send(ROWS)
     with pytest.raises(QueryError, match="q3 failed: ZeroDivisionError: broken"):
-        bad.wait(60)
+        bad.wait(200)
     assert good.status == "running"
     scene.end()
     assert good.status == "finished" and good.to_polars()["c"].sum() == 2 * sum(n > 1 for _, _, n in ROWS)
@@ -405,7 +402,7 @@ def test_an_error_in_a_shared_part_is_reported_by_each_of_its_queries_and_by_no_
     scene.send(ROWS)
     for query in (first, second):
         with pytest.raises(QueryError, match=f"{query.name} failed: ZeroDivisionError: broken"):
-            query.wait(60)
+            query.wait(200)
     assert third.status == "running" and third.to_polars().height == sum(n > 1 for _, _, n in ROWS)
     assert len(scene.session.engine._sharing.parts) == 1
 
@@ -432,7 +429,7 @@ def test_a_paused_query_holds_back_what_it_shares_while_the_others_go_on(scene: 
     scene.end()
     assert paused.status == "paused"
     paused.resume()
-    assert paused.wait(60) and paused.to_polars()["c"].sum() == 2 * sum(n > 1 for _, _, n in ROWS)
+    assert paused.wait(200) and paused.to_polars()["c"].sum() == 2 * sum(n > 1 for _, _, n in ROWS)
 
 
 def test_a_replay_is_shared_by_the_queries_of_one_cell_only() -> None:
@@ -441,7 +438,7 @@ def test_a_replay_is_shared_by_the_queries_of_one_cell_only() -> None:
         session.execute(STREAM.format("frame://rows"))
         first, second = session.execute(f"{COUNTS}; {MANY}")  # type: ignore[misc]
         (third,) = session.execute(COUNTS)
-        assert all(q.wait(60) for q in (first, second, third))
+        assert all(q.wait(200) for q in (first, second, third))
         assert shared(first)["window"] == shared(second)["window"] == "q1, q2" and shared(third) == {}
         assert first.to_polars().equals(third.to_polars())
 
@@ -451,7 +448,7 @@ def test_zeros_of_different_sign_are_different_constants() -> None:
     with Session({"rows": rows}) as session:
         session.execute("CREATE STREAM s (ts BIGINT, x DOUBLE) ORDER BY ts SOURCE 'frame://rows'")
         plus, minus = session.execute("SELECT x * 0.0 AS z FROM s; SELECT x * -0.0 AS z FROM s")
-        assert plus.wait(60) and minus.wait(60)
+        assert plus.wait(200) and minus.wait(200)
         assert [str(q.to_polars()["z"][0]) for q in (plus, minus)] == ["0.0", "-0.0"]
 
 

@@ -10,12 +10,12 @@ def test_late_rows_merged_back_into_their_stream_end_with_it() -> None:
     with Session({"rows": rows}) as session:
         session.execute("CREATE STREAM s (ts BIGINT, n BIGINT) ORDER BY ts SOURCE 'frame://rows'")
         (missing,) = session.execute("SELECT count(*) AS c FROM s [RANGE 100 MICROSECONDS TUMBLING]")
-        assert missing.wait(20) and missing.late.get_column("n").to_list() == [3]
+        assert missing.wait(200) and missing.late.get_column("n").to_list() == [3]
         (merged,) = session.execute("SELECT n FROM late(s) UNION ALL SELECT n FROM s")
-        assert merged.wait(20) and merged.status == "finished"
+        assert merged.wait(200) and merged.status == "finished"
         assert sorted(merged.to_polars()["n"]) == [1, 2, 3, 3, 4]
         (count,) = session.execute("SELECT count(*) AS c FROM late(s)")
-        assert count.wait(20) and count.to_polars()["c"].to_list() == [1]
+        assert count.wait(200) and count.to_polars()["c"].to_list() == [1]
 
 
 def test_columns_called_as_those_of_late_rows_are_kept_beside_them() -> None:
@@ -26,11 +26,11 @@ def test_columns_called_as_those_of_late_rows_are_kept_beside_them() -> None:
             CREATE STREAM d AS SELECT missed, ts FROM s""")
         (query,) = session.execute("SELECT count(*) AS c FROM s [RANGE 10 MICROSECONDS TUMBLING]")
         (derived,) = session.execute("SELECT count(*) AS c FROM d [RANGE 10 MICROSECONDS TUMBLING]")
-        assert query.wait(20) and derived.wait(20)
+        assert query.wait(200) and derived.wait(200)
         expected = {"ts": [2], "punctuation": [None], "missed": [9], "punctuation_2": [50], "missed_2": [1]}
         assert query.late.to_dict(as_series=False) == expected
         (late,) = session.execute("SELECT * FROM late(d)")
-        assert late.wait(20)
+        assert late.wait(200)
         assert late.to_polars().to_dict(as_series=False) == {
             "missed": [9],
             "ts": [2],
@@ -45,5 +45,5 @@ def test_a_column_called_punctuation_holds_punctuations_and_late_rows_keep_it() 
         session.execute("""CREATE STREAM s (ts BIGINT, punctuation BIGINT) ORDER BY ts SOURCE 'frame://rows'
                            WITH (punctuation = 'punctuation')""")
         (query,) = session.execute("SELECT count(*) AS c FROM s [RANGE 10 MICROSECONDS TUMBLING]")
-        assert query.wait(20) and query.to_polars()["c"].to_list() == [1]
+        assert query.wait(200) and query.to_polars()["c"].to_list() == [1]
         assert query.late.rows() == [(3, None, 10, 1)]

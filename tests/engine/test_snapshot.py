@@ -6,6 +6,7 @@ import threading
 import pytest
 
 import jupyter_stream
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def run():
             def source():
                 for i, (row, event) in enumerate(itertools.zip_longest(rows, events)):
                     if event is not None:
-                        assert event.wait(60)
+                        assert event.wait(200)
                     if row is not None and i < len(rows):
                         yield {"k": row[0], "ts": row[1]}
 
@@ -28,15 +29,6 @@ def run():
         yield start
 
 
-def until(condition):
-    ticks = threading.Event()
-    for _ in range(3_000):
-        if condition():
-            return
-        ticks.wait(0.01)
-    raise TimeoutError
-
-
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 5])
 def test_a_view_hears_of_the_end_however_few_rows_there_were(run, rows):
     end = threading.Event()
@@ -44,7 +36,7 @@ def test_a_view_hears_of_the_end_however_few_rows_there_were(run, rows):
     until(lambda: query.to_polars().height == rows)
     before = query.snapshot()
     end.set()
-    assert query.wait(60)
+    assert query.wait(200)
     assert before.state == "running" and query.version > before.version
 
 
@@ -81,7 +73,7 @@ def test_a_snapshot_of_a_query_that_ends_meanwhile_is_not_its_last(run):
         found = tail(last)
         results.tail = tail
         end.set()
-        assert query.wait(60)
+        assert query.wait(200)
         return found
 
     results.tail = slow
@@ -103,6 +95,6 @@ def test_the_end_is_told_when_all_of_it_is_there(run):
 
     results.close = watched
     end.set()
-    assert query.wait(60)
+    assert query.wait(200)
     assert [s.state for s in seen] == ["running"] and seen[0].version != query.version
     assert query.snapshot().ended is not None

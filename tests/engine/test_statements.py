@@ -18,7 +18,7 @@ def session():
 
 def answer(session: Session, text: str) -> pl.DataFrame:
     query = session.execute(text)[-1]
-    assert query.wait(20)
+    assert query.wait(200)
     return query.to_polars()
 
 
@@ -99,14 +99,14 @@ def test_rows_come_in_the_order_asked_for_whether_or_not_its_keys_are_selected(
 
 def test_a_change_of_a_key_that_is_not_selected_is_no_change_of_the_answer(session: Session) -> None:
     (query,) = session.execute("SELECT k FROM s GROUP BY k ORDER BY count(*)")
-    assert query.wait(20)
+    assert query.wait(200)
     assert query.changes().select("k", "op").rows() == [("a", 1), ("b", 1), ("c", 1)]
 
 
 def test_what_stands_before_a_mistake_is_run(session: Session) -> None:
     with pytest.raises(QueryError, match="no column called nope"):
         session.execute("SELECT n FROM s; SELECT nope FROM s", name="first")
-    assert session.queries["first"].wait(20)
+    assert session.queries["first"].wait(200)
     assert session.queries["first"].to_polars().height == 6
 
 
@@ -116,7 +116,7 @@ def test_a_query_whose_source_is_gone_has_failed_rather_than_waits(session: Sess
         session.execute("SELECT n FROM s", name="gone")
     assert session.queries["gone"].status == "failed"
     with pytest.raises(QueryError, match="gone failed"):
-        session.queries["gone"].wait(20)
+        session.queries["gone"].wait(200)
 
 
 def test_names_for_columns_say_which_columns_there_are(session: Session) -> None:

@@ -47,7 +47,7 @@ def test_conditions_on_tables_are_those_of_sql(left: list, right: list, conditio
         for name in frames:
             session.execute(f"CREATE TABLE {name} (k STRING, n BIGINT) SOURCE 'frame://{name}_df'")
         (handle,) = session.execute(query)
-        assert handle.wait(30)
+        assert handle.wait(200)
         assert Counter(handle.to_polars().rows()) == expected
 
 
@@ -66,7 +66,7 @@ def test_conditions_on_streams_judge_a_row_over_its_whole_lifetime(
     text = ";".join(f"SELECT k, n, ts FROM s [RANGE {left} MICROSECONDS] WHERE {c}" for c in conditions.values())
     with session_over({"s": s, "t": t}, pieces) as session:
         handles = session.execute(text)
-        assert all(h.wait(30) for h in handles)
+        assert all(h.wait(200) for h in handles)
         got = {name: Counter(h.to_polars().rows()) for name, h in zip(conditions, handles, strict=True)}
     expected: dict[str, Counter] = {name: Counter() for name in conditions}
     for k, n, ts in s:

@@ -75,7 +75,7 @@ def run(rows: list[Row], text: str) -> Counter[tuple[object, ...]]:
     with Session({"rows": frame}) as session:
         session.execute(f"CREATE STREAM s (WATERMARK FOR ts AS ts - INTERVAL {SHIFT} SECONDS) SOURCE 'frame://rows'")
         (query,) = session.execute(text)
-        assert query.wait(30)
+        assert query.wait(200)
         return Counter(query.to_polars().rows())
 
 

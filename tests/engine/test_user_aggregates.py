@@ -50,7 +50,7 @@ def session() -> Iterator[Session]:
 def ran(session: Session, text: str) -> Query:
     (query,) = session.execute(text)
     assert isinstance(query, Query)
-    assert query.wait(30)
+    assert query.wait(200)
     assert query.status == "finished", query.snapshot().error
     return query
 

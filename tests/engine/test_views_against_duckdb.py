@@ -95,7 +95,7 @@ def test_a_view_of_whole_streams_holds_what_duckdb_answers(
     session: Session, database: duckdb.DuckDBPyConnection, text: str
 ) -> None:
     (view,) = session.execute("CREATE VIEW v AS " + text.replace("{U}", "[RANGE UNBOUNDED]"))
-    assert isinstance(view, Query) and view.wait(60)
+    assert isinstance(view, Query) and view.wait(200)
     for ours, theirs in (("{U}", ""), ("LEFT ANTI", "ANTI"), ("LEFT SEMI", "SEMI")):
         text = text.replace(ours, theirs)
     assert Counter(view.to_polars().rows()) == Counter(database.execute(text).fetchall())

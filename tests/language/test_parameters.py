@@ -149,7 +149,7 @@ def test_a_list_in_in_stands_for_its_items(items: object, condition: str) -> Non
     with Session({"rows": rows, "items": items}) as session:
         session.execute("CREATE STREAM s (ts BIGINT, k STRING) ORDER BY ts SOURCE 'frame://rows'")
         (query,) = session.execute(f"SELECT k FROM s WHERE {condition}")
-        assert query.wait(20) and query.to_polars()["k"].to_list() == ["a", "b"]
+        assert query.wait(200) and query.to_polars()["k"].to_list() == ["a", "b"]
 
 
 def test_nothing_is_in_an_empty_list_and_a_parameter_may_begin_an_expression() -> None:
@@ -160,5 +160,5 @@ def test_nothing_is_in_an_empty_list_and_a_parameter_may_begin_an_expression() -
             "SELECT ts FROM s WHERE ts IN :empty; SELECT ts FROM s WHERE ts NOT IN (:empty);"
             "SELECT ts FROM s WHERE ts IN (:one + 1)"
         )
-        assert all(q.wait(20) for q in (a, b, c))
+        assert all(q.wait(200) for q in (a, b, c))
         assert (a.to_polars().height, b.to_polars().height, c.to_polars()["ts"].to_list()) == (0, 3, [2])

@@ -70,5 +70,5 @@ def hot(trades):
     trades.run(
         "%%stream hot\nSELECT symbol, avg(price) AS price FROM trades [RANGE 1 MINUTE SLIDE 1 MINUTE] GROUP BY symbol"
     )
-    assert trades.names["hot"].wait(20)
+    assert trades.names["hot"].wait(200)
     return trades

@@ -8,7 +8,7 @@ QUERY = "SELECT symbol, count(*) AS n FROM trades [RANGE 1 MINUTE SLIDE 1 MINUTE
 def test_a_select_binds_its_name_and_runs(trades):
     trades.run(f"%%stream hot --chart table\n{QUERY}")
     assert not trades.failed
-    assert trades.names["hot"].wait(20)
+    assert trades.names["hot"].wait(200)
     assert trades.names["hot"].to_polars().height == 20
 
 
@@ -23,7 +23,7 @@ def test_several_statements_run_in_order(notebook):
         "SELECT symbol, price, ts FROM trades WHERE price > 15"
     )
     assert not notebook.failed and out == ""
-    assert notebook.names["w"].wait(20)
+    assert notebook.names["w"].wait(200)
     assert notebook.names["w"].to_polars()["price"].min() == 16.0
 
 
@@ -33,7 +33,7 @@ def test_dollar_and_braces_in_sql_survive(trades):
     trades.run(
         "%%stream w --quiet\nSELECT '$symbol {symbol}' AS text, ts FROM trades WHERE price > {{ least }} AND price > :least"
     )
-    assert trades.names["w"].wait(20)
+    assert trades.names["w"].wait(200)
     assert set(trades.names["w"].to_polars()["text"]) == {"$symbol {symbol}"}
 
 
@@ -109,7 +109,7 @@ def test_a_paused_query_waits_for_resume(trades):
     trades.run(f"%%stream hot --paused -q\n{QUERY}")
     assert trades.names["hot"].status == "paused"
     assert "resumed: hot" in trades.run("%stream resume hot")
-    assert trades.names["hot"].wait(20)
+    assert trades.names["hot"].wait(200)
 
 
 def test_markup_in_a_message_is_text(trades):
@@ -123,9 +123,9 @@ def test_unloading_stops_queries_and_threads(trades):
     views = [t for t in threading.enumerate() if t.name == "jupyter-stream-views"]
     assert views
     trades.run("%unload_ext jupyter_stream")
-    assert trades.names["load"]._pipeline.done.wait(60)
+    assert trades.names["load"]._pipeline.done.wait(200)
     for thread in views:
-        thread.join(60)  # unloading waits two seconds for it
+        thread.join(200)  # unloading waits two seconds for it
     assert not any(thread.is_alive() for thread in views)
     assert "not found" in trades.run("%stream list")
     trades.run("%load_ext jupyter_stream")

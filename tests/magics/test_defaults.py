@@ -26,7 +26,7 @@ def test_config_sets_defaults_and_the_line_wins(trades, magics):
     trades.run("%config StreamMagics.keep = 10")
     trades.run("%%stream a" + QUERY)
     trades.run("%%stream b --chart bar --keep 1000" + QUERY)
-    assert all(trades.names[n].wait(20) for n in "ab")
+    assert all(trades.names[n].wait(200) for n in "ab")
     assert views.options_of(trades.names["a"]).chart == "table" and trades.names["a"].to_polars().height == 10
     assert views.options_of(trades.names["b"]).chart == "bar" and trades.names["b"].to_polars().height == 600
     trades.run("%config StreamMagics.chart = 'pie'")

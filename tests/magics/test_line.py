@@ -39,7 +39,7 @@ def test_stop_pause_and_resume_do_what_the_buttons_do(notebook):
     assert "paused: load" in notebook.run("%stream pause")
     assert "resumed: load" in notebook.run("%stream resume all")
     assert "stopped: load" in notebook.run("%stream stop load")
-    assert query._pipeline.done.wait(60)
+    assert query._pipeline.done.wait(200)
     assert query.status == "stopped"
     assert notebook.run("%stream stop all") == "nothing to stop"
 
@@ -88,7 +88,7 @@ def test_record_and_replay_say_what_they_do_and_prove_the_answers_equal(hot, tmp
     file = tmp_path / "t.parquet"
     said = hot.run(f"%stream record trades --for '1 minute' --to {file}")
     assert "recording trades for 1 minute" in said
-    assert hot.names["trades_recording"].wait(20)
+    assert hot.names["trades_recording"].wait(200)
     said = hot.run(f"%stream replay {file} hot --shuffle 30s --seed 3")
     assert "hot, answers: equal" in said and not hot.failed
     assert hot.names["trades_replay"].equal and hot.names["hot_shuffled"].to_polars().height

@@ -4,7 +4,6 @@ import importlib
 import inspect
 import pkgutil
 import threading
-import time
 
 import numpy as np
 import polars as pl
@@ -12,6 +11,7 @@ import pytest
 
 from jupyter_stream import Session, operators
 from jupyter_stream.operators.protocol import Shown
+from tests.waiting import until
 
 QUERIES = {
     "panes": "SELECT k, avg(v) AS a FROM s [RANGE 1 HOUR TUMBLING] GROUP BY k",
@@ -64,11 +64,9 @@ def session():
 
 def heads(query):
     """Of each operator that holds anything, the head of its state."""
-    until = time.monotonic() + 60
-    while any(feed["rows_in"] < ROWS for feed in query.stats["sources"]):
-        assert time.monotonic() < until and query.status != "failed", query.snapshot().error
-        time.sleep(0.01)
-    query.session.engine.submit(lambda: None).result(60)  # the batch under way is through
+    until(lambda: query.status == "failed" or all(feed["rows_in"] >= ROWS for feed in query.stats["sources"]))
+    assert query.status != "failed", query.snapshot().error
+    query.session.engine.submit(lambda: None).result(200)  # the batch under way is through
     drawn = query.diagram()
     return {
         n.title: next(iter(query.rows_at(n.id, 5).values()), None)

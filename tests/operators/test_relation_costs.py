@@ -25,7 +25,7 @@ def looked_at(query: str, left: pl.DataFrame, right: pl.DataFrame) -> tuple[int,
                 f"CREATE STREAM {name} (k BIGINT, n BIGINT, ts BIGINT) ORDER BY ts SOURCE 'python://{name}'"
             )
         (view,) = session.execute(f"CREATE VIEW v AS {query}")
-        assert view.wait(60)
+        assert view.wait(200)
         tables = [*view.stats["operators"], *view.stats["synopses"]]
         return sum(t["rows_looked_at"] for t in tables if "rows_looked_at" in t), view.to_polars()
 

@@ -21,7 +21,7 @@ session.execute("CREATE STREAM c ORDER BY n SOURCE 'count://100'")
 (query,) = session.execute(
     "SELECT every(n < 60) AS small, max(n) AS most FROM c [RANGE 50 MICROSECONDS TUMBLING]"
 )
-query.wait(60)
+query.wait(200)
 drawn = picture(query.snapshot(), ViewOptions("steps", y="most"), Colours())
 print(jupyter_stream.__file__)
 print(query.to_polars()["small"].to_list(), [layer.kind for layer in drawn.layers])

@@ -34,7 +34,7 @@ def started(statement: str) -> Query:
 
 def test_explain_of_a_relation_sets_measured_costs_beside_estimated_ones() -> None:
     query = started("CREATE VIEW v AS SELECT DISTINCT k FROM a [RANGE 5 SECONDS] WHERE k > 2")
-    assert query.wait(20)
+    assert query.wait(200)
     lines = query.explain().splitlines()
     assert all("% of the cost, estimated" in line for line in lines if "scan" not in line)
     assert "rows looked at per second" in str(query.plan)
@@ -71,11 +71,11 @@ JOINED = (
 def test_values_known_to_come_back_within_their_window_are_joined_by_changes() -> None:
     query = started("SELECT count(*) AS n FROM a [RANGE 1 SECOND TUMBLING]")
     session = query._session
-    assert query.wait(20)
+    assert query.wait(200)
     plans = []
     for name in ("before", "after", "short"):
         (view,) = session.execute(JOINED.format(name, d=1 if name == "short" else 10))
-        assert isinstance(view, Query) and view.wait(20)
+        assert isinstance(view, Query) and view.wait(200)
         plans.append(str(view.plan))
     # ten rows a second of seven values: in ten seconds none stays away, in one second many do
     assert ["inner join of relations" in plan for plan in plans] == [False, True, False]
@@ -116,7 +116,7 @@ def test_explain_says_how_a_row_that_is_taken_back_is_found_by_what_was_measured
     session = Session({"rows": rows})
     session.execute(DECLARED)
     (first,) = session.execute("SELECT DISTINCT k FROM a [RANGE 1 SECOND]")
-    assert isinstance(first, Query) and first.wait(20)
+    assert isinstance(first, Query) and first.wait(200)
     # a thousand rows a second of three values, five seconds of them alive
     (view,) = session.execute(TAKEN_BACK, paused=True)
     assert isinstance(view, Query)

@@ -33,7 +33,7 @@ def session():
 )
 def test_an_aggregate_makes_the_columns_that_are_read(session, query: str, read: set[str]) -> None:
     (answer,) = session.execute(query.format(INNER))
-    assert answer.wait(30)
+    assert answer.wait(200)
     inner = next(s.operator for s in answer._pipeline.graph.steps if isinstance(s.operator, WindowAggregate))
     assert inner.wanted is not None
     assert inner.wanted & {"k", "$agg0", "$agg1", *EXTENT} == read
@@ -42,7 +42,7 @@ def test_an_aggregate_makes_the_columns_that_are_read(session, query: str, read:
 
 def test_what_fails_above_is_shown_with_the_columns_there_are(session) -> None:
     (answer,) = session.execute(f"SELECT max(8 / (n - 1)) AS m FROM ({INNER}) AS i [RANGE 8 MICROSECONDS TUMBLING]")
-    assert answer.wait(30)
+    assert answer.wait(200)
     assert answer.errors.height == 40 and answer.to_polars().height == 0
 
 
@@ -51,6 +51,6 @@ def test_late_rows_of_a_derived_stream_are_whole_whatever_a_query_reads(session)
     session.execute("CREATE STREAM l (ts BIGINT, k STRING, x BIGINT, WATERMARK FOR ts AS ts) SOURCE 'frame://late'")
     session.execute("CREATE STREAM d AS SELECT k, x * 2 AS y, x, ts FROM l")
     (answer,) = session.execute("SELECT count(*) AS n FROM d [RANGE 4 MICROSECONDS TUMBLING]")
-    assert answer.wait(30)
+    assert answer.wait(200)
     late = session.side("late", "d").frame()
     assert sorted(late.select("ts", "k", "y", "x").rows()) == [(1, "c", 4, 2), (3, "e", 8, 4)]

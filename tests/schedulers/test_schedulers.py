@@ -43,7 +43,7 @@ def test_a_union_answers_the_same_under_any_policy(policy: type[Scheduler]) -> N
     (query,) = session.execute(
         "SELECT k, count(*) AS n FROM f0 UNION f1 UNION f2 [RANGE 1 MILLISECOND TUMBLING] GROUP BY k"
     )
-    assert query.wait(30)
+    assert query.wait(200)
     everything = pl.concat(frames.values()).with_columns((pl.col("ts") // 1000 * 1000).alias("window_start"))
     wanted = everything.group_by("window_start", "k").agg(pl.len().cast(pl.Int64).alias("n")).sort("window_start", "k")
     got = query.to_polars().select("window_start", "k", "n").sort("window_start", "k")

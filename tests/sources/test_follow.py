@@ -20,6 +20,7 @@ from jupyter_stream.sources.file import FollowedFiles
 from jupyter_stream.sources.follow import Tail
 from jupyter_stream.sources.paths import matching
 from jupyter_stream.sources.protocol import Journaled
+from tests.waiting import until
 
 NUMBERS = Schema.of([("v", pl.Int64())])
 FOLLOW = {"follow": "true"}
@@ -48,12 +49,8 @@ class Follower:
             self.error = error
 
     def until(self, condition: Callable[[Follower], bool]) -> None:
-        for _ in range(400):
-            if condition(self) or self.error is not None:
-                break
-            time.sleep(0.02)
+        until(lambda: condition(self) or self.error is not None, lambda: f"{self.values} {self.rejected}")
         assert self.error is None
-        assert condition(self), f"{self.values} {self.rejected}"
 
     def sees(self, *values: object) -> None:
         self.until(lambda f: f.values == list(values))
@@ -68,7 +65,7 @@ def following(
         yield follower
     finally:
         follower.request.stop.set()
-        follower.thread.join(5)
+        follower.thread.join(200)
         assert not follower.thread.is_alive()
 
 
@@ -373,8 +370,5 @@ def test_the_clock_speaks_for_a_silent_file_only_once_what_is_there_has_been_rea
             f"CREATE STREAM s (n INT, ts TIMESTAMP) ORDER BY ts SOURCE 'file://{tmp_path}/now.csv' WITH ({options})"
         )
         query: Any = session.run("SELECT count(*) AS c FROM s [RANGE 100 MILLISECONDS TUMBLING]")[-1]
-        for _ in range(400):
-            if query.late.height or query.to_polars().height:
-                break
-            time.sleep(0.02)
+        until(lambda: query.late.height or query.to_polars().height)
         assert query.to_polars()["c"].sum() == 1 and not query.late.height

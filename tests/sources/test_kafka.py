@@ -4,7 +4,6 @@ import datetime as dt
 import logging
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -19,6 +18,7 @@ from jupyter_stream.sources import Chunk, Request, Source, open_source
 from jupyter_stream.sources.complaints import Complaints
 from jupyter_stream.sources.protocol import Journaled
 from tests.topics import Kafka
+from tests.waiting import until
 
 NUMBERS = Schema.of([("n", pl.Int64()), ("s", pl.String())])
 NAMES = (f"t{i}" for i in count())
@@ -55,14 +55,12 @@ class Live:
             self.rejected += chunk.rejected.rows() if chunk.rejected is not None else []
 
     def until(self, rows: int) -> list[tuple[object, ...]]:
-        end = time.monotonic() + 20
-        while len(self.rows) < rows and time.monotonic() < end:
-            time.sleep(0.01)
+        until(lambda: len(self.rows) >= rows)
         return self.rows
 
     def stop(self) -> None:
         self.request.stop.set()
-        self.thread.join(10)
+        self.thread.join(200)
         assert not self.thread.is_alive()
 
 
@@ -92,16 +90,15 @@ def test_by_default_only_what_comes_is_read(kafka, topic):
     source = opened(kafka, topic)
     assert not source.replayable
     live = Live(source, "n")
-    deadline = time.monotonic() + 20
-    sent = 1
-    while (
-        not live.rows and time.monotonic() < deadline
-    ):  # where it begins is told by the broker, a moment after the start
-        sent += 1
-        kafka.send(topic, f'{{"n": {sent}}}')
-        time.sleep(0.05)
+
+    def sent_until_it_comes() -> bool:
+        """Where a read begins is told by the broker, a moment after the start."""
+        kafka.send(topic, '{"n": 2}')
+        return bool(live.rows)
+
+    until(sent_until_it_comes, step=0.05)
     live.stop()
-    assert live.rows and live.rows[0][0] > 1
+    assert live.rows[0][0] == 2
 
 
 def test_offsets_say_where_a_read_begins(kafka, topic, read):
@@ -188,7 +185,7 @@ def test_times_of_rows_promise_in_a_query_what_was_declared(kafka, topic):
             f"CREATE STREAM t (n BIGINT, ts TIMESTAMP) ORDER BY ts SOURCE 'kafka://{kafka.address}/{topic}?end=latest'"
         )
         query = session.run("SELECT count(*) AS n FROM t [RANGE 10 SECONDS TUMBLING]")[-1]
-        assert query.wait(20)
+        assert query.wait(200)
         assert query.to_polars()["n"].to_list() == [10, 10, 5]
         assert query.late.height == 1
         session.run(
@@ -196,9 +193,7 @@ def test_times_of_rows_promise_in_a_query_what_was_declared(kafka, topic):
             f"SOURCE 'kafka://{kafka.address}/{topic}' WITH (start = 'earliest', punctuation = 'upto')"
         )
         query = session.run("SELECT count(*) AS n FROM p [RANGE 10 SECONDS TUMBLING]")[-1]
-        deadline = time.monotonic() + 20
-        while query.to_polars().height < 3 and time.monotonic() < deadline:
-            time.sleep(0.02)
+        until(lambda: query.to_polars().height >= 3)
         assert query.status == "running"
         assert query.to_polars()["n"].to_list() == [11, 10, 5]
         query.stop()

@@ -20,6 +20,7 @@ from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources import BATCH_ROWS, Request, Source, open_source
 from jupyter_stream.sources.values import column, rows_to_chunk
+from tests.waiting import until
 
 TICKS = Schema.of([("n", pl.Int64()), ("s", pl.String())])
 ONE = Schema.of([("n", pl.Int64())])
@@ -223,7 +224,7 @@ def test_a_row_is_handed_over_before_the_next_one_comes():
 
     def slow():
         yield 1
-        assert handed_over.wait(10)
+        assert handed_over.wait(200)
         yield 2
 
     chunks = source(slow, ONE).read(Request())
@@ -244,9 +245,7 @@ def test_a_flood_comes_in_large_batches_and_the_generator_is_held_back():
 
     chunks = source(flood, ONE).read(Request())
     values = next(chunks).frame["n"].to_list()
-    until = time.monotonic() + 30
-    while made < len(values) + 2 * BATCH_ROWS and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: made >= len(values) + 2 * BATCH_ROWS)
     time.sleep(0.1)
     assert made == len(values) + 2 * BATCH_ROWS
     sizes = []
@@ -298,7 +297,7 @@ def test_a_reader_that_stops_lets_the_generator_end():
         next(chunks)
         request.stop.set()
         assert list(chunks) == [] or value is endless
-        assert closed.wait(5)
+        assert closed.wait(200)
 
 
 def test_waiting_for_a_silent_generator_ends_when_told_to_stop():

@@ -36,7 +36,7 @@ except UnsupportedError as error:
 for text in (QUERIES["rows that fail"], QUERIES["ungrouped, with empty extents"], OURS["OVER, sums beyond BIGINT"]):
     kernel, found = (session.run(text, engine=engine, conf=conf)[-1] for engine, conf in
                      (("kernel", ()), ("spark", ["spark.sql.shuffle.partitions=2"])))
-    assert kernel.wait(60) and found.wait(400), "it doesn't end"
+    assert kernel.wait(200) and found.wait(400), "it doesn't end"
     assert kernel.to_polars().height > 2
     assert_same(kernel, found)
     print("same", flush=True)
@@ -66,7 +66,7 @@ def test_a_server_that_does_not_answer_does_not_hold_up_the_end(monkeypatch: pyt
 
     class Client:
         def release_session(self) -> None:
-            closed.wait(30)
+            closed.wait(200)
 
         def close(self) -> None:
             closed.set()

@@ -58,7 +58,7 @@ def test_files_are_handed_over_and_late_rows_are_told(
     session = sessions()
     session.run(declared(folder))
     kernel: Any = session.run(QUERY)[-1]
-    assert kernel.wait(60)
+    assert kernel.wait(200)
     spark: Any = session.run(QUERY, engine="spark")[-1]
     assert spark.wait(200)
     assert handed == ["0.parquet", "2.parquet"]  # in the others rows are late
@@ -99,7 +99,7 @@ def test_files_are_handed_over_where_nothing_but_times_matters(text: str, whole:
     with Session() as session:
         session.run(declared(written(tmp_path, {}, 40)))
         query: Any = session.run(text)[-1]
-        assert query.wait(60)
+        assert query.wait(200)
         from jupyter_stream.plan.logical import streams
         from jupyter_stream.spark.inlet import Inlet
         from jupyter_stream.spark.judge import paths

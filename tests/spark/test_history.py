@@ -44,10 +44,10 @@ def test_history_gives_the_same_on_both_engines_and_nothing_is_late(
 ) -> None:
     session = sessions(rows=ROWS[:100])
     session.run(DECLARED)
-    assert session.run(QUERIES[name], name="q")[-1].wait(60)  # type: ignore[union-attr]
+    assert session.run(QUERIES[name], name="q")[-1].wait(200)  # type: ignore[union-attr]
     uri = f"file://{archive}/*.parquet"
     kernel: Any = session.over("q", uri)
-    assert kernel.wait(60)
+    assert kernel.wait(200)
     spark: Any = session.over("q", uri, engine="spark")
     assert spark.wait(240)
     assert spark.to_polars().schema == kernel.to_polars().schema
@@ -74,7 +74,7 @@ def test_a_query_is_a_streaming_frame_as_well(sessions: Callable[..., Session], 
         SOURCE 'file://{archive}'"""
     )
     query: Any = session.run("SELECT k, sum(n) AS n, window_end FROM s [RANGE 1 MINUTE TUMBLING] GROUP BY k")[-1]
-    assert query.wait(60)
+    assert query.wait(200)
     frame = query.to_spark()
     assert frame.isStreaming and frame.columns == query.to_polars().columns
     written = frame.writeStream.format("memory").queryName("answers").trigger(availableNow=True).start()

@@ -24,7 +24,7 @@ def test_operators_can_be_put_away_with_what_they_hold(name: str, monkeypatch: p
     monkeypatch.chdir(FOLDER)
     with Session() as session:
         handle: Any = session.run((FOLDER / f"{name}.sql").read_text())[-1]
-        assert handle.wait(60)
+        assert handle.wait(200)
         if any(isinstance(n, Lookup | TableRelation) for n in walk(handle._pipeline.query.plan)):
             return  # tables stay here, and so do such queries
         for step in handle._pipeline.graph.steps:

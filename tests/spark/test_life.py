@@ -26,6 +26,7 @@ from jupyter_stream.spark.job import _Progress
 from jupyter_stream.spark.reasons import reason
 from jupyter_stream.spark.run import SparkRun
 from jupyter_stream.spark.stopping import stopped
+from tests.waiting import until
 
 START = dt.datetime(2024, 5, 1, 12)
 LONG = 200
@@ -62,13 +63,6 @@ def live() -> Iterator[Live]:
     yield made
     made.go_on.set()
     made.over.set()
-
-
-def until(condition: Callable[[], bool], seconds: float = LONG) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it doesn't come about"
-        time.sleep(0.02)
 
 
 def on_spark(session: Session, text: str, **options: Any) -> Any:

@@ -89,7 +89,7 @@ def test_explain_on_spark_says_that_provisional_answers_come_from_one_place(sess
 
 
 def test_explain_of_a_query_by_name(session):
-    session.run("SELECT k FROM s", name="names")[-1].wait(10)
+    session.run("SELECT k FROM s", name="names")[-1].wait(200)
     assert "stream s" in told(session, "names")
 
 
@@ -140,7 +140,7 @@ def test_without_java_it_says_what_to_install(session, monkeypatch):
         session.run("SELECT k FROM s", engine="spark")
     assert "openjdk-17" in str(refused.value)
     kernel = session.run("SELECT k FROM s")[-1]
-    assert kernel.wait(10)
+    assert kernel.wait(200)
 
 
 def test_session_of_a_cluster_is_refused_with_the_reason(session, monkeypatch):

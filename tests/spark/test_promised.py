@@ -23,7 +23,7 @@ from jupyter_stream.spark.expressions import SHIFT
 from jupyter_stream.spark.promised import Promised
 from jupyter_stream.spark.spool import SAID, Spool
 from tests.oracle.search import searching
-from tests.spark.test_life import until
+from tests.waiting import until
 
 DECLARED = """CREATE STREAM s (n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 1 SECOND)
     SOURCE '{source}' WITH ({options});"""

@@ -28,7 +28,8 @@ from jupyter_stream.spark.job import Job
 from jupyter_stream.spark.run import SparkRun
 from jupyter_stream.spark.settings import settings
 from tests.oracle.compare import assert_same_bag, plain_rows
-from tests.spark.test_life import LONG, START, until
+from tests.spark.test_life import LONG, START
+from tests.waiting import until
 
 SCRIPT = """
 import json

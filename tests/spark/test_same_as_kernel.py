@@ -275,7 +275,7 @@ def test_late_row_of_a_session_goes_to_the_late_stream(sessions: Callable[..., S
 def test_late_rows_are_a_stream_on_spark_as_well(sessions: Callable[..., Session]) -> None:
     session = sessions(rows=ROWS)
     session.run(DECLARED)
-    session.run("SELECT count(*) AS n FROM s [RANGE 10 SECONDS TUMBLING]")[-1].wait(30)  # type: ignore[union-attr]
+    session.run("SELECT count(*) AS n FROM s [RANGE 10 SECONDS TUMBLING]")[-1].wait(200)  # type: ignore[union-attr]
     text = "SELECT k, count(*) AS n, sum(missed) AS missed FROM late(s) [RANGE 10 SECONDS TUMBLING] GROUP BY k"
     handles: list[Any] = [session.run(text, engine=engine)[-1] for engine in ("kernel", "spark")]
     for handle in handles:

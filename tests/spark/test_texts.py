@@ -80,7 +80,7 @@ def test_spark_reads_good_records_as_our_reader_does(
     session = sessions()
     session.run(declared(write(tmp_path / "s", kind, records())))
     query: Any = session.run(QUERY)[-1]
-    assert query.wait(60) and query.errors.height == 0
+    assert query.wait(200) and query.errors.height == 0
     frame = query.to_spark(max_files=1)
     running = frame.writeStream.format("memory").queryName("answers").trigger(availableNow=True).start()
     assert running.awaitTermination(200)
@@ -102,7 +102,7 @@ def test_files_that_spark_would_take_in_another_order_are_told(
     folder = write(tmp_path / "s", "csv", records(40))
     session.run(declared(folder))
     query: Any = session.run(QUERY)[-1]
-    assert query.wait(60)
+    assert query.wait(200)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "Spark takes")
         query.to_spark()

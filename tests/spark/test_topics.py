@@ -223,7 +223,7 @@ def test_messages_are_the_same_rows_for_spark_and_our_connector(
         "WITH (key = 'who', timestamp = 'at', partition = 'p', offset = 'o')"
     )
     ours: Any = session.run("SELECT * FROM t")[-1]
-    assert ours.wait(60)
+    assert ours.wait(200)
     of_stream = topic_of(streams(ours._pipeline.query.plan)[0].source)
     assert of_stream is not None and of_stream.brokers == kafka.address
     messages = spark.createDataFrame(

@@ -61,7 +61,7 @@ def test_query_file(name: str, session: Any) -> None:
         assert_refused(text, expected, session)
         return
     handle = session.execute(text)[-1]
-    handle.wait(60)
+    handle.wait(200)
     assert handle.status == "finished", handle.snapshot().error
     result = handle.to_polars()
     assert len(result.columns) == len(expected["columns"]), result.columns
@@ -81,7 +81,7 @@ def test_query_file(name: str, session: Any) -> None:
 def test_a_budget_changes_no_answer_in_the_end(name: str, session: Any) -> None:
     expected = json.loads((FOLDER / f"{name}.json").read_text())
     handle = session.execute((FOLDER / f"{name}.sql").read_text(), budget="0.5 probes/row")[-1]
-    handle.wait(60)
+    handle.wait(200)
     assert handle.status == "finished", handle.snapshot().error
     assert handle.coverage.share == 1.0
     result = handle.to_polars().drop("coverage", "is_final", strict=False)

@@ -37,7 +37,7 @@ def session():
 
 def answer(session: jupyter_stream.Session, text: str) -> jupyter_stream.Query:
     query = session.execute(text)[-1]
-    assert isinstance(query, jupyter_stream.Query) and query.wait(30)
+    assert isinstance(query, jupyter_stream.Query) and query.wait(200)
     return query
 
 
@@ -50,7 +50,7 @@ def test_the_examples_run_in_order(session):
     for example in EXAMPLES:
         for made in session.execute(example):
             if isinstance(made, jupyter_stream.Query):
-                assert made.wait(30) and made.to_polars().height, example
+                assert made.wait(200) and made.to_polars().height, example
 
 
 def test_one_row_far_ahead_makes_all_others_late(session):
@@ -75,9 +75,9 @@ def test_an_answer_comes_with_the_first_row_beyond_the_watermark_and_the_rest_at
     def ticks():
         yield {"at": NOON, "x": 1}
         yield {"at": NOON + dt.timedelta(minutes=6, seconds=59), "x": 1}
-        go.wait(30)
+        go.wait(200)
         yield {"at": NOON + dt.timedelta(minutes=7), "x": 1}
-        end.wait(30)
+        end.wait(200)
 
     session.namespace["ticks"] = ticks()
     session.execute(
@@ -87,10 +87,10 @@ def test_an_answer_comes_with_the_first_row_beyond_the_watermark_and_the_rest_at
     query.on_result(lambda _frame: given.set())
     assert not given.wait(0.5) and query.to_polars().is_empty()
     go.set()
-    assert given.wait(30)
+    assert given.wait(200)
     assert query.to_polars()["n"].to_list() == [1]
     end.set()
-    assert query.wait(30)
+    assert query.wait(200)
     assert query.to_polars()["n"].to_list() == [1, 2]
 
 

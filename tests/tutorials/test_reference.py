@@ -77,7 +77,7 @@ def test_examples_run(session):
 def _runs(session, example: str) -> None:
     for answer in session.execute(example):
         if isinstance(answer, jupyter_stream.Query):
-            assert answer.wait(30)
+            assert answer.wait(200)
             assert answer.status == ("running" if "RETROACTIVE" in example else "finished")  # which follows its table
             assert answer.to_polars().width
         else:

@@ -29,7 +29,7 @@ def query(select, rows, extra=""):
     for name, frame in (("a", "came"), ("b", "sorted_")):
         session.execute(f"CREATE STREAM {name} (k STRING, v DOUBLE, at TIMESTAMP) ORDER BY at SOURCE 'frame://{frame}'")
         one = session.execute(f"SELECT window_end, k, {select} FROM {name} {WINDOW} {extra}", name=f"q{name}")[0]
-        assert one.wait(60)
+        assert one.wait(200)
         found.append(one)
     return found
 

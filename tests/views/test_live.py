@@ -9,6 +9,7 @@ from jupyter_stream.views import ViewOptions, change, close, dashboard, options_
 from jupyter_stream.views.live import LiveView
 from jupyter_stream.views.page import Page as ThePage
 from jupyter_stream.views.strip import ENDED
+from tests.waiting import until
 
 
 class Page:
@@ -38,13 +39,6 @@ def views():
     made = thread.ViewThread()
     yield made
     made.close()
-
-
-def until(condition, seconds=30.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.02)
 
 
 def serve(views, query, **options):

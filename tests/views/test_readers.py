@@ -1,11 +1,10 @@
-import time
-
 import pytest
 
 from jupyter_stream.views import ViewOptions, thread
 from jupyter_stream.views.budget import BYTES, MESSAGES, Budget
 from jupyter_stream.views.live import LiveView
 from jupyter_stream.views.readers import CLOSED_EVERY, OFF_SCREEN_EVERY, SILENCE, Readers
+from tests.waiting import until
 
 
 def frames(readers, begin, seconds):
@@ -58,10 +57,7 @@ def test_views_on_the_screen_are_served_before_those_off_it(demo):
             view.widget.send = lambda message, buffers=None, sent=sent: sent.append(message)
             view.hear({"say": "alive", "page": "a", "seen": seen})
             views.add(view)
-        end = time.monotonic() + 30
-        while len(counts[True]) < 12:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        until(lambda: len(counts[True]) >= 12)
         assert len(counts[False]) < 12
     finally:
         views.close()

@@ -1,0 +1,25 @@
+"""How tests wait: for a condition, as long as a busy machine may take, never for so many seconds."""
+
+import time
+from collections.abc import Callable
+
+PATIENCE = 200.0
+"""Seconds: a net for what never comes, however slow the machine."""
+
+
+def until(condition: Callable[[], object], what: Callable[[], object] = lambda: "", step: float = 0.01) -> None:
+    """Wait for a condition.
+
+    Args:
+        condition: asked again and again.
+        what: says how things stand, if it never comes about.
+        step: seconds between questions.
+
+    Raises:
+        TimeoutError: it doesn't come about.
+    """
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(f"it doesn't come about {what()}".rstrip())
+        time.sleep(step)
