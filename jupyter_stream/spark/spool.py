@@ -6,9 +6,6 @@ vectorised reader and keeps in its checkpoint how far it has got, and they wait 
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
 import threading
 import time
 from collections.abc import Iterable
@@ -21,6 +18,7 @@ from jupyter_stream.core.messages import BROKEN, BROKEN_BY_ALL, LATE_ID, ROW, TS
 from jupyter_stream.core.schema import TIMESTAMP, Field, Schema
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.spark.expressions import SHIFT, quoted
+from jupyter_stream.spark.numbered import NumberedFiles
 from jupyter_stream.spark.promised import Promised
 from jupyter_stream.spark.types import spark_ddl, to_spark
 
@@ -81,7 +79,6 @@ class Spool:
         reopens: bool = False,
         paced: bool = False,
     ) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.written = 0
         self._schema = schema
@@ -92,19 +89,19 @@ class Spool:
         self._ticks = ticks
         self._handed = handed
         self._delay = delay
-        self._paced = paced
-        self._files, self._here, self._ended, self._said, self._newest = self._found()
+        self._files = NumberedFiles(folder, by_others=handed is not None, paced=paced)
+        noted = self._files.noted
+        self._here, self._said = noted.get("rows", 0), noted.get("said", MIN_TIME)
+        self._ended = bool(noted.get("ended"))
         self.promised = Promised(folder / ".promised", self._here, MIN_TIME if self._ended else self._said, again=again)
         self.closed = self._ended = self._ended and not reopens
         self.rows = self._before = 0 if again else self._here
         self._waiting: list[pl.DataFrame] = []
         self._waiting_rows = 0
         self._since = 0.0
-        self._held = False
-        self._unseen: list[int] = []  # numbers of the files that are held back
         self._unpromised = False  # whether rows were taken after the newest promise
         self._owed = False  # whether that which followed rows came when they were written already
-        self._read = self._files > 0  # whether a query of Spark's has read here
+        self._read = self._files.count > 0  # whether a query of Spark's has read here
         self._lock = threading.Lock()
 
     def put(self, frame: pl.DataFrame) -> None:
@@ -223,7 +220,7 @@ class Spool:
     def hold(self) -> None:
         """Write what comes, but let Spark see none of it until `show`."""
         with self._lock:
-            self._held = True
+            self._files.hold()
 
     def show(self) -> None:
         """Let a query of Spark's that is about to begin see what comes, and what was held back.
@@ -232,10 +229,7 @@ class Spool:
         Spark was still to give, in a micro-batch of their own, wouldn't come. So it hears once more what was promised.
         """
         with self._lock:
-            self._held = False
-            for number in self._unseen:
-                self._rename(number)
-            self._unseen = []
+            self._files.show()
             self._write()  # no promise may come before its rows
             if self._read and self._heard is not None:
                 self._file(to_spark(self._mark(self._heard)))
@@ -282,55 +276,8 @@ class Spool:
         return row.select(marked.alias(TS), ROW, *([marked] if self._promises else []))
 
     def _file(self, rows: pl.DataFrame | Path) -> None:
-        self._files += 1
-        hidden = self.folder / f".{self._files:09}"  # Spark passes over hidden files
-        if isinstance(rows, pl.DataFrame):
-            rows.write_parquet(hidden, compression="snappy", statistics=False)
-            self._date(hidden, linked=False)
-        else:
-            hidden.unlink(missing_ok=True)
-            if self._paced and _changed(rows) <= self._newest:
-                shutil.copyfile(rows, hidden)
-                self._date(hidden, linked=False)
-            else:
-                self._date(hidden, linked=_link(rows, hidden))
-        # once this is there the file counts, shown or not: Spark deletes what it has read
-        note = self.folder / ".note"
         said = self._said if self._said < MAX_TIME else MIN_TIME
-        found = {"files": self._files, "rows": self._here, "ended": self._ended, "said": said, "newest": self._newest}
-        note.write_text(json.dumps(found))
-        note.rename(self.folder / ".last")
-        if self._held:
-            self._unseen.append(self._files)
-        else:
-            self._rename(self._files)
-
-    def _rename(self, number: int) -> None:
-        """Let Spark see a file."""
-        (self.folder / f".{number:09}").rename(self.folder / f"{number:09}.parquet")
-
-    def _date(self, file: Path, *, linked: bool) -> None:
-        """Give a file a time after that of all before it: Spark takes them in the order of their times, to the millisecond.
-
-        The times of rows between files that are handed over are those of the files before, so that links can follow.
-        """
-        if linked:  # the file's own
-            self._newest = max(self._newest, _changed(file))
-            return
-        now = 0 if self._handed is not None and self._newest else _changed(file)
-        self._newest = max(now, self._newest + 1)
-        os.utime(file, ns=(self._newest * 1_000_000, self._newest * 1_000_000))
-
-    def _found(self) -> tuple[int, int, bool, int, int]:
-        """What an earlier run has left: files, rows, whether its input had ended, what had been promised, the newest time."""
-        last = self.folder / ".last"
-        if not last.exists():
-            return 0, 0, False, MIN_TIME, 0
-        found = json.loads(last.read_text())
-        for number in sorted(int(p.name[1:]) for p in self.folder.glob(".[0-9]*")):
-            if number <= found["files"]:
-                self._rename(number)
-        return found["files"], found["rows"], found["ended"], found.get("said", MIN_TIME), found.get("newest", 0)
+        self._files.add(rows, rows=self._here, ended=self._ended, said=said)
 
     def all_rows(self, spark: Any) -> Any:
         """The rows as a DataFrame, once all have come."""
@@ -409,21 +356,6 @@ def _shifted(fields: Iterable[Field], column: str) -> str:
     """A time column as `$ts` goes to Spark."""
     integer = any(f.name == column and f.dtype.is_integer() for f in fields)
     return f"timestamp_micros({quoted(column) if integer else f'unix_micros({quoted(column)})'} + {SHIFT}L)"
-
-
-def _link(file: Path, to: Path) -> bool:
-    """The file under another name, a copy where that is on another disk; whether it is the same file."""
-    try:
-        os.link(file.resolve(), to)
-        return True
-    except OSError:
-        shutil.copyfile(file, to)
-        return False
-
-
-def _changed(file: Path) -> int:
-    """When a file was changed last, as Spark counts: milliseconds."""
-    return file.stat().st_mtime_ns // 1_000_000
 
 
 def rows_of_files(reader: Any, path: str, fields: Iterable[Field], time_column: str) -> Any:

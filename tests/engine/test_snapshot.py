@@ -29,6 +29,21 @@ def run():
         yield start
 
 
+def snapshot_while(query, happens):
+    """What a query looks like, where something happens between a look at its rows and at the rest."""
+    results = query._pipeline.results
+    tail = results.tail
+
+    def slow(last):
+        found = tail(last)
+        results.tail = tail
+        happens()
+        return found
+
+    results.tail = slow
+    return query.snapshot()
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 5])
 def test_a_view_hears_of_the_end_however_few_rows_there_were(run, rows):
     end = threading.Event()
@@ -43,20 +58,14 @@ def test_a_view_hears_of_the_end_however_few_rows_there_were(run, rows):
 def test_what_comes_while_a_snapshot_is_taken_is_in_the_next(run):
     first, second, end = (threading.Event() for _ in range(3))
     query = run("SELECT k, ts FROM s", [("a", 1), ("b", 2)], [first, second, end])
-    results = query._pipeline.results
-    tail = results.tail
 
-    def slow(last):
-        found = tail(last)
-        results.tail = tail
+    def another_comes():
         second.set()
         until(lambda: query.to_polars().height == 2)
-        return found
 
     first.set()
     until(lambda: query.to_polars().height == 1)
-    results.tail = slow
-    seen = query.snapshot()
+    seen = snapshot_while(query, another_comes)
     assert seen.rows.height == 1 and seen.version != query.version
     end.set()
 
@@ -66,18 +75,12 @@ def test_a_snapshot_of_a_query_that_ends_meanwhile_is_not_its_last(run):
     text = "SELECT k, count(*) AS n FROM s [RANGE 10 MICROSECONDS TUMBLING] GROUP BY k"
     query = run(text, [("a", 1), ("a", 11)], [None, None, end])
     until(lambda: query.to_polars().height == 1)
-    results = query._pipeline.results
-    tail = results.tail
 
-    def slow(last):
-        found = tail(last)
-        results.tail = tail
+    def it_ends():
         end.set()
         assert query.wait(200)
-        return found
 
-    results.tail = slow
-    seen = query.snapshot()
+    seen = snapshot_while(query, it_ends)
     assert seen.state == "running" and seen.version != query.version
     assert query.snapshot().state == "finished" and query.snapshot().rows.height == 2
 

@@ -129,7 +129,7 @@ def test_files_spark_has_read_are_deleted(sessions: Callable[..., Session]) -> N
     query = on_spark(sessions(source=trickle()), declared("python://source") + COUNTS)
     folder = query._pipeline._folder / "rows0"
     until(lambda: query.to_polars().height == 59)
-    until(lambda: len(list(folder.glob("*.parquet"))) < query._pipeline._inlets[0].spool._files / 2)
+    until(lambda: len(list(folder.glob("*.parquet"))) < query._pipeline._inlets[0].spool._files.count / 2)
     over.set()
     assert query.wait(LONG)
     assert query.to_polars()["n"].sum() == 600
