@@ -188,26 +188,22 @@ class WindowJoin:
 
     def _pairs(self, new: NewRows, run: Run, met: Met) -> Iterator[Message]:
         mine, theirs, joined = met.mine, met.theirs, met.joined
-        if self.judged is not None and run.matched is not None:  # a further condition is none of the constraint's
-            one, other = met.candidates or (mine, theirs)
-            new.matched[one] = True
-            run.matched[other] = True
         if met.failed is not None:
             yield met.failed
-        if not mine.size:
-            return
-        if self._config.kind in ("semi", "anti"):
+        if mine.size and self._config.kind in ("semi", "anti"):
             yield from self._first_matches(new, run, mine, theirs)
-        else:
+        elif mine.size:
             assert joined is not None
             yield Batch(joined)
         if run.matched is not None:
+            if self.judged is not None and met.candidates is not None:  # a further condition is none of the constraint's
+                mine, theirs = met.candidates
             new.matched[mine] = True
             run.matched[theirs] = True
 
     def _first_matches(self, new: NewRows, run: Run, mine: Int64s, theirs: Int64s) -> Iterator[Message]:
         """Semi: left rows that find their first partner."""
-        if self._config.kind != "semi" or not mine.size:
+        if self._config.kind != "semi":
             return
         matched, frame, at = (new.matched, new.run.frame, mine) if new.port == 0 else (run.matched, run.frame, theirs)
         assert matched is not None

@@ -142,3 +142,22 @@ def test_a_row_waits_for_its_partner_no_longer_than_the_constraint_says() -> Non
     assert constrained == answer
     assert bytes_with < bytes_without / 2
     assert "left rows wait for 0 seconds only: orderID refers to Orders within 0 seconds" in plan
+
+
+@pytest.mark.parametrize("sides", ["l {} JOIN r", "r {} JOIN l"])
+@pytest.mark.parametrize("kind", ["INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI"])
+def test_a_constraint_that_holds_changes_no_answer(kind: str, sides: str) -> None:
+    left = pl.DataFrame([(i % 7, 1000 * i) for i in range(50)], schema={"k": pl.Int64, "at": pl.Int64}, orient="row")
+    right = left.select("k", at=pl.col("at") + 300)
+    first, second = sides.format(f"[RANGE 3 MILLISECONDS] {kind}").split(" JOIN ")
+    text = f"SELECT * FROM {first} JOIN {second} [RANGE 3 MILLISECONDS] ON l.k = r.k"
+    answers = []
+    for constraint in ("", ", FOREIGN KEY (k) REFERENCES r WITHIN 1 MILLISECOND"):
+        with Session({"left": left.iter_slices(3), "right": right.iter_slices(4)}) as session:
+            session.execute("CREATE STREAM r (k BIGINT, at BIGINT) ORDER BY at SOURCE 'python://right'")
+            session.execute(f"CREATE STREAM l (k BIGINT, at BIGINT{constraint}) ORDER BY at SOURCE 'python://left'")
+            (query,) = session.execute(text)
+            assert query.wait(200) and query.late.height == 0
+            assert not constraint or "wait for 1 millisecond only" in str(query.plan)
+            answers.append(sorted(query.to_polars().rows(), key=repr))
+    assert answers[0] == answers[1] and (answers[0] or kind == "LEFT ANTI")
