@@ -196,7 +196,9 @@ class WindowJoin:
             assert joined is not None
             yield Batch(joined)
         if run.matched is not None:
-            if self.judged is not None and met.candidates is not None:  # a further condition is none of the constraint's
+            if (
+                self.judged is not None and met.candidates is not None
+            ):  # a further condition is none of the constraint's
                 mine, theirs = met.candidates
             new.matched[mine] = True
             run.matched[theirs] = True

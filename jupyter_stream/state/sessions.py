@@ -181,22 +181,22 @@ class SessionIntervals:
             self.past = Intervals.none()
         elif closed.slot.size or self.past.slot.size:
             past = self.past.with_others(closed)
-            # a late row of use is near an open session of its partition, or its own session would be open
             slots = max(int(past.slot.max()), int(self.open.slot.max(initial=0))) + 1
-            least = np.full(slots, punctuation, np.int64)
-            np.minimum.at(least, self.open.slot, self.open.first)
-            self.past = past.where(past.last > least[past.slot] - 2 * self._gap)
+            self.past = self._of_use(past, np.full(slots, punctuation, np.int64))
         return closed
 
     def close_each(self, promised: Int64s) -> Intervals:
         """The same where each partition has a punctuation of its own, by slot."""
         done = self.open.last + self._gap <= promised[self.open.slot]
         closed, self.open = self.open.where(done), self.open.where(~done)
-        past = self.past.with_others(closed)
-        least = np.maximum(promised, MIN_TIME + 2 * self._gap)
-        np.minimum.at(least, self.open.slot, self.open.first)
-        self.past = past.where(past.last > np.maximum(least, MIN_TIME + 2 * self._gap)[past.slot] - 2 * self._gap)
+        self.past = self._of_use(self.past.with_others(closed), promised.copy())
         return closed
+
+    def _of_use(self, past: Intervals, promised: Int64s) -> Intervals:
+        """Those of them that a late row of use may have missed: it is near an open session of its partition, or its own is open."""
+        np.minimum.at(promised, self.open.slot, self.open.first)
+        least = np.maximum(promised, MIN_TIME + 2 * self._gap)[past.slot]
+        return past.where(past.last > least - 2 * self._gap)
 
 
 class _Partition:

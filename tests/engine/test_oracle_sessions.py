@@ -125,6 +125,15 @@ def test_a_late_row_that_bridges_a_final_and_an_open_session_joins_the_open_one_
     check(query)
 
 
+def test_what_is_final_is_remembered_over_rows_none_of_which_is_late() -> None:
+    """Provisional answers cut a batch in pieces, of which one may hold no late row though the batch does."""
+    times = [("a", 0), ("b", 6), ("a", 5), ("b", 7), ("a", 3), ("b", 8), ("b", 20)]
+    rows = stream(times, "k STRING, ts TIMESTAMP", InOrder())
+    query = Query(rows, gap(4 * SECOND), (COUNT,), keys=("k",), emit_every=SECOND)
+    assert [(row["ts"], missed) for row, _, missed in answer(query).late] == [(3_000_000, 1)]
+    check(query)
+
+
 def test_a_late_row_near_none_starts_its_own_session_if_that_would_still_be_open() -> None:
     rows = stream([(0,), (20,), (17,), (14,)], "ts TIMESTAMP", Watermark(2 * SECOND))
     query = Query(rows, gap(2 * SECOND), (COUNT,))
