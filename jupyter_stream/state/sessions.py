@@ -193,7 +193,7 @@ class SessionIntervals:
         return closed
 
     def _of_use(self, past: Intervals, promised: Int64s) -> Intervals:
-        """Those of them that a late row of use may have missed: it is near an open session of its partition, or its own is open."""
+        """Those of them a late row of use may have missed: it is near an open session of its partition, or its own is open."""
         np.minimum.at(promised, self.open.slot, self.open.first)
         least = np.maximum(promised, MIN_TIME + 2 * self._gap)[past.slot]
         return past.where(past.last > least - 2 * self._gap)
