@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 
 NONE = -1
 """The session of a row that is in none."""
+_REMEMBERED: Final = 4
+"""Gaps that a final session is remembered for, before its partition's first open row, or what was promised. A late row reaches
+back over two itself, and over one more by way of each late row that came before it and joined an open session."""
 
 
 @dataclass(frozen=True)
@@ -195,8 +199,8 @@ class SessionIntervals:
     def _of_use(self, past: Intervals, promised: Int64s) -> Intervals:
         """Those of them a late row of use may have missed: it is near an open session of its partition, or its own is open."""
         np.minimum.at(promised, self.open.slot, self.open.first)
-        least = np.maximum(promised, MIN_TIME + 2 * self._gap)[past.slot]
-        return past.where(past.last > least - 2 * self._gap)
+        back = _REMEMBERED * self._gap
+        return past.where(past.last > np.maximum(promised, MIN_TIME + back)[past.slot] - back)
 
 
 class _Partition:

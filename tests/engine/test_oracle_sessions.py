@@ -134,6 +134,15 @@ def test_what_is_final_is_remembered_over_rows_none_of_which_is_late() -> None:
     check(query)
 
 
+def test_late_rows_that_join_an_open_session_take_it_back_to_final_ones() -> None:
+    rows = stream([(0,), (8,), (5,), (2.5,), (20,)], "ts TIMESTAMP", InOrder())
+    query = Query(rows, gap(4 * SECOND), (COUNT,))
+    expected = answer(query)
+    assert [(r["window_start"], r["a0"]) for r in expected.rows] == [(0, 1), (2_500_000, 3), (20_000_000, 1)]
+    assert [missed for _, _, missed in expected.late] == [1]
+    check(query)
+
+
 def test_a_late_row_near_none_starts_its_own_session_if_that_would_still_be_open() -> None:
     rows = stream([(0,), (20,), (17,), (14,)], "ts TIMESTAMP", Watermark(2 * SECOND))
     query = Query(rows, gap(2 * SECOND), (COUNT,))
