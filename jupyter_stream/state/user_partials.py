@@ -71,8 +71,12 @@ class PanePartials:
         return answers
 
     def _moved(self, panes: list[int], failed: dict[int, str]) -> dict[int, tuple[int, Any]]:
-        """The window before, without the panes that have left and with those that came."""
-        if not set(self._window) & set(panes):
+        """The window before, without the panes that have left and with those that came.
+
+        They are merged in their order: a late row's pane that came before others of the window has all of them merged anew.
+        """
+        held = set(self._window) & set(panes)
+        if not held or min(set(panes) - held, default=max(held)) < max(held):
             self._window, self._merged = [], {}
         for pane in [p for p in self._window if p not in panes]:
             for slot, partial in self._known.get(pane, ({}, {}))[0].items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from tests.oracle import strategies
 from tests.oracle.aggregates import Aggregate
 from tests.oracle.answer import answer
 from tests.oracle.compare import assert_same_bag, in_columns
+from tests.oracle.predicates import Compares
 from tests.oracle.query import Query
 from tests.oracle.running import Ran, assert_right, show
 from tests.oracle.search import searching
@@ -43,6 +45,18 @@ def test_windows_of_rows_give_what_the_oracle_gives(data: st.DataObject) -> None
     query = data.draw(row_queries())
     sizes = data.draw(strategies.splits(len(query.stream.rows)))
     assert_right(query, answer(query), Ran(query, sizes), sizes)
+
+
+@pytest.mark.parametrize("keys", [(), ("k",)])
+def test_partitions_are_groups_whose_empty_extents_give_no_row(keys: tuple[str, ...]) -> None:
+    rows = stream(
+        [(k, v, 0) for v in (1, 0, 0, 2, 0, 3, 0) for k in ("ab" if v < 3 else "bbb")], "k STRING, v INT, ts BIGINT"
+    )
+    query = Query(rows, RowExtents(1, 1, ("k",)), (COUNT, Aggregate("sum", "v")), keys, Compares("v", ">", 0))
+    expected = answer(query)
+    assert 0 not in [r["a0"] for r in expected.rows] and len(expected.rows) == 7
+    for sizes in (None, [1] * len(rows.rows), [5, len(rows.rows) - 5]):
+        assert_right(query, expected, Ran(query, sizes), sizes)
 
 
 @searching

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_stream.aggregates.user.declared import PYTHON
+from tests.engine.test_oracle_edges import SECOND, stream
 from tests.engine.test_oracle_over import over_queries
 from tests.engine.test_oracle_rows import row_queries
 from tests.engine.test_oracle_sessions import session_queries
@@ -17,10 +18,12 @@ from tests.engine.test_oracle_tuples import queries as tuple_queries
 from tests.oracle import strategies
 from tests.oracle.answer import answer
 from tests.oracle.over import over
+from tests.oracle.progress import InOrder
 from tests.oracle.query import Query
 from tests.oracle.running import Ran, assert_right
 from tests.oracle.search import searching
 from tests.oracle.user import BY_ARRAYS, DECLARATIONS, RETURNS_AS_ROWS_COME, UserAggregate, register, user_aggregates
+from tests.oracle.windows import TimeExtents
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
@@ -105,3 +108,13 @@ def test_over_with_filter_gives_what_the_oracle_gives(data: st.DataObject) -> No
     if not query.on_expiry and own:
         query = replace(query, aggregates=tuple(own))
         assert_right(query, over(query), Ran(query, before=DECLARATIONS))
+
+
+@pytest.mark.parametrize("name", BY_ARRAYS)
+def test_a_late_row_goes_before_those_that_came_in_an_extent_that_is_still_open(name: str) -> None:
+    rows = stream([(13,), (14,), (9,), (26,)], "ts TIMESTAMP", InOrder())
+    query = Query(rows, TimeExtents(15 * SECOND, SECOND), (UserAggregate(name, "row_num"),))
+    for sizes in (None, [1] * 4):
+        ran = Ran(query, sizes, before=DECLARATIONS)
+        assert_right(query, answer(query), ran, sizes)
+        assert name != "ArrayJoined" or {"1,2", "3,1,2"} <= {row[-1] for row in ran.rows}

@@ -29,7 +29,8 @@ def results(query: Query, window: RowExtents, arrived: list[Arrived], only_open:
             if only_open and k * window.slide <= len(rows):
                 continue
             inside = [r for r in rows[first - 1 : last] if query.passes(r.row)]
-            if not inside and (query.keys or not between(query, window, rows, k, only_open)):
+            grouped_by = query.keys or window.partition
+            if not inside and (grouped_by or not between(query, window, rows, k, only_open)):
                 continue
             for group in grouped(query.keys, inside) if query.keys else [inside]:
                 result = result_row(query, group, {"window_start": first, "window_end": last})
