@@ -60,7 +60,9 @@ class SuccessiveChanges(Stateless):
         held = held.with_columns(last.alias(_LAST))
         made = self._changes(held)
         complete = pl.col(_PLACE) <= pl.col(_LAST)
-        kept = held.filter(pl.col(_PLACE) >= pl.col(_LAST)).with_columns((pl.col(_SAID) | complete).alias(_SAID))
+        # the one before need not have been given: an extent that WHERE leaves empty has no answer
+        newest = pl.when(complete).then(_PLACE).max().over(_PART).fill_null(pl.col(_PLACE))
+        kept = held.filter(pl.col(_PLACE) >= newest).with_columns((pl.col(_SAID) | complete).alias(_SAID))
         self._held = [kept.drop(_PART, _PLACE, _LAST)]
         self.control.holds(int(kept.estimated_size()))
         self.control.extra["live_values"] = kept.height

@@ -112,6 +112,11 @@ def test_where_may_leave_an_extent_without_rows(kind, rows, held, slide):
     assert got == expected
 
 
+def test_what_left_with_an_empty_extent_is_told_when_the_next_extent_comes_in_another_batch():
+    rows: list[Row] = [(i, None, 3 if i == 4 else 4 if i == 11 else 0) for i in range(1, 15)]
+    assert run(rows, "SELECT DSTREAM v FROM s [ROWS 5 SLIDE 3] WHERE v > 2") == {(5, 9, 3): 1}
+
+
 @pytest.mark.parametrize("kind", ["ISTREAM", "DSTREAM"])
 @pytest.mark.parametrize("select", SELECTS)
 @searching

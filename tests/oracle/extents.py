@@ -68,8 +68,11 @@ def results(
     if not taken:
         return []
     times = [r.ts for r in taken]
-    # A landmark's last extent ends at the first multiple of the slide beyond the last row.
-    last = max(r.ts for r in arrived) + window.slide if window.range is None else max(times) + window.range
+    last = max(times)
+    if window.range is None:
+        # A landmark's last extent ends at the first multiple of the slide beyond the last row, and is open while others may come.
+        last = max(*(r.ts for r in arrived), last if closed is None else closed)
+    last += window.range or window.slide
     contents = {end: [r for r in taken if in_time(window, end, r)] for end in window.ends(min(times), last)}
     holding = [end for end, rows in contents.items() if rows]
     found: list[Row] = []
