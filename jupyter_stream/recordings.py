@@ -195,10 +195,11 @@ class Replay:
         lines = [f"{self.stream}: {self._rows:,} rows replayed, {self._late:,} of them late."]
         if len(self._orders) > 1:
             order = self._orders[1]
-            lines.append(
+            lines += [
                 f"Shuffled within {show_duration(self._within)}: {order.moved:,} rows come at another place, by up to "
-                f"{show_span(order.furthest)}. The punctuations stay, and the late rows stay late."
-            )
+                f"{show_span(order.furthest)}.",
+                "The punctuations stay, and the late rows stay late.",
+            ]
         if self._error is not None:
             return "\n".join([*lines, self._error])
         if not self._done.is_set():

@@ -28,8 +28,8 @@ def record(session: Session, words: tuple[str, ...]) -> None:
     session.namespace[recording.name] = recording
     until = f"for {said.span}" if said.span else "until its source ends"
     output.say(
-        f"recording {said.name} {until} into {recording.path}; {recording.name}.wait() waits for it, "
-        f"%stream stop {recording.name} ends it"
+        f"recording {said.name} {until} into {recording.path}\n"
+        f"{recording.name}.wait() waits for it, %stream stop {recording.name} ends it"
     )
 
 
