@@ -190,23 +190,19 @@ class WindowJoin:
         mine, theirs, joined = met.mine, met.theirs, met.joined
         if met.failed is not None:
             yield met.failed
-        if mine.size and self._config.kind in ("semi", "anti"):
+        if mine.size and self._config.kind == "semi":
             yield from self._first_matches(new, run, mine, theirs)
-        elif mine.size:
+        elif mine.size and self._config.kind != "anti":
             assert joined is not None
             yield Batch(joined)
         if run.matched is not None:
-            if (
-                self.judged is not None and met.candidates is not None
-            ):  # a further condition is none of the constraint's
-                mine, theirs = met.candidates
+            if self.judged is not None and met.candidates is not None:
+                mine, theirs = met.candidates  # a further condition is none of the constraint's
             new.matched[mine] = True
             run.matched[theirs] = True
 
     def _first_matches(self, new: NewRows, run: Run, mine: Int64s, theirs: Int64s) -> Iterator[Message]:
         """Semi: left rows that find their first partner."""
-        if self._config.kind != "semi":
-            return
         matched, frame, at = (new.matched, new.run.frame, mine) if new.port == 0 else (run.matched, run.frame, theirs)
         assert matched is not None
         found = np.zeros(matched.size, np.bool_)

@@ -26,11 +26,9 @@ from jupyter_stream.spark.job import _Progress
 from jupyter_stream.spark.reasons import reason
 from jupyter_stream.spark.run import SparkRun
 from jupyter_stream.spark.stopping import stopped
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 START = dt.datetime(2024, 5, 1, 12)
-LONG = 200
-"""Seconds: a net for what never comes, however slow the machine. Nothing here goes by the clock but what is said to."""
 COUNTS = "SELECT k, count(*) AS n FROM s [RANGE 10 SECONDS TUMBLING] GROUP BY k"
 
 
@@ -78,7 +76,7 @@ def test_answers_come_while_the_source_goes_on(sessions: Callable[..., Session],
     live.go_on.set()
     until(lambda: query.to_polars().height == 6)
     live.over.set()
-    assert query.wait(LONG)
+    assert query.wait(PATIENCE)
     assert query.to_polars()["n"].sum() == 70
     assert sum(seen) <= 7
     assert query.engine == "spark"
@@ -98,7 +96,7 @@ def test_an_idle_source_is_advanced_by_the_clock(sessions: Callable[..., Session
     until(lambda: query.to_polars()["n"].to_list() == [1])
     assert query.status == "running"
     live.over.set()
-    assert query.wait(LONG)
+    assert query.wait(PATIENCE)
 
 
 @pytest.mark.parametrize("how", ["stop", "drop"])
@@ -109,7 +107,7 @@ def test_stop_ends_it_and_leaves_nothing_behind(sessions: Callable[..., Session]
     run = query._pipeline
     assert isinstance(run, SparkRun)
     query.stop() if how == "stop" else session.drop(query.name)
-    assert query.wait(LONG)
+    assert query.wait(PATIENCE)
     assert query.status == "stopped"
     assert query.to_polars().height == 3
     assert (query.name in session.queries) == (how == "stop")
@@ -131,7 +129,7 @@ def test_files_spark_has_read_are_deleted(sessions: Callable[..., Session]) -> N
     until(lambda: query.to_polars().height == 59)
     until(lambda: len(list(folder.glob("*.parquet"))) < query._pipeline._inlets[0].spool._files.count / 2)
     over.set()
-    assert query.wait(LONG)
+    assert query.wait(PATIENCE)
     assert query.to_polars()["n"].sum() == 600
 
 
@@ -145,7 +143,7 @@ def test_pause_holds_rows_back_until_resume(sessions: Callable[..., Session], li
     time.sleep(1)
     assert query.to_polars().height == 3
     query.resume()
-    assert query.wait(LONG)
+    assert query.wait(PATIENCE)
     assert query.to_polars()["n"].sum() == 70
 
 
@@ -183,14 +181,14 @@ def test_change_of_a_table_goes_for_later_rows(
     query = on_spark(session, declared("python://source") + text)
     until(lambda: query.to_polars().height == first + later)
     over.set()
-    assert query.wait(LONG) and waited.is_set()
+    assert query.wait(PATIENCE) and waited.is_set()
     found = query.to_polars().group_by("name").agg(pl.col("n").sum())
     assert dict(found.iter_rows()) == {"before": 35, "after": 20}
 
 
 def test_interrupts_of_the_notebook_stay_its_own(sessions: Callable[..., Session]) -> None:
     before = signal.getsignal(signal.SIGINT)
-    assert on_spark(sessions(rows=frame(range(30))), declared("frame://rows") + COUNTS).wait(LONG)
+    assert on_spark(sessions(rows=frame(range(30))), declared("frame://rows") + COUNTS).wait(PATIENCE)
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -201,7 +199,7 @@ def test_spark_errors_are_one_clear_message(sessions: Callable[..., Session]) ->
         declared("frame://rows") + f"SELECT k, sum(n) AS n FROM ({inner}) [RANGE 20 SECONDS TUMBLING] GROUP BY k",
     )
     with pytest.raises(QueryError, match="DIVIDE_BY_ZERO") as failed:
-        query.wait(LONG)
+        query.wait(PATIENCE)
     assert "\n" not in str(failed.value) and "runId" not in str(failed.value)
     assert query.status == "failed"
 
@@ -221,7 +219,7 @@ def test_the_same_text_on_the_other_engine_replaces_the_query(sessions: Callable
 
 def test_a_handle_tells_the_same_as_in_the_kernel(sessions: Callable[..., Session]) -> None:
     query = on_spark(sessions(rows=frame(range(30))), declared("frame://rows") + COUNTS)
-    assert query.wait(LONG)
+    assert query.wait(PATIENCE)
     now = query.snapshot()
     assert (now.rows_in, now.rows_out, now.late, now.bad) == (30, 3, 0, 0)
     assert now.key_columns == ("k",) and now.time_column == "window_end"
@@ -263,12 +261,12 @@ def test_query_that_spark_leaves_waiting_goes_on_from_its_checkpoint(
     session = sessions(rows=frame(range(30)))
     query = on_spark(session, declared("frame://rows") + text, conf={"jupyter_stream.stalled": patience})
     if lives == 1:
-        assert query.wait(LONG)
+        assert query.wait(PATIENCE)
         assert sorted(query.to_polars()["n"]) == [10, 10, 10]
         assert (tmp_path / "lives").read_text() == "0"
     else:
         with pytest.raises(QueryError, match="3 times over") as failed:
-            query.wait(LONG)
+            query.wait(PATIENCE)
         assert "\n" not in str(failed.value)
 
 

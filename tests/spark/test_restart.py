@@ -28,8 +28,8 @@ from jupyter_stream.spark.job import Job
 from jupyter_stream.spark.run import SparkRun
 from jupyter_stream.spark.settings import settings
 from tests.oracle.compare import assert_same_bag, plain_rows
-from tests.spark.test_life import LONG, START
-from tests.waiting import until
+from tests.spark.test_life import START
+from tests.waiting import PATIENCE, until
 
 SCRIPT = """
 import json
@@ -230,9 +230,9 @@ def test_ended_query_gives_its_answers_again(rows: Path, tmp_path: Path, session
     session = sessions(rows=pl.read_parquet(rows))
     session.run(declared(name, rows))
     first: Any = session.run(text, engine="spark", checkpoint=checkpoint)[-1]
-    assert first.wait(LONG)
+    assert first.wait(PATIENCE)
     again: Any = session.run(text, name="again", engine="spark", checkpoint=checkpoint)[-1]
-    assert again.wait(LONG)
+    assert again.wait(PATIENCE)
     assert_same_bag(plain_rows(again.to_polars()), plain_rows(first.to_polars()), first.to_polars().columns)
     assert again.to_polars().height > 100
     with pytest.raises(QueryError, match="another query"):
@@ -252,20 +252,20 @@ def test_query_waits_for_the_spark_of_a_killed_kernel_to_let_go_of_its_checkpoin
     session.run(declared("window", rows))
     text, options = QUERIES["window"][1], {"engine": "spark", "checkpoint": checkpoint}
     first: Any = session.run(text, **options)[-1]
-    assert first.wait(LONG)
+    assert first.wait(PATIENCE)
     with subprocess.Popen([sys.executable, "-c", code, str(checkpoint / "held")], stdout=subprocess.PIPE) as other:
         try:
             assert other.stdout is not None
             other.stdout.readline()
             impatient: Any = session.run(text, conf={"jupyter_stream.stalled": "1 second"}, **options)[-1]
             with pytest.raises(QueryError, match="another Spark still writes to the checkpoint"):
-                impatient.wait(LONG)
+                impatient.wait(PATIENCE)
             stopped: Any = session.run(text, **options)[-1]
             job = stopped._pipeline._job
             while job._context is None:  # it has come to the lock
                 time.sleep(0.01)
             stopped.stop()
-            assert stopped._pipeline.done.wait(LONG) and job.streaming is None
+            assert stopped._pipeline.done.wait(PATIENCE) and job.streaming is None
             waiting: Any = session.run(text, **options)[-1]
             job = waiting._pipeline._job
             while job._context is None:
@@ -273,7 +273,7 @@ def test_query_waits_for_the_spark_of_a_killed_kernel_to_let_go_of_its_checkpoin
             assert not waiting.wait(1) and job.streaming is None
         finally:
             other.kill()
-    assert waiting.wait(LONG)
+    assert waiting.wait(PATIENCE)
     assert_same_bag(plain_rows(waiting.to_polars()), plain_rows(first.to_polars()), first.to_polars().columns)
 
 
@@ -459,11 +459,11 @@ def test_settings_of_spark_go_with_spark(sessions: Callable[..., Session]) -> No
         session.run("SELECT ts FROM s", engine="spark", master="local[7]")
     fixed: Any = session.run("SELECT ts FROM s", engine="spark", conf={"spark.sql.ansi.enabled": "false"})[-1]
     with pytest.raises(QueryError, match="answers would differ"):
-        fixed.wait(LONG)
+        fixed.wait(PATIENCE)
     late: Any = session.run("SELECT ts FROM s", engine="spark", conf={"spark.driver.memory": "77g"})[-1]
     with pytest.raises(QueryError, match="only when it starts"):
-        late.wait(LONG)
+        late.wait(PATIENCE)
     paced: Any = session.run(
         "SELECT ts FROM s", engine="spark", trigger="100 milliseconds", conf=["spark.sql.shuffle.partitions=1"]
     )[-1]
-    assert paced.wait(LONG) and paced.to_polars().height == 2
+    assert paced.wait(PATIENCE) and paced.to_polars().height == 2
