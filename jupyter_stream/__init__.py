@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jupyter_stream.errors import EngineError, QueryError, SourceError, StreamError, UnsupportedError
+from jupyter_stream.errors import EngineError, QueryError, SinkError, SourceError, StreamError, UnsupportedError
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from jupyter_stream.aggregates.user.python import aggregate
-    from jupyter_stream.dashboards import dashboard
-    from jupyter_stream.query import Query
-    from jupyter_stream.session import Session
+    from jupyter_stream.binding.own_function import function
+    from jupyter_stream.session.dashboards import dashboard
+    from jupyter_stream.session.query import Query
+    from jupyter_stream.session.session import Session
+
+_CLONE = Path(__file__).parent.parent
+if not (Path(__file__).parent / "magics").is_dir() and (_CLONE / "magics" / "__init__.py").is_file():
+    # Python takes the package from the working directory, a clone, where the magics stand beside it and not in it
+    __path__.append(str(_CLONE))
 
 __version__ = "0.1.0"
 
@@ -21,12 +28,14 @@ __all__ = [
     "Query",
     "QueryError",
     "Session",
+    "SinkError",
     "SourceError",
     "StreamError",
     "UnsupportedError",
     "__version__",
     "aggregate",
     "dashboard",
+    "function",
     "load_ipython_extension",
     "unload_ipython_extension",
 ]
@@ -35,19 +44,23 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # the engine is imported when it is first asked for: `import jupyter_stream` alone stays quick
     if name == "Session":
-        from jupyter_stream.session import Session
+        from jupyter_stream.session.session import Session
 
         return Session
     if name == "aggregate":
         from jupyter_stream.aggregates.user.python import aggregate
 
         return aggregate
+    if name == "function":
+        from jupyter_stream.binding.own_function import function
+
+        return function
     if name == "dashboard":
-        from jupyter_stream.dashboards import dashboard
+        from jupyter_stream.session.dashboards import dashboard
 
         return dashboard
     if name == "Query":
-        from jupyter_stream.query import Query
+        from jupyter_stream.session.query import Query
 
         return Query
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import logging
 import re
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,11 +15,13 @@ if TYPE_CHECKING:
     from jupyter_stream.magics.stream import StreamMagics
 
 _SLOW: Final = (
-    "jupyter_stream.session", "bokeh.models.renderers", "bokeh.plotting", "anywidget", "jupyter_stream.views.live",
-    "jupyter_stream.views.thread",
+    "jupyter_stream.session.session", "numpy.ma", "bokeh.models.renderers", "bokeh.plotting", "anywidget",
+    "jupyter_stream.views.live", "jupyter_stream.views.thread",
 )  # fmt: skip
 """Imports that take two seconds of processor, most of it Bokeh, Polars and sqlglot: in parts, between which the kernel answers.
-JupyterLab waits one second for a completion."""
+JupyterLab waits one second for a completion. `numpy.ma` is what the first query would import, half of the time that takes."""
+
+log = logging.getLogger(__name__)
 
 _loaded: tuple[StreamMagics, Any, Any] | None = None
 
@@ -29,14 +33,14 @@ def _with_body(lines: list[str]) -> list[str]:
     return lines
 
 
-_ASKED: Final = re.compile(r"\s*(?:(\w+)\s*\?|\?\s*(\w+))\s*")
+_QUESTION: Final = re.compile(r"\s*(?:(\w+)\s*\?|\?\s*(\w+))\s*")
 
 
-def _asks(magics: StreamMagics) -> Callable[[list[str]], list[str]]:
+def _described(magics: StreamMagics) -> Callable[[list[str]], list[str]]:
     """`NAME?` on a line of its own, of a stream or query: `%stream describe NAME` instead of what Python knows of the name."""
 
-    def asked(lines: list[str]) -> list[str]:
-        found = _ASKED.fullmatch("".join(lines)) if len(lines) == 1 else None
+    def described(lines: list[str]) -> list[str]:
+        found = _QUESTION.fullmatch("".join(lines)) if len(lines) == 1 else None
         session = magics.session_if_any
         if found is None or session is None:
             return lines
@@ -46,7 +50,7 @@ def _asks(magics: StreamMagics) -> Callable[[list[str]], list[str]]:
         ours = variable is query if query is not None else variable is None and session.catalog.find(name) is not None
         return [f"%stream describe {name}\n"] if ours else lines
 
-    return asked
+    return described
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -58,11 +62,12 @@ def load_ipython_extension(shell: Any) -> None:
     unload_ipython_extension(shell)
     magics = StreamMagics(shell)
     shell.register_magics(magics)
-    match = matcher(lambda: magics.session_if_any)
+    # where the engine is imported already, a session costs nothing and knows the notebook's frames
+    match = matcher(lambda: magics.session if "jupyter_stream.session.session" in sys.modules else None)
     shell.Completer.custom_matchers.append(match)
-    asks = _asks(magics)
-    shell.input_transformers_cleanup.extend([_with_body, asks])
-    _loaded = (magics, match, asks)
+    described = _described(magics)
+    shell.input_transformers_cleanup.extend([_with_body, described])
+    _loaded = (magics, match, described)
     with contextlib.suppress(RuntimeError):  # a terminal has no loop between its inputs: there the first cell imports
         _import_when_idle(asyncio.get_running_loop(), _SLOW)
 
@@ -85,7 +90,10 @@ def unload_ipython_extension(shell: Any) -> None:
     if _loaded is None:
         return
     (magics, match, asks), _loaded = _loaded, None
-    magics.close()
+    try:
+        magics.close()
+    except Exception:
+        log.exception("closing the former session failed")
     if match in shell.Completer.custom_matchers:
         shell.Completer.custom_matchers.remove(match)
     for transformer in (_with_body, asks):

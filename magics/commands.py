@@ -11,17 +11,20 @@ from jupyter_stream.core.schema import type_name
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show, show_span
 from jupyter_stream.engine.explain import promises
 from jupyter_stream.errors import QueryError
-from jupyter_stream.magics import options, output, recording
+from jupyter_stream.magics import options, output, recording, serving
 from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.secrets import hidden
 from jupyter_stream.views.options import refuse
 from jupyter_stream.views.words import number, size
 
 if TYPE_CHECKING:
     from jupyter_stream.core.snapshot import Snapshot
-    from jupyter_stream.query import Query
-    from jupyter_stream.session import Session
+    from jupyter_stream.session.query import Query
+    from jupyter_stream.session.session import Session
 
 Action: TypeAlias = "Callable[[Session, tuple[str, ...]], None]"
+HARMFUL: Final = ("reset", "drop", "stop")
+"""Subcommands that a wrong word is never taken for: whoever follows the suggestion loses something."""
 ENDED: Final = ("finished", "stopped", "failed")
 
 
@@ -57,7 +60,12 @@ def run(session: Session, words: list[str]) -> None:
             return _help(session, ())
         if name.startswith("-"):
             raise refuse("option of %stream", name, ("--help",))
-        raise refuse("subcommand", name, tuple(c.name for c in COMMANDS))
+        if name.upper().rstrip(";") in options.BEGINNINGS:
+            raise QueryError(
+                f"%stream takes a subcommand, and {name} begins a statement",
+                hint="Write statements in a cell that begins with %%stream, below that line.",
+            )
+        raise refuse("subcommand", name, tuple(c.name for c in COMMANDS), harmful=HARMFUL)
     if any(word in ("-h", "--help") for word in rest):
         return output.say(f"%stream {command.name} {command.takes}\n{command.help}")
     unknown = next((word for word in rest if word.startswith("-")), None)
@@ -66,10 +74,12 @@ def run(session: Session, words: list[str]) -> None:
     if command.options:
         return command.run(session, tuple(rest))
     if not command.takes and rest:
-        raise QueryError(f"%stream {command.name} takes nothing after it, and then came: {' '.join(rest)}")
+        raise QueryError(f"%stream {command.name} takes nothing more, and this line has: {' '.join(rest)}")
     fewest, most = {"NAME": (1, 1), "[NAME]": (0, 1)}.get(command.takes, (0, len(rest)))
     if not fewest <= len(rest) <= most:
-        raise QueryError(f"say which one: %stream {command.name} {command.takes}", hint=_there_are(session))
+        raise QueryError(
+            f"a name is missing or too many: write %stream {command.name} {command.takes}", hint=_there_are(session)
+        )
     return command.run(session, tuple(rest))
 
 
@@ -104,13 +114,13 @@ def _chosen(session: Session, verb: str, names: tuple[str, ...]) -> list[Query]:
         return [find(session, name) for name in names]
     if len(going) == 1:
         return going
-    raise QueryError(f"say which one: %stream {verb} NAME, or %stream {verb} all", hint=_there_are(session))
+    raise QueryError(f"a name is missing: write %stream {verb} NAME, or %stream {verb} all", hint=_there_are(session))
 
 
-def _do(session: Session, verb: str, done: str, names: tuple[str, ...]) -> None:
+def _do(session: Session, verb: str, done: str, names: tuple[str, ...], **options: bool) -> None:
     queries = _chosen(session, verb, names)
     for query in queries:
-        getattr(query, verb)()
+        getattr(query, verb)(**options)
     output.say(f"{done}: {', '.join(q.name for q in queries)}" if queries else f"nothing to {verb}")
 
 
@@ -151,8 +161,9 @@ def _cell(column: str, value: object) -> str:
 
 
 def _facts(s: Snapshot) -> dict[str, str]:
+    state = ", ".join(filter(None, (s.state, s.failing)))
     facts = {
-        "state": s.state, "rows in": f"{s.rows_in:,}", "rows out": f"{s.rows_out:,}", "late rows": f"{s.late:,}",
+        "state": state, "rows in": f"{s.rows_in:,}", "rows out": f"{s.rows_out:,}", "late rows": f"{s.late:,}",
         "bad rows": f"{s.bad:,}", "state bytes": size(s.state_bytes), "newest event time": show(s.max_event_time),
         "watermark": show(s.low_watermark),
     }  # fmt: skip
@@ -178,11 +189,24 @@ def _describe(session: Session, names: tuple[str, ...]) -> None:
         facts = _facts(query.snapshot(1))
         columns = {n: type_name(t) for n, t in query.to_polars().schema.items()}
         output.show(query.name, ("", ""), [*facts.items(), *((f"column {n}", t) for n, t in columns.items())])
+        output.say(
+            f"For example:\n"
+            f"  {query.name}.to_pandas()           the answers so far, as a frame\n"
+            f"  {query.name}.chart('table')        show its view another way\n"
+            f"  for row in {query.name}: ...       each answer as it comes; {query.name}.stop() ends it"
+        )
         return
     for result in session.run(f"DESCRIBE {name}"):
         tell(result)
     if isinstance(entry, StreamDef) and entry.table is None:
-        output.say(f"SOURCE '{entry.uri}'; {promises(entry)}")
+        output.say(f"SOURCE '{hidden(entry.uri)}'; {promises(entry)}")
+    time = "RANGE 1 MINUTE TUMBLING"
+    output.say(
+        f"For example, below a line %%stream NAME:\n"
+        f"  SELECT * FROM {entry.name} LIMIT 10\n"
+        f"  SELECT count(*) AS n FROM {entry.name}\n"
+        f"  SELECT count(*) AS n FROM {entry.name} [{time}]"
+    )
 
 
 def _stop(session: Session, names: tuple[str, ...]) -> None:
@@ -196,11 +220,29 @@ def _stop(session: Session, names: tuple[str, ...]) -> None:
 
 
 def _pause(session: Session, names: tuple[str, ...]) -> None:
-    _do(session, "pause", "paused", names)
+    rest = tuple(n for n in names if n != "--spill")
+    unknown = next((n for n in rest if n.startswith("-")), None)
+    if unknown is not None:
+        raise refuse("option of %stream pause", unknown, ("--spill", "--help"))
+    _do(session, "pause", "paused", rest, **({"spill": True} if len(rest) < len(names) else {}))
 
 
 def _resume(session: Session, names: tuple[str, ...]) -> None:
     _do(session, "resume", "resumed", names)
+
+
+def _deactivate(session: Session, names: tuple[str, ...]) -> None:
+    query = find(session, names[0]).deactivate()
+    output.say(
+        f"{query.name} is inactive: it holds no state and takes no rows. %stream activate {query.name} lets it go on"
+    )
+
+
+def _activate(session: Session, names: tuple[str, ...]) -> None:
+    from jupyter_stream.session.inactive import promise
+
+    query = find(session, names[0]).activate()
+    output.say(f"{query.name} is active again: {promise(query)}")
 
 
 def _explain(session: Session, names: tuple[str, ...]) -> None:
@@ -244,6 +286,36 @@ def _reset(session: Session, _names: tuple[str, ...]) -> None:
     output.say("all queries stopped, all streams forgotten")
 
 
+def _set(session: Session, words: tuple[str, ...]) -> None:
+    """`%stream set memory = '2 GB'`; so for `scheduler` and `progress`, and `%stream set NAME scheduler = 'chain'`."""
+    left, _, right = " ".join(words).partition("=")
+    *of, name = left.split() or [""]
+    value = right.strip().strip("'\"")
+    name = name.lower()
+    known = name == "scheduler" if of else name in ("memory", "scheduler", "progress")
+    if not known or len(of) > 1 or not value:
+        raise QueryError(
+            f"%stream set can set memory, scheduler and progress, not {left.strip()!r}"
+            if value
+            else "a value is missing",
+            hint="Write %stream set memory = '2 GB', %stream set scheduler = 'chain', %stream set progress = 'on demand', or for "
+            "one query %stream set NAME scheduler = 'chain'. %stream status shows the present values.",
+        )
+    if name == "memory":
+        session.limit(value)
+        output.say(f"all queries together may now hold {size(session.engine.memory)}")
+    elif name == "progress":
+        session.progress(value)
+        output.say(f"enabling time stamps of streams that say nothing else: {session.engine.enabling}")
+    elif of:
+        query = find(session, of[0])
+        query.schedule(None if value == "session" else value)
+        output.say(f"{query.name}'s operators work by {value}" + ("'s policy" if value == "session" else ""))
+    else:
+        session.schedule(value)
+        output.say(f"sources are served and operators work by {session.engine.scheduler}")
+
+
 def _sources(_session: Session, _names: tuple[str, ...]) -> None:
     from jupyter_stream.sources import SOURCES
 
@@ -271,44 +343,79 @@ COMMANDS: Final = (
     Command(
         "status",
         "[NAME]",
-        "a query's counters and times; of all: shares of memory and processor time, rates and lag of the sources",
+        "a query's counters and times; without NAME: shares of memory and processor time, rates and lag of the sources",
         _status,
     ),
     Command("stop", "[NAME ...|all]", "end queries; their results stay", _stop),
-    Command("pause", "[NAME ...|all]", "take no input until resumed", _pause),
-    Command("resume", "[NAME ...|all]", "take input again", _resume),
     Command(
-        "describe", "NAME", "what a stream or query is: columns with types, source, progress; also NAME?", _describe
+        "pause",
+        "[NAME ...|all] [--spill]",
+        "read nothing until resumed; --spill: what a live source says meanwhile goes to disk once the memory for it is full",
+        _pause,
+        options=True,
     ),
-    Command("explain", "NAME", "how a query is computed, with live counters", _explain),
+    Command("resume", "[NAME ...|all]", "go on reading", _resume),
     Command(
-        "plan", "NAME", "a query's operators drawn live, with what flows between them; click one to look into it", _plan
+        "deactivate",
+        "NAME",
+        "give back the memory of a query that nobody needs for now, and take no rows; its answers so far stay",
+        _deactivate,
     ),
-    Command("show", "NAME", "a further live view under this cell", _show),
+    Command("activate", "NAME", "take rows again, as if started now; says from when answers are exact", _activate),
+    Command(
+        "describe",
+        "NAME",
+        "columns with types, source and progress of a stream or query; NAME? does the same",
+        _describe,
+    ),
+    Command("explain", "NAME", "the steps by which a query is computed, with live counters", _explain),
+    Command(
+        "plan",
+        "NAME",
+        "a live drawing of a query's operators, and of what flows between them; click one to look into it",
+        _plan,
+    ),
+    Command("show", "NAME", "one more live view, under this cell", _show),
     Command(
         "run",
         "NAME --over URI [--engine spark]",
-        "answer a query once over history, files in the place of its stream; the handle is NAME_over",
+        "answer a query once over files instead of its stream; the handle is NAME_over",
         _run,
         options=True,
     ),
     Command(
         "record",
-        "STREAM [--for TIME] [--to FILE]",
-        "keep what arrives (rows, order, punctuations) as a Parquet file; the handle is STREAM_recording",
+        "STREAM [--for TIME] [--to FILE] [--overwrite]",
+        "write what arrives (rows, their order, punctuations) to a Parquet file; the handle is STREAM_recording",
         recording.record,
         options=True,
     ),
     Command(
         "replay",
         "FILE [QUERY ...] [--speed N] [--shuffle TIME] [--seed N]",
-        "run queries once more on a recording; shuffled, in another order too, and compare the answers",
+        "run queries again on a recording; with --shuffle also in another order, and compare the answers",
         recording.replay,
+        options=True,
+    ),
+    Command(
+        "set",
+        "memory = SIZE | [NAME] scheduler = POLICY | progress = MODE",
+        "how much memory all queries together may use, such as '2 GB'; who works next (SHOW SCHEDULERS lists them), in all "
+        "queries or in one; 'session' there is the session's again; when the clock moves silent streams on: 'on demand', "
+        "'periodic 100 ms' or 'none'",
+        _set,
+        options=True,
+    ),
+    Command(
+        "serve",
+        "[--port N] [--host ADDRESS] [--name HOST] [--no-token] | --stop",
+        "queries, answers, figures and live pages over HTTP, for this machine alone and with a token unless told otherwise",
+        serving.serve,
         options=True,
     ),
     Command("drop", "NAME", "forget a stream or query", _drop),
     Command("reset", "", "stop all queries and forget all streams", _reset),
-    Command("sources", "", "where streams can come from", _sources),
+    Command("sources", "", "the sources that streams can have", _sources),
     Command("functions", "", "the functions queries can use", _functions),
     Command("help", "", "this text", _help),
 )

@@ -9,7 +9,7 @@ from jupyter_stream.errors import QueryError
 from jupyter_stream.magics import commands, options
 
 if TYPE_CHECKING:
-    from jupyter_stream.session import Session
+    from jupyter_stream.session.session import Session
 
 _FIRST_LINE: Final = 2
 _EXAMPLE: Final = "Write a query's name on each line, and how to show it, such as: hot --chart bar"
@@ -22,7 +22,9 @@ def show(session: Session, line: str, cell: str) -> None:
         QueryError: no queries, one that doesn't exist, an option that is not about showing.
     """
     if line.strip():
-        raise QueryError(f"%%dashboard takes nothing after it, and then came: {line.strip()}", hint=_EXAMPLE)
+        raise QueryError(
+            f"%%dashboard takes nothing more on its line, and this line has: {line.strip()}", hint=_EXAMPLE
+        )
     panels = []
     for number, text in enumerate(cell.splitlines(), _FIRST_LINE):
         if text.strip() and not text.strip().startswith(("#", "--")):
@@ -30,7 +32,7 @@ def show(session: Session, line: str, cell: str) -> None:
     if not panels:
         raise QueryError("this dashboard has no query", hint=_EXAMPLE)
     from jupyter_stream import views
-    from jupyter_stream.dashboards import dashboard
+    from jupyter_stream.session.dashboards import dashboard
 
     dashboard(*(views.panel(query, **said) if said else query for query, said in panels))
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 from traitlets import Bool, Enum, HasTraits, Int, TraitError, Unicode
 
+from jupyter_stream.core.suggest import nearest
 from jupyter_stream.errors import QueryError
 from jupyter_stream.magics.options import ENGINES
 from jupyter_stream.views.options import CHARTS
@@ -47,8 +47,8 @@ def read(start: Path) -> dict[str, Any]:
 
 def _known(name: str, value: Any, file: Path) -> Any:
     if name not in NAMES:
-        near = get_close_matches(name, NAMES, 1)
-        hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(NAMES)}."
+        near = nearest(name, NAMES)
+        hint = f"Did you mean {near}?" if near else f"There are {', '.join(NAMES)}."
         raise QueryError(f"[tool.{TABLE}] in {file} has {name}, for which there is no default", hint=hint)
     return str(value) if name == "last" else value
 

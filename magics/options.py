@@ -11,7 +11,7 @@ from keyword import iskeyword
 from typing import Any, Final, NoReturn
 
 from jupyter_stream.errors import QueryError
-from jupyter_stream.language.statements import FIRST_WORDS
+from jupyter_stream.syntax.statements import FIRST_WORDS
 from jupyter_stream.views.options import CHARTS, ViewOptions, refuse
 
 ENGINES: Final = ("kernel", "spark")
@@ -40,24 +40,40 @@ class Option:
 
 OPTIONS: Final = (
     Option("--engine", "-e", "where the query runs", "ENGINE", ENGINES),
-    Option("--master", None, "where Spark runs: local[*], said with the first query on it", "MASTER"),
-    Option("--conf", None, "a setting of Spark's; may be said several times", "KEY=VALUE", several=True),
-    Option("--checkpoint", None, "folder from which the query goes on on Spark when it is started again", "DIR"),
-    Option("--trigger", None, "time between micro-batches on Spark, such as '5 seconds'", "TIME"),
-    Option("--chart", "-c", "how it is shown", "KIND", CHARTS),
+    Option("--master", None, "where Spark runs, such as local[*]; only with the first query on Spark", "MASTER"),
+    Option("--conf", None, "a setting of Spark; may be written several times", "KEY=VALUE", several=True),
+    Option("--checkpoint", None, "the folder from which the query goes on when it is started again", "DIR"),
+    Option("--checkpoint-every", None, "in the kernel: time between cuts, such as '5 seconds' (10 seconds)", "TIME"),
+    Option("--checkpoint-reset", None, "in the kernel: begin anew, whatever the folder has"),
+    Option("--trigger", None, "on Spark: time between micro-batches, such as '5 seconds'", "TIME"),
+    Option("--chart", "-c", "how the answer is drawn", "KIND", CHARTS),
     Option("--x", "-x", "column of the horizontal axis", "COLUMN"),
-    Option("--y", "-y", "column of the vertical axis; several between commas", "COLUMN"),
+    Option("--y", "-y", "column of the vertical axis; or several, with commas between them", "COLUMN"),
     Option("--by", "-b", "column that splits rows into coloured series; none for one series", "COLUMN"),
     Option("--last", "-l", "rows, or a time span such as '10 minutes', kept on screen (500)", "N"),
-    Option("--top", "-t", "bars or rows of a table shown, those with the largest --y", "N"),
+    Option("--top", "-t", "how many bars or rows of a table to show: those with the largest --y", "N"),
     Option("--multiples", "-m", "a small chart for each value of --by"),
     Option("--keep", "-k", "result rows kept in memory (1000000)", "N"),
-    Option("--budget", None, "processor it may use: 20%%, or 500 probes/row", "BUDGET"),
-    Option("--weight", "-w", "its share among running queries (1)", "W"),
-    Option("--paused", "-p", "start paused: nothing is read before %%stream resume NAME"),
-    Option("--quiet", "-q", "show nothing; the handle is bound all the same"),
+    Option(
+        "--into",
+        None,
+        "a sink, or an address such as file://answers/, where answers are written too",
+        "SINK",
+        several=True,
+    ),
+    Option("--budget", None, "how much work it may do: 20%% of a core, or 500 probes/row", "BUDGET"),
+    Option("--weight", "-w", "its share of the processor, compared with other queries (1)", "W"),
+    Option("--paused", "-p", "start paused: nothing is read until %%stream resume NAME"),
+    Option("--quiet", "-q", "show nothing; the variable NAME is set all the same"),
     Option("--help", "-h", "this text"),
 )
+
+
+_OF_SESSION: Final = (
+    *("master", "conf", "checkpoint", "checkpoint_every", "checkpoint_reset"),
+    *("trigger", "budget", "weight", "into"),
+)
+"""Options that `Session.run` knows under the same name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +109,10 @@ def parse(line: str, defaults: Mapping[str, Any] | None = None) -> CellLine:
     if words and not words[0].startswith("-") and words[0].lower() in ("help", "?"):
         words[0] = "--help"
     before_options = list(takewhile(lambda word: not word.startswith("-"), words))
-    begins = next((word for word in before_options[:-1][:2] if word.upper() in _BEGINNINGS), None)
+    begins = next((word for word in before_options[:-1][:2] if word.upper() in BEGINNINGS), None)
     if begins is not None:
         raise QueryError(
-            f"{begins} stands behind %%stream, where a name and options are",
+            f"{begins} can't be on the line of %%stream, which takes a name and options",
             hint="Write statements on the lines below it.",
         )
     said = _parser().parse_args(_known(words))
@@ -106,12 +122,12 @@ def parse(line: str, defaults: Mapping[str, Any] | None = None) -> CellLine:
     if said.name is not None and (not said.name.isidentifier() or iskeyword(said.name)):
         raise QueryError(
             f"a query's name becomes a Python variable; {said.name!r} can't be one",
-            hint="Use letters, digits and underscores, not starting with a digit, and no word of Python's.",
+            hint="Use letters, digits and underscores, not starting with a digit, and no keyword of Python.",
         )
     session: dict[str, Any] = {}
     if said.engine is not None:
         session["engine"] = said.engine
-    for name in ("master", "conf", "checkpoint", "trigger", "budget", "weight"):
+    for name in _OF_SESSION:
         if getattr(said, name):
             session[name] = getattr(said, name)
     if said.keep is not None:
@@ -155,7 +171,7 @@ def _known(words: list[str]) -> list[str]:
             if option.takes is not None and not value:
                 i += 1
                 if i >= len(words) or (words[i].startswith("--")):
-                    raise QueryError(f"{word} wants a value: {word} {option.takes}")
+                    raise QueryError(f"{word} needs a value: {word} {option.takes}")
                 value = words[i]
             if option.choices is not None and value not in option.choices:
                 raise refuse(word.lstrip("-"), value, option.choices)
@@ -170,7 +186,8 @@ def _positive(name: str, text: str) -> int:
     return int(digits)
 
 
-_BEGINNINGS: Final = frozenset(words.split()[0] for words in FIRST_WORDS)
+BEGINNINGS: Final = frozenset(words.split()[0] for words in FIRST_WORDS)
+"""The words that statements begin with."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -181,7 +198,7 @@ class Parser(argparse.ArgumentParser):
         extra = message.removeprefix("unrecognized arguments: ")
         if extra != message:
             hint = "Options start with --; %%stream --help lists them. A value with spaces needs quotes."
-            raise QueryError(f"%%stream takes one name, and then came: {extra}", hint=hint)
+            raise QueryError(f"%%stream takes one name, and this line also has: {extra}", hint=hint)
         raise QueryError(message, hint="%%stream --help lists the options.")
 
 

@@ -33,7 +33,7 @@ def _sentences(line: str) -> list[str]:
 
 def say(text: str) -> None:
     """Show a message under the cell."""
-    html = f"<pre style='margin:0;white-space:pre-wrap'>{escape(text)}</pre>"
+    html = f"<pre style='margin:0;white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere'>{escape(text)}</pre>"
     display({"text/plain": text, "text/html": html}, raw=True)
 
 

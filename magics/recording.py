@@ -10,21 +10,24 @@ from jupyter_stream.errors import QueryError
 from jupyter_stream.magics import options, output
 
 if TYPE_CHECKING:
-    from jupyter_stream.recordings import Replay
-    from jupyter_stream.session import Session
+    from jupyter_stream.session.recordings import Replay
+    from jupyter_stream.session.session import Session
 
 
 def record(session: Session, words: tuple[str, ...]) -> None:
-    """`%stream record trades --for "2 minutes" [--to FILE]`."""
+    """`%stream record trades --for "2 minutes" [--to FILE] [--overwrite]`."""
     parser = options.Parser(prog="%stream record", add_help=False, allow_abbrev=False)
     parser.add_argument("name")
     parser.add_argument("--for", dest="span", metavar="TIME")
     parser.add_argument("--to", metavar="FILE")
+    parser.add_argument("--overwrite", action="store_true")
     said = parser.parse_args(list(words))
     micros = None if said.span is None else parse_duration(said.span)
     if said.span is not None and not micros:
         raise QueryError(f"--for takes a length of time, not {said.span!r}", hint="Write --for '2 minutes'.")
-    recording = session.record(said.name, said.to, seconds=None if micros is None else micros / 1e6)
+    recording = session.record(
+        said.name, said.to, seconds=None if micros is None else micros / 1e6, overwrite=said.overwrite
+    )
     session.namespace[recording.name] = recording
     until = f"for {said.span}" if said.span else "until its source ends"
     output.say(

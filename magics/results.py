@@ -7,7 +7,7 @@ from jupyter_stream.magics import output
 
 def tell(result: object) -> None:
     """Show a message or a listing; anything else is not for telling."""
-    from jupyter_stream.query import Explanation, Listing, Message
+    from jupyter_stream.session.query import Explanation, Listing, Message
 
     if isinstance(result, Message):
         output.say(result.text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -38,6 +39,8 @@ def check(title: str, command: list[str], cwd: Path = ROOT) -> None:
 
 if __name__ == "__main__":
     python = sys.executable
+    # a command that was started in the background may ignore interrupts, and so would all that it starts
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     check("format", [python, "-m", "ruff", "format", "--check", "."])
     check("lint", [python, "-m", "ruff", "check", "."])
     with tempfile.TemporaryDirectory() as temporary:
@@ -47,5 +50,5 @@ if __name__ == "__main__":
         check("rooms", [str(BIN / "lint-imports"), "--config", CONFIG, "--no-cache"], installed)
     # kernels and Spark's processes begin by the hundred: without bytecode each would compile the package
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    check("tests", [python, "-m", "pytest", "-n", "2", "--dist", "worksteal", "-rR", *sys.argv[1:]])
+    check("tests", [python, "-m", "pytest", "-n", "2", "--dist", "worksteal", "-rfER", *sys.argv[1:]])
     print("\nAll checks passed.")

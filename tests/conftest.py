@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from jupyter_stream import query
 from jupyter_stream.engine import pipeline
-from jupyter_stream.operators import graph as building
-from jupyter_stream.plan.logical import Query
+from jupyter_stream.graph import graph as building
+from jupyter_stream.plan.logical import BoundQuery
+from jupyter_stream.session import query
 from tests.promises import Watch, watch
 
-OTHERS = ("browser", "sources", "spark", "tutorials")
+OTHERS = ("browser", "faults", "sinks", "sources", "spark", "tutorials")
 """Folders of tests that wait for other programs: browsers, servers, brokers, kernels, Spark."""
 OUT_OF_TIME = r"TimeoutError|TimeoutExpired|Timeout \(?>"
 """How the failure of such a test begins, or names itself, if it waited too long."""
@@ -46,7 +46,7 @@ def watches() -> Iterator[list[Watch]]:
     """Those of the queries of the test under way, newest last: every query is watched (tests/promises.py)."""
     kept: list[Watch] = []
 
-    def build_watched(asked: Query) -> building.Graph:
+    def build_watched(asked: BoundQuery) -> building.Graph:
         graph = building.build(asked)
         kept.extend(watch(graph))
         del kept[:-200]

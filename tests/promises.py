@@ -13,9 +13,9 @@ import polars as pl
 
 from jupyter_stream.core.messages import BROKEN, TS, Batch, KeyPunctuation, Message, Punctuation
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.operators.graph import Graph, Step
-from jupyter_stream.operators.meld import Meld
-from jupyter_stream.operators.protocol import Stateless
+from jupyter_stream.flow.meld import Meld
+from jupyter_stream.flow.protocol import Stateless, Waits
+from jupyter_stream.graph.graph import Graph, Step
 
 
 class BrokenPromise(AssertionError):
@@ -28,11 +28,14 @@ class Watch:
     def __init__(self, step: Step) -> None:
         self.step = step
         self.promised = MIN_TIME
+        self.unfinished = 0
         self.promised_of_keys: dict[str, dict[object, int]] = {}
         operator = step.operator
         for name in ("on_batch", "on_punctuation", "on_key_punctuation", "on_tick"):
             if hasattr(operator, name):
                 setattr(operator, name, self._watched(getattr(operator, name)))
+        if isinstance(operator, Waits):
+            operator.on_punctuation = self._patient(operator, operator.on_punctuation)  # type: ignore[method-assign]
 
     def _watched(self, method):  # type: ignore[no-untyped-def]
         def watched(*arguments: object) -> Iterable[Message]:
@@ -49,6 +52,24 @@ class Watch:
                 yield message
 
         return watched
+
+    def _patient(self, operator: Waits, method):  # type: ignore[no-untyped-def]
+        """It gives nothing before what it said it waits for."""
+
+        def patient(port: int, punctuation: Punctuation) -> Iterator[Message]:
+            # while it rests, it gives what an earlier punctuation has made final: nothing to wait for
+            waits = MIN_TIME if self.unfinished else operator.waits_for
+            self.unfinished += 1
+            try:
+                for message in method(port, punctuation):
+                    if isinstance(message, Batch) and message.provisional is None and punctuation.value < waits:
+                        name = type(operator).__name__
+                        raise BrokenPromise(f"{name} waited for {waits}, and gave rows at {punctuation.value}")
+                    yield message
+            finally:
+                self.unfinished -= 1
+
+        return patient
 
     def _look(self, message: Message) -> None:
         name = type(self.step.operator).__name__

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable
 
+from jupyter_stream.engine.engine import Engine
+
 PATIENCE = 200.0
 """Seconds: a net for what never comes, however slow the machine."""
 
@@ -23,3 +25,12 @@ def until(condition: Callable[[], object], what: Callable[[], object] = lambda: 
         if time.monotonic() > end:
             raise TimeoutError(f"it doesn't come about {what()}".rstrip())
         time.sleep(step)
+
+
+def settle(engine: Engine) -> None:
+    """Wait until an engine has done what it was told, steps in threads of their own among it."""
+
+    def at_rest() -> bool:
+        return not any(getattr(r, "busy", False) or getattr(r, "catching_up", False) for r in engine.runners)
+
+    until(lambda: engine.submit(at_rest).result(), step=0.0005)

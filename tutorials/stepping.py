@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import polars as pl
 
-from jupyter_stream import Session, language
+from jupyter_stream import Session, binding, syntax
 from jupyter_stream.core.messages import TS, Batch, Message, Missed, Punctuation, Tick
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.engine.progress import Ingest
-from jupyter_stream.operators.graph import Step, Target, build
+from jupyter_stream.graph.graph import Step, StepInput, build
 from jupyter_stream.plan.preference import Budget
 from jupyter_stream.plan.strategy import Strategy
 
@@ -41,10 +41,10 @@ class Steps:
     ) -> None:
         session = Session(namespace=namespace)
         session.execute(streams)
-        (statement,) = language.parse(query, namespace, 1)
-        assert isinstance(statement, language.Select)
+        (statement,) = syntax.parse(query, namespace, 1)
+        assert isinstance(statement, syntax.Select)
         budget = None if probes is None else Budget("probes", probes)
-        bound = replace(language.bind_query(statement, session.catalog), strategy=strategy, budget=budget)
+        bound = replace(binding.bind_query(statement, session.catalog), strategy=strategy, budget=budget)
         session.close()
         self.graph = build(bound)
         for step in self._budgeted:
@@ -108,7 +108,7 @@ class Steps:
             self._deliver(step.target, message)
         return self._provisional
 
-    def _deliver(self, target: Target | None, message: Message) -> None:
+    def _deliver(self, target: StepInput | None, message: Message) -> None:
         if isinstance(message, Missed):
             self.late.update(message.late_ids.tolist())
         elif target is None:

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from stepping import Steps
 
-from jupyter_stream.operators.slide_by_tuple import SlideByTuple
-from jupyter_stream.operators.window_aggregate import WindowAggregate
+from jupyter_stream.windowed.extent_aggregate import ExtentAggregate
+from jupyter_stream.windowed.window_aggregate import WindowAggregate
 
 SECOND = 1_000_000
 ROWS = 36
@@ -152,8 +152,8 @@ def run(kind: Kind, length: int, slide: int, patience: float, at: list[float]) -
         match steps.aggregate.operator:
             case WindowAggregate() as operator:
                 return [(start / SECOND, end / SECOND) for start, end in operator.open_panes]
-            case SlideByTuple() as operator:
-                return [(t / SECOND - 0.12, t / SECOND + 0.12) for t in operator.bin_times]
+            case ExtentAggregate() as operator if kind.parts == "bins":
+                return [(t / SECOND - 0.12, t / SECOND + 0.12) for t in operator.held_at]
         return []
 
     frames, final = [Frame(0, None)], []

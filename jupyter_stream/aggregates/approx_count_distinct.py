@@ -15,8 +15,8 @@ from datasketches import cpc_sketch, cpc_union
 
 from jupyter_stream.aggregates.protocol import (
     VALUE,
+    AggregateFunction,
     Algebra,
-    Array,
     BadArguments,
     Dense,
     Differential,
@@ -104,16 +104,16 @@ def _estimates(lists: pl.Series) -> pl.Series:
     return pl.Series([round(_union(parts).get_estimate()) for parts in lists.to_list()], dtype=pl.Int64())
 
 
-class ApproxCountDistinct:
+class ApproxCountDistinct(AggregateFunction):
     """`approx_count_distinct(x)`. Its standard error is `RELATIVE_ERROR`."""
 
     name = "approx_count_distinct"
     signature = "approx_count_distinct(x)"
     description = "Number of distinct non-NULL values, estimated in constant memory: standard error 1.1%."
     example = "approx_count_distinct(destIP)"
+    of_nothing = 0
     algebra: Algebra = "algebraic"
     differential: Differential = "not"
-    constant_from: int | None = None
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
         """BIGINT of anything but lists and structs."""
@@ -126,7 +126,3 @@ class ApproxCountDistinct:
     def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
         """A sketch."""
         return DistinctSketch(types[0])
-
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
-        """Never dense."""
-        raise TypeError(f"{self.name} has no dense form")

@@ -15,8 +15,8 @@ from datasketches import frequent_items_error_type, frequent_strings_sketch
 from jupyter_stream.aggregates.heavy_hitters import ITEM, ITEM_COUNT, counted_items
 from jupyter_stream.aggregates.protocol import (
     VALUE,
+    AggregateFunction,
     Algebra,
-    Array,
     BadArguments,
     Dense,
     Differential,
@@ -155,7 +155,7 @@ def _value(texts: pl.Series, dtype: pl.DataType) -> pl.Series:
     return plain.cast(dtype)
 
 
-class ApproxTopK:
+class ApproxTopK(AggregateFunction):
     """`approx_top_k(x, k)`. Its error is bounded by `error`; counts of up to `exact_items` distinct items are exact."""
 
     name = "approx_top_k"
@@ -184,7 +184,3 @@ class ApproxTopK:
         if not isinstance(k, int) or not 1 <= k <= MOST:
             raise BadArguments(f"k must be from 1 to {MOST:,}")
         return ItemSketch(types[0], k)
-
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
-        """Never dense."""
-        raise TypeError(f"{self.name} has no dense form")

@@ -11,8 +11,8 @@ import polars as pl
 
 from jupyter_stream.aggregates.protocol import (
     VALUE,
+    AggregateFunction,
     Algebra,
-    Array,
     BadArguments,
     Dense,
     Differential,
@@ -54,28 +54,23 @@ class TimedArgument:
         return grouped(partials, by, self._value)
 
 
-class _ArgExtreme:
+class _ArgExtreme(AggregateFunction):
     name = ""
     greatest = False
     algebra: Algebra = "algebraic"
     differential: Differential = "not"
-    constant_from: int | None = None
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
         """The first argument's type."""
         if len(types) != 2 or distinct:
             raise BadArguments(f"{self.name} takes a value and what it is chosen by, without DISTINCT")
         if types[1].is_nested():
-            raise BadArguments(f"{self.name} chooses by something that can be ordered, not {type_name(types[1])}")
+            raise BadArguments(f"{self.name} needs a second argument that can be ordered, not {type_name(types[1])}")
         return (types[0], types[1]), types[0]
 
     def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
         """The value with what it is chosen by and its time."""
         return TimedArgument(self.greatest, types[1])
-
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
-        """Never dense."""
-        raise TypeError(f"{self.name} has no dense form")
 
 
 class ArgMin(_ArgExtreme):

@@ -9,15 +9,18 @@ import polars as pl
 from jupyter_stream.aggregates.protocol import (
     SLOT,
     VALUE,
+    Addition,
+    AggregateFunction,
     Algebra,
-    Array,
     BadArguments,
     Dense,
     Differential,
     FrameForm,
     Partial,
+    Sums,
     grouped,
 )
+from jupyter_stream.core.messages import Array
 
 
 class DistinctValues:
@@ -45,16 +48,21 @@ class DistinctValues:
         return grouped(partials, by, self._answer)
 
 
-class Count:
+def _counted(sums: Sums, dtype: pl.DataType) -> tuple[pl.Series, None]:
+    return pl.Series(sums.count).cast(dtype), None
+
+
+class Count(AggregateFunction):
     """`count(*)`, `count(x)`, `count(DISTINCT x)`."""
 
     name = "count"
     signature = "count(*) | count([DISTINCT] x)"
     description = "Number of rows, of non-NULL values, or of distinct non-NULL values."
     example = "count(DISTINCT destIP)"
+    of_nothing = 0
+    stretch = Addition(0, _counted)
     algebra: Algebra = "distributive"
     differential: Differential = "fully"
-    constant_from: int | None = None
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
         """BIGINT of anything."""

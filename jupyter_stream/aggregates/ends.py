@@ -8,12 +8,13 @@ import polars as pl
 
 from jupyter_stream.aggregates.protocol import (
     VALUE,
+    AggregateFunction,
     Algebra,
-    Array,
-    BadArguments,
     Dense,
     Differential,
     FrameForm,
+    Pick,
+    check_one,
     grouped,
 )
 from jupyter_stream.core.messages import TS
@@ -46,26 +47,21 @@ class TimedValue:
         return grouped(partials, by, self._value)
 
 
-class _End:
+class _End(AggregateFunction):
     name = ""
     latest = False
     algebra: Algebra = "algebraic"
     differential: Differential = "not"
-    constant_from: int | None = None
+    by_time = True
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
         """The argument's type."""
-        if len(types) != 1:
-            raise BadArguments(f"{self.name} takes one argument")
+        check_one(types, self.name)
         return (types[0],), types[0]
 
     def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
         """The value with its time."""
         return TimedValue(self.latest)
-
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
-        """Never dense."""
-        raise TypeError(f"{self.name} has no dense form")
 
 
 class First(_End):
@@ -75,6 +71,7 @@ class First(_End):
     signature = "first(x)"
     description = "Value of the earliest row by event time, ties by arrival; may be NULL."
     example = "first(price)"
+    stretch = Pick("first", skips_nulls=False)
 
 
 class Last(_End):
@@ -85,3 +82,4 @@ class Last(_End):
     signature = "last(x)"
     description = "Value of the latest row by event time, ties by arrival; may be NULL."
     example = "last(price)"
+    stretch = Pick("last", skips_nulls=False)

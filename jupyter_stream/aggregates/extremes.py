@@ -8,17 +8,20 @@ import polars as pl
 
 from jupyter_stream.aggregates.protocol import (
     VALUE,
+    AggregateFunction,
     Algebra,
-    Array,
     BadArguments,
     Dense,
     Differential,
     FrameForm,
     Op,
     Partial,
+    Pick,
     as_series,
+    check_one,
     grouped,
 )
+from jupyter_stream.core.messages import Array
 from jupyter_stream.core.schema import type_name
 
 
@@ -46,16 +49,14 @@ class OrderedValue:
         return grouped(partials, by, self._fold)
 
 
-class _Extreme:
+class _Extreme(AggregateFunction):
     name = ""
     algebra: Algebra = "distributive"
     differential: Differential = "not"
-    constant_from: int | None = None
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
         """The argument's type."""
-        if len(types) != 1:
-            raise BadArguments(f"{self.name} takes one argument")
+        check_one(types, self.name)
         if types[0].is_nested():
             raise BadArguments(f"{self.name} takes something that can be ordered, not {type_name(types[0])}")
         return (types[0],), types[0]
@@ -82,6 +83,7 @@ class Min(_Extreme):
     signature = "min(x)"
     description = "Least non-NULL value; NaN counts as greatest."
     example = "min(price)"
+    stretch = Pick("least", skips_nulls=True)
 
 
 class Max(_Extreme):
@@ -91,3 +93,4 @@ class Max(_Extreme):
     signature = "max(x)"
     description = "Greatest non-NULL value; NaN counts as greatest."
     example = "max(price)"
+    stretch = Pick("greatest", skips_nulls=True)

@@ -12,14 +12,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.aggregates.protocol import VALUE, AggregateFunction, Dense, FrameForm, Partial
-
-
-class SumOverflow(ArithmeticError):
-    """Sums beyond BIGINT; `rows` is a mask over the groups."""
-
-    def __init__(self, rows: pl.Series) -> None:
-        super().__init__("the sum is beyond BIGINT")
-        self.rows = rows
+from jupyter_stream.core.messages import Int64s, ints
 
 
 class Framed:
@@ -29,12 +22,15 @@ class Framed:
         function: its algebra.
         form: its form for the argument types.
         dtype: the result's type.
+
+    Attributes:
+        dtype: the same.
     """
 
     def __init__(self, function: AggregateFunction, form: Dense | FrameForm, dtype: pl.DataType) -> None:
         self._function = function
         self._form = form
-        self._dtype = dtype
+        self.dtype = dtype
         if isinstance(form, Dense):
             self.extra: tuple[str, ...] = ()
             self.needs_time = self.skips_nulls = False
@@ -48,6 +44,10 @@ class Framed:
         """
         if self.skips_nulls:
             rows = rows.filter(pl.col(VALUE).is_not_null())
+        return self.each(rows, by)
+
+    def each(self, rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+        """The same of rows as they are, none left out."""
         has_value = VALUE in rows.columns
         if isinstance(self._form, Dense):
             exprs = [_update(p, has_value).alias(f"p{i}") for i, p in enumerate(self._form.partials)]
@@ -63,33 +63,47 @@ class Framed:
             exprs = self._form.merge()
         return partials.group_by([*by, *self.extra], maintain_order=True).agg(exprs)
 
-    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-        """Answers in column `v`, one row for each value of `by` that has partials.
+    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Answers of partial results that are merged by those columns.
 
-        Raises:
-            SumOverflow: a sum of integers does not fit its type.
+        Returns:
+            The columns `by` with the answers in `v`, one row for each value of `by` that has partials; and the values of `by`
+            that have no answer, as a sum of integers doesn't fit BIGINT.
         """
         if not isinstance(self._form, Dense):
-            return self._form.finish(partials, by).with_columns(pl.col(VALUE).cast(self._dtype))
-        merged = self.merge(partials, by)
-        arrays = []
-        for i, partial in enumerate(self._form.partials):
-            column = merged.get_column(f"p{i}")
-            if partial.op == "sum" and partial.kind == "int":
-                if self._dtype.is_float():
-                    column = column.cast(pl.Float64)
-                else:
-                    narrow = column.cast(pl.Int64, strict=False)
-                    if narrow.null_count():
-                        raise SumOverflow(narrow.is_null())
-                    column = narrow
-            arrays.append(_array(column, partial))
-        answers = self._function.finish(arrays, self._dtype)
-        return merged.select(by).with_columns(answers.alias(VALUE))
+            return self._form.finish(partials, by).with_columns(
+                pl.col(VALUE).cast(self.dtype)
+            ), partials.clear().select(by)
+        sums = [f"p{i}" for i, p in enumerate(self._form.partials) if p.op == "sum" and p.kind == "int"]
+        lost = partials.clear()
+        if sums and not self.dtype.is_float():
+            narrow = partials.with_columns(pl.col(sums).cast(pl.Int64, strict=False))
+            wrong = narrow.select(pl.any_horizontal(pl.col(sums).is_null())).to_series()
+            if wrong.any():
+                lost, narrow = partials.filter(wrong), narrow.filter(~wrong)
+            partials = narrow
+        elif sums:
+            partials = partials.with_columns(pl.col(sums).cast(pl.Float64))
+        arrays = [_array(partials.get_column(f"p{i}")) for i in range(len(self._form.partials))]
+        answers = self._function.finish(arrays, self.dtype)
+        return partials.select(by).with_columns(answers.alias(VALUE)), lost.select(by)
+
+    def answers(self, partials: pl.DataFrame, by: str, many: int) -> tuple[pl.Series, Int64s]:
+        """The same for each of the first `many` whole numbers, of the column `by`: that of nothing where there are no partials.
+
+        Returns:
+            As many answers, and the numbers that have none.
+        """
+        found, beyond = self.finish(partials, [by])
+        every = pl.DataFrame({by: np.arange(many)})
+        answers = every.join(found, on=by, how="left", maintain_order="left").get_column(VALUE)
+        if (nothing := self.of_nothing()) is not None:
+            answers = answers.fill_null(nothing)
+        return answers.cast(self.dtype), ints(beyond.get_column(by))
 
     def of_nothing(self) -> object:
         """The answer over no rows: 0 for counts, NULL for the others."""
-        return 0 if self._function.name == "count" else None
+        return self._function.of_nothing
 
 
 def _update(partial: Partial, has_value: bool) -> pl.Expr:
@@ -115,7 +129,7 @@ def _merge(partial: Partial, name: str) -> pl.Expr:
     return column.nan_max() if partial.kind == "float" else column.max()
 
 
-def _array(column: pl.Series, partial: Partial) -> np.ndarray:
+def _array(column: pl.Series) -> np.ndarray:
     if column.null_count():
         column = column.fill_null(0)  # groups whose values are all NULL: their count is 0, and finish doesn't look
     return column.to_numpy()

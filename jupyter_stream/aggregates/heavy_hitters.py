@@ -13,8 +13,8 @@ import polars as pl
 
 from jupyter_stream.aggregates.protocol import (
     VALUE,
+    AggregateFunction,
     Algebra,
-    Array,
     BadArguments,
     Dense,
     Differential,
@@ -33,7 +33,7 @@ def counted_items(dtype: pl.DataType) -> pl.List:
     return pl.List(pl.Struct({ITEM: dtype, ITEM_COUNT: pl.Int64()}))
 
 
-class HeavyHitters:
+class HeavyHitters(AggregateFunction):
     """`heavy_hitters(x, fraction)`."""
 
     name = "heavy_hitters"
@@ -66,7 +66,3 @@ class HeavyHitters:
         pairs = pl.struct(item.alias(ITEM), count.alias(ITEM_COUNT)).filter(heavy)
         hitters = pairs.sort_by(count.filter(heavy), item.filter(heavy), descending=[True, False]).implode()
         return ValueCounts(partial(grouped, answer=hitters))
-
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
-        """Never dense."""
-        raise TypeError(f"{self.name} has no dense form")

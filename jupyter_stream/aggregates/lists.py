@@ -1,4 +1,7 @@
-"""collect_list and string_agg: all values of a group, by event time, ties by arrival. They keep every value of the window."""
+"""collect_list and string_agg: all values of a group, by event time, ties by arrival. They keep every value of the window.
+
+By another order, with ORDER BY inside: `ordered`.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,13 @@ import polars as pl
 
 from jupyter_stream.aggregates.protocol import (
     VALUE,
+    AggregateFunction,
     Algebra,
-    Array,
     BadArguments,
     Dense,
     Differential,
     FrameForm,
+    check_one,
     grouped,
 )
 from jupyter_stream.core.messages import TS
@@ -52,56 +56,88 @@ def in_order() -> pl.Expr:
     return pl.col(VALUE).explode().sort_by(pl.col(TS).explode(), maintain_order=True)
 
 
-class CollectList:
-    """`collect_list(x)`."""
+class TimedDistinct:
+    """Each distinct value and its least time.
+
+    Args:
+        answer: over the values and those times, columns `v` and `$ts`.
+    """
+
+    extra = (VALUE,)
+    needs_time = True
+    skips_nulls = True
+
+    def __init__(self, answer: pl.Expr) -> None:
+        self._answer = answer
+
+    def update(self) -> list[pl.Expr]:
+        """When a value first was."""
+        return [pl.col(TS).min()]
+
+    def merge(self) -> list[pl.Expr]:
+        """The least of those."""
+        return [pl.col(TS).min()]
+
+    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+        """Whatever is made of them."""
+        return grouped(partials, by, self._answer)
+
+
+def as_they_first_were() -> pl.Expr:
+    """Distinct values by their least time; those of one instant by value, whatever came first."""
+    return pl.col(VALUE).sort_by(TS, VALUE)
+
+
+class CollectList(AggregateFunction):
+    """`collect_list([DISTINCT] x)`."""
 
     name = "collect_list"
-    signature = "collect_list(x)"
-    description = "All non-NULL values as a list, by event time, ties by arrival."
+    signature = "collect_list([DISTINCT] x)"
+    description = (
+        "All non-NULL values as a list, by event time, ties by arrival; with DISTINCT each once, ties by value."
+    )
     example = "collect_list(price)"
     algebra: Algebra = "holistic"
     differential: Differential = "not"
-    constant_from: int | None = None
+    by_time = True
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
         """A list of the argument's type."""
-        if len(types) != 1 or distinct:
-            raise BadArguments(f"{self.name} takes one argument, without DISTINCT")
+        check_one(types, self.name)
+        if distinct and types[0].is_nested():
+            raise BadArguments(f"{self.name}(DISTINCT ...) takes no {type_name(types[0])}")
         return (types[0],), pl.List(types[0])
 
     def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
         """The values with their times."""
-        return TimedValues(in_order().implode())
-
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
-        """Never dense."""
-        raise TypeError(f"{self.name} has no dense form")
+        return TimedDistinct(as_they_first_were().implode()) if distinct else TimedValues(in_order().implode())
 
 
-class StringAgg:
-    """`string_agg(x, sep)`."""
+class StringAgg(AggregateFunction):
+    """`string_agg([DISTINCT] x[, sep])`."""
 
     name = "string_agg"
-    signature = "string_agg(x, sep)"
-    description = "All non-NULL values as one string, a separator between them, by event time, ties by arrival."
+    signature = "string_agg([DISTINCT] x[, sep])"
+    description = "All non-NULL values as one string, a separator between them, in the order of collect_list."
     example = "string_agg(word, ' ')"
     algebra: Algebra = "holistic"
     differential: Differential = "not"
+    by_time = True
     constant_from: int | None = 1
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
         """STRING of anything that can be cast to it."""
-        if len(types) != 2 or distinct:
-            raise BadArguments(f"{self.name} takes a value and a separator, without DISTINCT")
+        if len(types) not in (1, 2):
+            raise BadArguments(f"{self.name} takes a value and a separator")
+        if len(types) == 1:
+            return (pl.String(),), pl.String()
         if not isinstance(types[1], pl.String):
             raise BadArguments(f"the separator of {self.name} is a STRING, not {type_name(types[1])}")
         return (pl.String(), pl.String()), pl.String()
 
     def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
         """The strings with their times."""
-        (separator,) = parameters
-        return TimedValues(in_order().str.join(str(separator)))
-
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
-        """Never dense."""
-        raise TypeError(f"{self.name} has no dense form")
+        separator = str(parameters[0]) if parameters else ""
+        if distinct:
+            return TimedDistinct(as_they_first_were().str.join(separator))
+        return TimedValues(in_order().str.join(separator))

@@ -9,8 +9,8 @@ import polars as pl
 
 from jupyter_stream.aggregates.protocol import (
     VALUE,
+    AggregateFunction,
     Algebra,
-    Array,
     BadArguments,
     Dense,
     Differential,
@@ -21,7 +21,7 @@ from jupyter_stream.aggregates.value_counts import COUNT, ValueCounts
 from jupyter_stream.core.schema import type_name
 
 
-class Mode:
+class Mode(AggregateFunction):
     """`mode(x)`."""
 
     name = "mode"
@@ -30,7 +30,6 @@ class Mode:
     example = "mode(carrier)"
     algebra: Algebra = "holistic"
     differential: Differential = "pseudo"
-    constant_from: int | None = None
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
         """The argument's type."""
@@ -45,7 +44,3 @@ class Mode:
         count = pl.col(COUNT)
         # min passes NaN over, which is the greatest value, unless there is nothing else
         return ValueCounts(partial(grouped, answer=pl.col(VALUE).filter(count == count.max()).min()))
-
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
-        """Never dense."""
-        raise TypeError(f"{self.name} has no dense form")

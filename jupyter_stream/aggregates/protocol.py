@@ -12,15 +12,19 @@ holistic one has not; a differential one can take rows back (subtract), which de
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[Any]
+from jupyter_stream.arrays.exact import Exact
+from jupyter_stream.core.messages import Array, Int64s
+from jupyter_stream.functions.function import BadArguments as BadArguments
+
 Op: TypeAlias = Literal["count", "sum", "min", "max"]
 Algebra: TypeAlias = Literal["distributive", "algebraic", "holistic"]
 Differential: TypeAlias = Literal["fully", "pseudo", "not"]
@@ -32,10 +36,6 @@ SLOT = "slot"
 """Int64: the group, in frames of partials and of values."""
 VALUE = "v"
 """The argument in frames given to `FrameForm`, and the partial results' own column where one is enough."""
-
-
-class BadArguments(ValueError):
-    """An aggregate called with arguments it can't take; the message says what it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,25 +118,90 @@ class FrameForm(Protocol):
         """
 
 
+def check_one(types: Sequence[pl.DataType], name: str) -> None:
+    """Refuse any number of arguments but one. Raises `BadArguments`."""
+    if len(types) != 1:
+        raise BadArguments(f"{name} takes one argument")
+
+
 def grouped(partials: pl.DataFrame, by: Sequence[str], answer: pl.Expr) -> pl.DataFrame:
     """An answer that is an expression over a group's partial results: columns `by`, `v`."""
     return partials.group_by(list(by), maintain_order=True).agg(answer.alias(VALUE))
 
 
-class AggregateFunction(Protocol):
-    """A registered aggregate. Stateless."""
+@dataclass(frozen=True)
+class Sums:
+    """Exact sums over the rows that are there at each of some instants; arrays of one shape (instants,).
+
+    Attributes:
+        count: how many values.
+        total: their sum, where it was asked for.
+        squares: the sum of their squares, where it was asked for.
+    """
+
+    count: Int64s
+    total: Exact | None = None
+    squares: Exact | None = None
+
+
+@dataclass(frozen=True)
+class Addition:
+    """An aggregate that is a function of exact sums, of arguments that are integers or floats: rows may come and go.
+
+    Attributes:
+        powers: 0: of counts only; 1: of sums; 2: of squares as well.
+        finish: the answers, and where they are beyond their type (None for nowhere).
+    """
+
+    powers: int
+    finish: Callable[[Sums, pl.DataType], tuple[pl.Series, NDArray[np.bool_] | None]]
+
+
+@dataclass(frozen=True)
+class Pick:
+    """An aggregate that is one of the values that are there.
+
+    Attributes:
+        which: the one that came first or last, by time; the least or the greatest.
+        skips_nulls: whether NULLs are left out.
+    """
+
+    which: Literal["first", "last", "least", "greatest"]
+    skips_nulls: bool
+
+
+class AggregateFunction(ABC):
+    """A registered aggregate. Stateless.
+
+    Attributes:
+        name: in lower case.
+        signature: how it is called.
+        description: a sentence, for DESCRIBE FUNCTIONS.
+        example: a call.
+        algebra: its class (window-queries thesis §6.2.2).
+        differential: whether rows can be taken back.
+        constant_from: from which argument on they are constants; None for none.
+        of_nothing: its value over no rows: 0 of counts, otherwise NULL.
+        by_time: whether it goes by event time, so that rows must have one.
+        stretch: how it is worked out where rows come and go one by one; None for from their partial results, each time.
+    """
 
     name: str
-    description: str
     signature: str
+    description: str
     example: str
     algebra: Algebra
     differential: Differential
-    constant_from: int | None
+    constant_from: int | None = None
+    of_nothing: int | None = None
+    by_time: bool = False
+    stretch: Addition | Pick | None = None
 
+    @abstractmethod
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
         """Types the arguments are cast to, and the result's. Raises `BadArguments`."""
 
+    @abstractmethod
     def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
         """How it is kept for these (resolved) types."""
 
@@ -147,6 +212,7 @@ class AggregateFunction(Protocol):
             arrays: gathered partials, all of one length.
             dtype: the result's type.
         """
+        raise TypeError(f"{self.name} has no dense form")
 
 
 def is_number(dtype: pl.DataType) -> bool:

@@ -10,12 +10,14 @@ import polars as pl
 
 from jupyter_stream.aggregates.protocol import (
     VALUE,
+    AggregateFunction,
     Algebra,
-    Array,
     BadArguments,
     Dense,
     Differential,
     FrameForm,
+    check_one,
+    grouped,
     is_number,
 )
 from jupyter_stream.aggregates.value_counts import COUNT, Answer, ValueCounts
@@ -53,7 +55,27 @@ def interpolated(q: float) -> Answer:
     return of
 
 
-class _Quantile:
+def taken(q: float, descending: bool) -> Answer:
+    """The first of the n values in (descending) order with at least q n values up to it; NaN is greatest."""
+
+    def of(partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+        n = pl.col(COUNT).sum()
+        wanted = (n * q).ceil().clip(lower_bound=1)
+        ordered = pl.col(VALUE).sort(descending=descending)
+        reached = pl.col(COUNT).sort_by(VALUE, descending=descending).cum_sum() >= wanted
+        return grouped(partials, by, ordered.filter(reached).first())
+
+    return of
+
+
+def share(q: object) -> float:
+    """The share that a quantile is asked for. Raises `BadArguments` where it is none."""
+    if not isinstance(q, int | float) or not 0 <= q <= 1 or math.isnan(q):
+        raise BadArguments("q must be between 0 and 1, the median being 0.5")
+    return float(q)
+
+
+class _Quantile(AggregateFunction):
     name = ""
     algebra: Algebra = "holistic"
     differential: Differential = "pseudo"
@@ -64,10 +86,6 @@ class _Quantile:
         if not (is_number(types[0]) or isinstance(types[0], pl.Null)):
             raise BadArguments(f"{self.name} takes a number, not {type_name(types[0])}")
 
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
-        """Never dense."""
-        raise TypeError(f"{self.name} has no dense form")
-
 
 class Median(_Quantile):
     """`median(x)`."""
@@ -76,12 +94,10 @@ class Median(_Quantile):
     signature = "median(x)"
     description = "Middle value, or the mean of the two in the middle; exact."
     example = "median(price)"
-    constant_from: int | None = None
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
         """DOUBLE of any number."""
-        if len(types) != 1:
-            raise BadArguments(f"{self.name} takes one argument")
+        check_one(types, self.name)
         self._number(types, distinct)
         return (pl.Float64(),), pl.Float64()
 
@@ -108,7 +124,26 @@ class Quantile(_Quantile):
 
     def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
         """The counts of values. Raises `BadArguments` where q is no share."""
-        (q,) = parameters
-        if not isinstance(q, int | float) or not 0 <= q <= 1 or math.isnan(q):
-            raise BadArguments("q must be between 0 and 1, the median being 0.5")
-        return ValueCounts(interpolated(float(q)))
+        return ValueCounts(interpolated(share(parameters[0])))
+
+
+class QuantileDisc(_Quantile):
+    """`quantile_disc(x, q)`; a third argument, TRUE, counts from the greatest value down (WITHIN GROUP writes it)."""
+
+    name = "quantile_disc"
+    signature = "quantile_disc(x, q)"
+    description = "The least value with a share of at least q of the values up to it; one of them, of any type; exact."
+    example = "quantile_disc(price, 0.9)"
+    constant_from: int | None = 1
+
+    def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
+        """The argument's type."""
+        if len(types) not in (2, 3) or distinct:
+            raise BadArguments(f"{self.name} takes a value and a share between 0 and 1, without DISTINCT")
+        if types[0].is_nested():
+            raise BadArguments(f"{self.name} needs values that can be ordered, not {type_name(types[0])}")
+        return (types[0], pl.Float64(), pl.Boolean())[: len(types)], types[0]
+
+    def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
+        """The counts of values. Raises `BadArguments` where q is no share."""
+        return ValueCounts(taken(share(parameters[0]), descending=True in parameters[1:]))

@@ -9,20 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 
 from jupyter_stream.aggregates.count import DistinctValues
 from jupyter_stream.aggregates.protocol import (
     VALUE,
+    Addition,
+    AggregateFunction,
     Algebra,
-    Array,
     BadArguments,
     Dense,
     Differential,
     FrameForm,
+    Sums,
+    as_series,
+    check_one,
     grouped,
     is_number,
 )
+from jupyter_stream.arrays.exact import variance
 from jupyter_stream.core.schema import type_name
 
 
@@ -63,18 +69,25 @@ class Moments:
         return total, whole, m2.sum() + (n * (mean - whole) ** 2).sum()
 
 
-class _Spread:
+def _from_sums(ddof: int, root: bool) -> Addition:
+    def finish(sums: Sums, dtype: pl.DataType) -> tuple[pl.Series, None]:
+        assert sums.total is not None and sums.squares is not None
+        values = variance(sums.total, sums.squares, sums.count, ddof)
+        return as_series(np.sqrt(values) if root else values, sums.count > ddof, dtype), None
+
+    return Addition(2, finish)
+
+
+class _Spread(AggregateFunction):
     name = ""
     ddof = 0
     root = False
     algebra: Algebra = "algebraic"
     differential: Differential = "not"
-    constant_from: int | None = None
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
         """DOUBLE of any number."""
-        if len(types) != 1:
-            raise BadArguments(f"{self.name} takes one argument")
+        check_one(types, self.name)
         if not (is_number(types[0]) or isinstance(types[0], pl.Null)):
             raise BadArguments(f"{self.name} takes a number, not {type_name(types[0])}")
         return (pl.Float64(),), pl.Float64()
@@ -88,10 +101,6 @@ class _Spread:
             return DistinctValues(spread + (value - value).sum())
         return Moments(self.ddof, self.root)
 
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
-        """Never dense."""
-        raise TypeError(f"{self.name} has no dense form")
-
 
 class VarSamp(_Spread):
     """`var_samp(x)`."""
@@ -101,6 +110,7 @@ class VarSamp(_Spread):
     signature = "var_samp(x)"
     description = "Sample variance; NULL of fewer than two values."
     example = "var_samp(len)"
+    stretch = _from_sums(1, False)
 
 
 class VarPop(_Spread):
@@ -110,6 +120,7 @@ class VarPop(_Spread):
     signature = "var_pop(x)"
     description = "Population variance."
     example = "var_pop(len)"
+    stretch = _from_sums(0, False)
 
 
 class StddevSamp(_Spread):
@@ -121,6 +132,7 @@ class StddevSamp(_Spread):
     signature = "stddev_samp(x)"
     description = "Sample standard deviation; NULL of fewer than two values."
     example = "stddev_samp(len)"
+    stretch = _from_sums(1, True)
 
 
 class StddevPop(_Spread):
@@ -131,3 +143,4 @@ class StddevPop(_Spread):
     signature = "stddev_pop(x)"
     description = "Population standard deviation."
     example = "stddev_pop(len)"
+    stretch = _from_sums(0, True)

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from jupyter_stream.aggregates.count import DistinctValues
 from jupyter_stream.aggregates.protocol import (
     VALUE,
+    Addition,
+    AggregateFunction,
     Algebra,
-    Array,
     BadArguments,
     Dense,
     Differential,
     FrameForm,
     Partial,
+    Sums,
     as_series,
+    check_one,
     grouped,
     is_number,
 )
+from jupyter_stream.arrays.exact import as_floats, as_integers, mean
+from jupyter_stream.core.messages import Array
 from jupyter_stream.core.schema import type_name
 
 
@@ -31,8 +38,11 @@ class DecimalSum:
     needs_time = False
     skips_nulls = True
 
-    def __init__(self, mean: bool) -> None:
-        self._mean = mean
+    def __init__(self, dtype: pl.DataType) -> None:
+        """Args:
+        dtype: of the answer: a DECIMAL for the sum, DOUBLE for the mean.
+        """
+        self._dtype = dtype
 
     def update(self) -> list[pl.Expr]:
         """Sum and count."""
@@ -46,12 +56,23 @@ class DecimalSum:
     def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         """The sum, or the mean as DOUBLE; NULL of nothing."""
         total, n = pl.col("sum").sum(), pl.col("n").sum()
-        return grouped(partials, by, pl.when(n > 0).then(total.cast(pl.Float64) / n if self._mean else total))
+        mean = total.cast(pl.String).cast(pl.Float64) / n  # by its digits: Polars' own cast may miss the nearest
+        answer = mean if self._dtype == pl.Float64() else total.cast(self._dtype)
+        return grouped(partials, by, pl.when(n > 0).then(answer))
+
+
+_MORE_DIGITS: Final = 10
+"""Digits a sum of DECIMALs has more than they: none of fewer than 10^10 rows needs more."""
+
+
+def _sum_type(dtype: pl.Decimal) -> pl.Decimal | None:
+    """The DECIMAL that holds the sum, as Spark has it; None where it had more than 38 digits."""
+    digits = dtype.precision + _MORE_DIGITS
+    return pl.Decimal(digits, dtype.scale) if digits <= 38 else None
 
 
 def _number(name: str, types: Sequence[pl.DataType]) -> pl.DataType:
-    if len(types) != 1:
-        raise BadArguments(f"{name} takes one argument")
+    check_one(types, name)
     dtype = types[0]
     if isinstance(dtype, pl.Null):
         return pl.Float64()
@@ -60,33 +81,50 @@ def _number(name: str, types: Sequence[pl.DataType]) -> pl.DataType:
     return dtype
 
 
-class Sum:
+def _summed(sums: Sums, dtype: pl.DataType) -> tuple[pl.Series, NDArray[np.bool_] | None]:
+    assert sums.total is not None
+    present = sums.count > 0
+    if dtype.is_integer():
+        values, beyond = as_integers(sums.total)
+        return as_series(values, present, dtype), beyond if beyond.any() else None
+    return as_series(as_floats(sums.total), present, dtype), None
+
+
+def _mean(sums: Sums, dtype: pl.DataType) -> tuple[pl.Series, None]:
+    assert sums.total is not None
+    return as_series(mean(sums.total, sums.count), sums.count > 0, dtype), None
+
+
+class Sum(AggregateFunction):
     """`sum([DISTINCT] x)`."""
 
     name = "sum"
     signature = "sum([DISTINCT] x)"
     description = "Sum of the non-NULL values, exact for integers; NULL if there are none."
     example = "sum(len)"
+    stretch = Addition(1, _summed)
     algebra: Algebra = "distributive"
     differential: Differential = "fully"
-    constant_from: int | None = None
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
-        """BIGINT of integers, DOUBLE of floats, DECIMAL of decimals."""
+        """BIGINT of integers, DOUBLE of floats, DECIMAL of decimals of up to 28 digits, of more DOUBLE."""
         dtype = _number(self.name, types)
         if dtype.is_integer():
             return (dtype,), pl.Int64()
-        if isinstance(dtype, pl.Decimal):
-            return (dtype,), pl.Decimal(38, dtype.scale)
+        total = _sum_type(dtype) if isinstance(dtype, pl.Decimal) else None
+        if total is not None:
+            return (dtype,), total
         return (pl.Float64(),), pl.Float64()
 
     def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
         """A sum and a count of what was summed."""
         if distinct:
             value = pl.col(VALUE).cast(pl.Int64) if types[0].is_integer() else pl.col(VALUE)
-            return DistinctValues(pl.when(value.count() > 0).then(value.sum()))
-        if isinstance(types[0], pl.Decimal):
-            return DecimalSum(mean=False)
+            total = _sum_type(types[0]) if isinstance(types[0], pl.Decimal) else None
+            answer = value.sum() if total is None else value.sum().cast(total)
+            return DistinctValues(pl.when(value.count() > 0).then(answer))
+        if isinstance(types[0], pl.Decimal) and (total := _sum_type(types[0])) is not None:
+            return DecimalSum(total)
         return Dense((Partial("sum", "int" if types[0].is_integer() else "float"), Partial("count")))
 
     def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
@@ -94,21 +132,21 @@ class Sum:
         return as_series(arrays[0], arrays[1] > 0, dtype)
 
 
-class Avg:
+class Avg(AggregateFunction):
     """`avg([DISTINCT] x)`."""
 
     name = "avg"
     signature = "avg([DISTINCT] x)"
     description = "Mean of the non-NULL values; NULL if there are none."
     example = "avg(dep_delay)"
+    stretch = Addition(1, _mean)
     algebra: Algebra = "algebraic"
     differential: Differential = "fully"
-    constant_from: int | None = None
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
         """DOUBLE of any number."""
         dtype = _number(self.name, types)
-        keep = dtype.is_integer() or isinstance(dtype, pl.Decimal)
+        keep = dtype.is_integer() or (isinstance(dtype, pl.Decimal) and _sum_type(dtype) is not None)
         return (dtype if keep else pl.Float64(),), pl.Float64()
 
     def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
@@ -116,7 +154,7 @@ class Avg:
         if distinct:
             return DistinctValues(pl.col(VALUE).cast(pl.Float64).mean())
         if isinstance(types[0], pl.Decimal):
-            return DecimalSum(mean=True)
+            return DecimalSum(pl.Float64())
         return Dense((Partial("sum", "int" if types[0].is_integer() else "float"), Partial("count")))
 
     def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:

@@ -12,8 +12,8 @@ from typing import Final
 import polars as pl
 
 from jupyter_stream.aggregates.protocol import (
+    AggregateFunction,
     Algebra,
-    Array,
     BadArguments,
     Dense,
     Differential,
@@ -22,16 +22,16 @@ from jupyter_stream.aggregates.protocol import (
     Partial,
     as_series,
 )
+from jupyter_stream.core.messages import Array
 from jupyter_stream.core.schema import type_name
 
 KEPT_AS: Final = {"bool_and": "min", "bool_or": "max", "count_if": "count"}
 """The aggregate that each of these is, of the same condition."""
 
 
-class _OfConditions:
+class _OfConditions(AggregateFunction):
     name = ""
     algebra: Algebra = "distributive"
-    constant_from: int | None = None
 
     def _condition(self, types: Sequence[pl.DataType], distinct: bool) -> None:
         if len(types) != 1 or distinct:
@@ -40,7 +40,7 @@ class _OfConditions:
             raise BadArguments(f"{self.name} takes a condition, not {type_name(types[0])}")
 
 
-class _Extreme(_OfConditions):
+class _ExtremeOfConditions(_OfConditions):
     op: Op = "min"
     differential: Differential = "not"
 
@@ -58,7 +58,7 @@ class _Extreme(_OfConditions):
         return as_series(arrays[0], arrays[1] > 0, dtype)
 
 
-class BoolAnd(_Extreme):
+class BoolAnd(_ExtremeOfConditions):
     """`bool_and(x)`, `every(x)`."""
 
     name = "bool_and"
@@ -68,7 +68,7 @@ class BoolAnd(_Extreme):
     example = "bool_and(len > 0)"
 
 
-class BoolOr(_Extreme):
+class BoolOr(_ExtremeOfConditions):
     """`bool_or(x)`, `any(x)`, `some(x)`."""
 
     name = "bool_or"
@@ -85,6 +85,7 @@ class CountIf(_OfConditions):
     signature = "count_if(condition)"
     description = "Number of rows in which the condition is true."
     example = "count_if(len > 1500)"
+    of_nothing = 0
     differential: Differential = "fully"
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:

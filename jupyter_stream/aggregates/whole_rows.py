@@ -9,7 +9,15 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from jupyter_stream.aggregates.protocol import VALUE, Algebra, Array, Dense, Differential, FrameForm, grouped
+from jupyter_stream.aggregates.protocol import (
+    VALUE,
+    AggregateFunction,
+    Algebra,
+    Dense,
+    Differential,
+    FrameForm,
+    grouped,
+)
 
 EXTENT = "$extent"
 """Its name in plans. It takes the rows' columns, at least one."""
@@ -20,15 +28,19 @@ def fields(columns: int) -> list[str]:
     return [VALUE, *(f"{VALUE}{i}" for i in range(1, columns))]
 
 
-class WholeRowsForm:
-    """All rows, as they came."""
+class GatheredRows:
+    """Columns of all rows, as they came: a list of structs.
+
+    Args:
+        columns: which.
+    """
 
     extra: tuple[str, ...] = ()
     needs_time = False
     skips_nulls = False
 
-    def __init__(self, columns: int) -> None:
-        self._columns = fields(columns)
+    def __init__(self, columns: Sequence[str]) -> None:
+        self._columns = list(columns)
 
     def update(self) -> list[pl.Expr]:
         """The rows."""
@@ -43,7 +55,7 @@ class WholeRowsForm:
         return grouped(partials, by, pl.col(VALUE).explode().implode())
 
 
-class WholeRows:
+class WholeRows(AggregateFunction):
     """The aggregate itself."""
 
     name = EXTENT
@@ -52,7 +64,6 @@ class WholeRows:
     example = ""
     algebra: Algebra = "holistic"
     differential: Differential = "not"
-    constant_from: int | None = None
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
         """A list of rows of these types."""
@@ -61,8 +72,4 @@ class WholeRows:
 
     def form(self, types: Sequence[pl.DataType], distinct: bool, parameters: Sequence[object]) -> Dense | FrameForm:
         """The rows."""
-        return WholeRowsForm(len(types))
-
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
-        """Never dense."""
-        raise TypeError(f"{self.name} has no dense form")
+        return GatheredRows(fields(len(types)))

@@ -25,7 +25,7 @@ class Node:
         rows_in: rows taken since the start.
         rows_out: rows given since the start.
         bytes: state held now; of a source, what waits in its queue.
-        queued: rows waiting in its queue; None without one.
+        queued: rows waiting in its queues; None without one.
         keeps: the structure its state is in, in words; empty without one.
         shared_by: the queries that share it, between commas; empty for one query's own.
         attributes: its whole control table, and those of what it remembers.

@@ -7,13 +7,15 @@ with `$` so that no user's column can meet them; filters and slices keep them in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+Array: TypeAlias = NDArray[Any]
 Int64s: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
 
 TS: Final = "$ts"
 """Int64: the progressing attribute in microseconds. Every batch of a stream has it."""
@@ -149,13 +151,18 @@ class Missed:
         late_ids: which rows (`$late` of their batch).
         missed: how many extents each missed, or None for relations, joins and OVER.
         stream: whose rows they are, where they came earlier than the batch under way; `late_ids` are their arrival numbers then.
-        broken: what each of those broke, microseconds.
+        broken: what each of them broke, microseconds; None, or MIN_TIME, where their batch says it.
     """
 
     late_ids: Int64s
     missed: Int64s | None
     stream: str | None = None
     broken: Int64s | None = None
+
+    def those(self, which: NDArray[np.bool_]) -> Missed:
+        """Some of them."""
+        missed = None if self.missed is None else self.missed[which]
+        return Missed(self.late_ids[which], missed, self.stream, None if self.broken is None else self.broken[which])
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +176,11 @@ class Failed:
 
     frame: pl.DataFrame
     reasons: pl.Series
+
+    @classmethod
+    def all(cls, frame: pl.DataFrame, reason: str) -> Failed:
+        """Rows that failed for the same reason."""
+        return cls(frame, pl.Series([reason], dtype=pl.String()).new_from_index(0, frame.height))
 
 
 @dataclass(frozen=True, slots=True)

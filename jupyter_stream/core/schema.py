@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import polars as pl
@@ -35,6 +35,7 @@ def sql_names() -> tuple[str, ...]:
     return tuple(_BY_SQL)
 
 
+@lru_cache(1_000)
 def type_name(dtype: pl.DataType) -> str:
     """The SQL name of a type, as DESCRIBE shows it."""
     if isinstance(dtype, pl.Decimal):

@@ -7,7 +7,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import polars as pl
 
-State: TypeAlias = Literal["waiting", "running", "paused", "finished", "stopped", "failed"]
+State: TypeAlias = Literal["waiting", "running", "paused", "inactive", "finished", "stopped", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,23 @@ class LateRows:
     given: pl.DataFrame
     would: pl.DataFrame
     why: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What a query is doing before its first answer.
+
+    Attributes:
+        name: in words, such as `planning`.
+        since: when it began, `time.monotonic()`.
+        last: seconds it took last time; None where that isn't known.
+        note: what more there is to say of it.
+    """
+
+    name: str
+    since: float
+    last: float | None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +83,11 @@ class Snapshot:
         cells: the cells of the first summary the query keeps, None without: `granularity`, `zone_start` and `zone_end` in
             microseconds, `bucket`, `rows`.
         late_rows: the newest late rows and what they missed, None where there are none or it can't be told which answers.
+        total: how many rows the whole answer has now, None where it isn't known.
+        slide: from one window to the next, microseconds; None for rows that are not of windows with a slide.
+        phase: what is being done before the first answer, None where that is nothing of its own.
+        as_they_came: whether the rows are a stream's own, all columns of each, as of `SELECT * FROM s`.
+        failing: what goes wrong beside the query, which goes on, for its state: "on_result failed".
     """
 
     name: str
@@ -95,6 +117,11 @@ class Snapshot:
     ordered: bool = False
     cells: pl.DataFrame | None = None
     late_rows: LateRows | None = None
+    total: int | None = None
+    slide: int | None = None
+    as_they_came: bool = False
+    failing: str | None = None
+    phase: Phase | None = None
 
 
 class Viewable(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from decimal import Decimal
 from typing import Final
 
 MIN_TIME: Final = -(2**63)
@@ -42,16 +43,16 @@ def unit(word: str) -> int | None:
 
 
 def parse_duration(text: str) -> int | None:
-    """Microseconds of `'5 seconds'`, `'2 min'`, `'1 hour 30 minutes'`; None if the text is no duration."""
-    total, at = 0.0, 0
+    """Microseconds of `'5 seconds'`, `'2 min'`, `'1 hour 30 minutes'`, fractions of them cut off; None if it is no duration."""
+    total, at = Decimal(0), 0
     while at < len(text):
         match = _DURATION.match(text, at)
         micros = unit(match[2]) if match else None
         if match is None or micros is None:
             return None
-        total += float(match[1]) * micros
+        total += Decimal(match[1]) * micros
         at = match.end()
-    return round(total) if at else None
+    return int(total) if at else None
 
 
 def show(micros: int | None) -> str:
@@ -96,3 +97,15 @@ def from_datetime(value: dt.datetime) -> int:
     if value.tzinfo is not None:
         value = value.astimezone(dt.UTC).replace(tzinfo=None)
     return (value - _EPOCH) // dt.timedelta(microseconds=1)
+
+
+_SECONDS: Final = (946_684_800, 4_102_444_800)
+"""2000 to 2100, in seconds since 1970. As microseconds they are the first two hours of 1970."""
+
+
+def other_unit(least: int, most: int) -> str | None:
+    """`s`, `ms` or `ns` where all times from least to most are of our age in that unit since 1970; None in microseconds."""
+    for unit, ticks in (("s", 1), ("ms", 1_000), ("ns", 1_000_000_000)):
+        if least >= _SECONDS[0] * ticks and most <= _SECONDS[1] * ticks:
+            return unit
+    return None

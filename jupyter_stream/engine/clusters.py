@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from jupyter_stream.core.messages import TS, Int64s, KeyPunctuation
 from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.keys.remembered import Remembered
+from jupyter_stream.keys.slots import KeySlots
 from jupyter_stream.plan.catalog import Clustered
 from jupyter_stream.plan.keyed import FAR
-from jupyter_stream.state.remembered import Remembered
-from jupyter_stream.state.slots import KeySlots
 
 _NONE: Final = -1
 _LONG_AGO: Final = -(2**62)

@@ -13,8 +13,8 @@ from jupyter_stream.engine.explain import title
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.settings import SETTINGS, Policies, settings_of
-from jupyter_stream.operators.graph import Entry, Step
-from jupyter_stream.operators.protocol import Shown
+from jupyter_stream.flow.protocol import Shown
+from jupyter_stream.graph.graph import Entry, Step
 
 RESULT = "result"
 _TIMES = ("low_watermark", "next_final")
@@ -46,7 +46,9 @@ def diagram(pipeline: Pipeline, policies: Policies) -> Diagram:
         flows += [_flow(part, ids, ids[step], pipeline) for part in step.inputs]
     flows.append(_flow(graph.root, ids, RESULT, pipeline))
     sink, out = pipeline.sink, pipeline.results.rows_out
-    nodes.append(Node(RESULT, "result", f"answers of {pipeline.name}", sink.rows_in, out, attributes=_all(sink)))
+    goes_by = {f"goes by, {i}": note for i, note in enumerate(pipeline.goes_by, 1)}
+    answers = {**_all(sink), "scheduler": pipeline.policy, **goes_by}
+    nodes.append(Node(RESULT, "result", f"answers of {pipeline.name}", sink.rows_in, out, attributes=answers))
     return Diagram(pipeline.name, tuple(nodes), tuple(flows), pipeline.explain(measured=True))
 
 
@@ -95,8 +97,13 @@ def _operator(name: str, step: Step, pipeline: Pipeline, policies: Policies) -> 
     keeps = pipeline.graph.keeps(step)
     shared = str(table.extra.get("shared_by", ""))
     settings = settings_of(policies, pipeline, step) if pipeline.running else {}
+    queues = pipeline.queues_of(step)
+    for port, queue in enumerate(queues):
+        which = f"queue {port + 1}" if len(queues) > 1 else "queue"
+        attributes |= {f"{which}: {k}": v for k, v in _all(queue).items()}
+    waiting = sum(int(queue.extra.get("queued_rows", 0)) for queue in queues) if queues else None
     return Node(
-        name, "operator", title(step, pipeline.graph.edge(step)), table.rows_in, table.rows_out, table.bytes, None,
+        name, "operator", title(step, pipeline.graph.edge(step)), table.rows_in, table.rows_out, table.bytes, waiting,
         keeps or "", shared, attributes, settings,
     )  # fmt: skip
 
@@ -104,10 +111,11 @@ def _operator(name: str, step: Step, pipeline: Pipeline, policies: Policies) -> 
 def _flow(part: Step | Entry, ids: dict[Step | Entry, str], to: str, pipeline: Pipeline) -> Flow:
     edge = pipeline.graph.edge(part)
     if isinstance(part, Step):
-        rows = part.control.rows_out
-    else:
+        source, rows = ids[part], part.control.rows_out
+    else:  # it may enter operators that were another query's
+        source = next(name for node, name in ids.items() if isinstance(node, Entry) and node.stream is part.stream)
         rows = sum(f.control.rows_in for f in list(pipeline.feeds) if f.stream is part.stream)
-    return Flow(ids[part], to, rows, "" if edge is None else edge.pattern)
+    return Flow(source, to, rows, "" if edge is None else edge.pattern)
 
 
 def _all(table: ControlTable) -> dict[str, Attribute]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.time import MIN_TIME, show, show_duration
 from jupyter_stream.functions.expression import show as show_expression
-from jupyter_stream.operators.graph import Entry, Graph, Step
+from jupyter_stream.graph.graph import Entry, Graph, Step
 from jupyter_stream.plan.catalog import (
     Apart,
     Ordered,
@@ -65,17 +65,24 @@ def _narrow(line: str) -> str:
     return wrapper.fill(line[branch:])
 
 
-def explain(graph: Graph, feeds: dict[str, ControlTable] | None = None, rates: Rates | None = None) -> Text:
+def explain(
+    graph: Graph,
+    feeds: dict[str, ControlTable] | None = None,
+    rates: Rates | None = None,
+    working: Sequence[str] = (),
+) -> Text:
     """The tree, outermost operator first.
 
     Args:
         graph: the operators.
         feeds: the sources' control tables by stream name, when it runs.
         rates: what has been measured of the streams, when it runs.
+        working: lines that say by what operators take turns, when it runs.
     """
     costs = _Costs(graph, rates)
     lines = list(_tree(graph, graph.root, "", "", feeds, costs))
     lines[:0] = graph.notes
+    lines += working
     if feeds is None and costs.any and graph.plan is not None:
         each = cost(graph.plan.plan, graph.rates)
         at = "the rates measured" if graph.rates.streams else "a row per second of each stream"
@@ -151,8 +158,16 @@ def title(step: Step, edge: Edge | None) -> str:
     if edge is None:
         return step.control.name
     if isinstance(edge.plan, Project) and step.control.name.startswith("project "):
-        return f"project {items_in_words(edge.plan)}"
+        return edge.plan.words or f"project {items_in_words(edge.plan)}"
     return in_words(step.control.name, edge.plan)
+
+
+def in_queue(table: ControlTable) -> str:
+    """A queue between operators, as EXPLAIN shows it."""
+    extra = table.extra
+    rows, most = extra.get("queued_rows", 0), extra.get("most_rows", 0)
+    oldest = f", the oldest for {extra['oldest_ms']} ms" if extra.get("oldest_ms") else ""
+    return f"{table.name}: {rows:,} rows ({table.bytes:,} bytes) wait, at most {most:,}{oldest}"
 
 
 _SHARED = ("shared_by", "rows_kept_with", "rows_kept_for")
@@ -186,7 +201,9 @@ def _measured(table: ControlTable, share: str | None = None) -> str:
 
 def promises(stream: StreamDef) -> str:
     """How a stream progresses and what else is promised of its rows, in words."""
-    return "; ".join([progress(stream), *(str(c) for c in stream.constraints if not isinstance(c, Ordered))])
+    return "; ".join(
+        [progress(stream), *enabling(stream), *(str(c) for c in stream.constraints if not isinstance(c, Ordered))]
+    )
 
 
 def roles(stream: StreamDef, column: str) -> str:
@@ -198,16 +215,23 @@ def roles(stream: StreamDef, column: str) -> str:
     return "; ".join(found)
 
 
+def enabling(stream: StreamDef) -> list[str]:
+    """When the clock moves it on, where that was declared."""
+    return [] if stream.time.enabling is None else [f"enabling time stamps: {stream.time.enabling}"]
+
+
 def progress(stream: StreamDef) -> str:
     """How a stream progresses, in words."""
     time = stream.time
     if time.kind == "internal":
-        return "stamped on arrival"
+        return "by the time of arrival"
     if time.kind == "latent":
-        return "stamped when first needed"
+        return (
+            f"event time not chosen yet ({' or '.join(time.undecided)})" if time.undecided else "by the time of arrival"
+        )
     match time.progress:
         case Watermark(delay=0, declared=False):
-            return f"by {time.column}, taken to be in order"
+            return f"by {time.column}; its rows are expected in order"
         case Watermark(delay=0):
             return f"by {time.column}, in order"
         case Watermark(delay=delay):
@@ -215,7 +239,7 @@ def progress(stream: StreamDef) -> str:
         case Slack(rows=rows):
             return f"by {time.column}, at most {rows} rows late"
         case Apart(rows=rows):
-            return f"by {time.column}, in order but for {rows} rows"
+            return f"by {time.column}, in order where more than {rows} rows apart"
         case PunctuationColumn(column=column, key=key):
             return f"by {time.column}, punctuations in {column}" + (f" for each {key}" if key else "")
         case Unpromised():

@@ -15,7 +15,7 @@ from jupyter_stream.core.time import MIN_TIME
 
 
 @dataclass(frozen=True)
-class Told:
+class KeysSaid:
     """What a batch's punctuations say.
 
     Attributes:
@@ -42,7 +42,7 @@ class KeyFrontier:
         """The punctuations among `values` (MIN_TIME for rows that are none) that speak for all keys."""
         return np.where(keys.is_null().to_numpy(), values, MIN_TIME)
 
-    def take(self, keys: pl.Series, values: Int64s, by_all: Int64s) -> Told:
+    def take(self, keys: pl.Series, values: Int64s, by_all: Int64s) -> KeysSaid:
         """Note the punctuations of a batch in arrival order.
 
         Args:
@@ -58,7 +58,7 @@ class KeyFrontier:
             before = held.join(self._ahead.rename({self.column: "k"}), on="k", how="left", maintain_order="left")
             reached = np.maximum(reached, ints(before.get_column(TS).fill_null(MIN_TIME)))
         said = rows.select(pl.col("k").alias(self.column), own.alias(TS)).drop_nulls()
-        return Told(np.maximum(reached, by_all), self._advance(said, int(by_all[-1])))
+        return KeysSaid(np.maximum(reached, by_all), self._advance(said, int(by_all[-1])))
 
     def _advance(self, said: pl.DataFrame, by_all: int) -> KeyPunctuation | None:
         before = self._ahead if self._ahead is not None else said.clear()

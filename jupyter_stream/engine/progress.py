@@ -31,8 +31,9 @@ from jupyter_stream.core.messages import (
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.engine.clusters import Breaks, Clusters
 from jupyter_stream.engine.key_progress import KeyFrontier
-from jupyter_stream.operators.graph import Boundary
-from jupyter_stream.plan.catalog import Apart, PunctuationColumn, Slack, StreamDef, Watermark
+from jupyter_stream.engine.outliers import allowed, horizon, outliers
+from jupyter_stream.graph.graph import Boundary
+from jupyter_stream.plan.catalog import Apart, Ordered, PunctuationColumn, Slack, StreamDef, Watermark
 
 _CHUNK = 16_384
 """Rows judged at a time: few chunks meet an answer becoming final, and only those cost more than two passes."""
@@ -205,6 +206,18 @@ def frontier(stream: StreamDef) -> Frontier:
     return SaidFrontier()
 
 
+def further_order(stream: StreamDef) -> Frontier | None:
+    """What CONSTRAINT ORDERED promises, where the stream progresses by something else."""
+    said = next((c.progress for c in stream.constraints if isinstance(c, Ordered)), None)
+    if said is None or said == stream.time.progress:
+        return None
+    return ApartFrontier(said.rows) if isinstance(said, Apart) else DelayFrontier(said.delay)
+
+
+def _nothing_is_over(punctuation: int) -> int:
+    return MIN_TIME
+
+
 class Ingest:
     """Turns frames of one source into messages of the stream.
 
@@ -222,7 +235,10 @@ class Ingest:
         self.revised = 0
         """Readers that want provisional answers whenever rows have come (EMIT CHANGES)."""
         self.rows = 0
+        self.first: int | None = None
+        """The time of the first row, as far as it had one; None before."""
         self.numbered = numbered
+        self._ahead = allowed(stream)
         progress = stream.time.progress
         self._keys = KeyFrontier(progress.key) if isinstance(progress, PunctuationColumn) and progress.key else None
         clustered = stream.clustered
@@ -231,7 +247,13 @@ class Ingest:
             field = stream.schema.find(clustered.column)
             assert field is not None
             self.clusters = Clusters(clustered, field.dtype)
+        self._order = further_order(stream)
         self._said = MIN_TIME
+
+    @property
+    def constrained(self) -> bool:
+        """Whether rows may break a constraint and miss no answer by it."""
+        return self.clusters is not None or self._order is not None
 
     def _boundary(self, punctuation: int) -> int:
         # the finest of the readers'; without any, whoever breaks the punctuation is late
@@ -284,7 +306,10 @@ class Ingest:
         column = self.stream.time.column
         assert column is not None
         times = frame.get_column(column).cast(pl.Int64)
-        near = _near(times)
+        if self.first is None:
+            self.first = times[0]
+        beyond = horizon(self._ahead)
+        near = _near(times, min(beyond, FAR))
         if near and not times.null_count():
             return frame.hstack([times.alias(TS)]), None  # not with_columns: that goes through a planner, 50 µs a call
         said = self._punctuations(frame)
@@ -293,16 +318,24 @@ class Ingest:
             frame = frame.with_columns(
                 pl.int_range(self.rows - frame.height + 1, self.rows + 1, dtype=pl.Int64).alias(ROW)
             )
-        far = pl.repeat(False, frame.height, eager=True)
+        far = ahead = pl.repeat(False, frame.height, eager=True)
         if not near:
             far = ~times.is_between(-FAR, FAR).fill_null(True)
-        wrong = missing | far
+        if not near and self._ahead is not None:
+            known = ints(times.set(far, None).fill_null(MIN_TIME))
+            ahead = pl.Series(outliers(known, self.frontier.newest, self._ahead, beyond))
+        wrong = missing | far | ahead
         frame = frame.with_columns(times.fill_null(0).alias(TS))
         if not wrong.any():
             return frame, None
-        no_time = f"{column} is NULL, and rows need a time"
+        no_time = f"{column} is NULL, and every row needs a time"
         too_far = f"{column} is too far from 1970: times reach from -2^62 to 2^62 microseconds"
-        reasons = pl.Series([too_far if is_far else no_time for is_far in far.filter(wrong)])
+        too_early = (
+            f"{column} is too far ahead of the clock and of the rows before it: the rows after it would be late. "
+            "To use such rows, declare the stream WITH (ahead = 'any')"
+        )
+        told = pl.when(far).then(pl.lit(too_far)).when(ahead).then(pl.lit(too_early)).otherwise(pl.lit(no_time))
+        reasons = pl.select(told.alias("reason")).to_series().filter(wrong)
         return frame.filter(~wrong), Failed(frame.filter(wrong), reasons)
 
     def _judge(self, frame: pl.DataFrame) -> Iterator[Message]:
@@ -312,12 +345,13 @@ class Ingest:
             return
         ts = ints(frame.get_column(TS))
         breaks = self._breaks(frame, ts, lambda: self.frontier.promised(ts))
-        by_all = None if breaks is None else self.frontier.promised(ts)
+        disorder = self._disorder(ts)
+        by_all = None if breaks is None and disorder is None else self.frontier.promised(ts)
         broken = self.frontier.take(ts, self._boundary)
-        if breaks is None or by_all is None:
+        if by_all is None:
             yield Batch(frame if broken is None else self._marked(frame, broken), times=(int(ts.min()), int(ts.max())))
         else:
-            yield from self._broke(frame, ts, breaks, by_all)
+            yield from self._broke(frame, ts, breaks, disorder, by_all)
         yield from self._over(self.frontier.value)
 
     def _breaks(self, frame: pl.DataFrame, ts: Int64s, promised: Callable[[], Int64s]) -> Breaks | None:
@@ -329,13 +363,37 @@ class Ingest:
             frame.get_column(clusters.column), self._row_numbers(frame), ts, self.frontier.newest, promised
         )
 
-    def _broke(self, frame: pl.DataFrame, ts: Int64s, breaks: Breaks, by_all: Int64s) -> Iterator[Message]:
-        """Rows, some of which break the constraint: late by what was promised of their value, and told of in any case."""
-        promised = np.maximum(breaks.promised, by_all)
-        marked = self._marked(frame, np.where(ts < promised, promised, MIN_TIME), breaks.rows)
-        yield Batch(marked.with_columns(pl.Series(BROKEN_BY_ALL, by_all)))
-        rows = self._row_numbers(frame)[breaks.rows]
-        yield Missed(rows, np.zeros(rows.size, np.int64))
+    def _disorder(self, ts: Int64s) -> Int64s | None:
+        """What ORDERED beside another promise said before each row, where some row breaks it."""
+        if self._order is None:
+            return None
+        said = self._order.promised(ts)
+        self._order.take(ts, _nothing_is_over)
+        return said if (ts < said).any() else None
+
+    def _broke(
+        self,
+        frame: pl.DataFrame,
+        ts: Int64s,
+        breaks: Breaks | None,
+        disorder: Int64s | None,
+        promised: Int64s,
+        by_all: Int64s | None = None,
+    ) -> Iterator[Message]:
+        """Rows, some of which break a constraint: late by what was promised of their value, and told of in any case."""
+        rows = np.zeros(ts.size, np.bool_)
+        if breaks is not None:
+            by_all, promised, rows = promised, np.maximum(breaks.promised, promised), breaks.rows
+        said = np.full(ts.size, MIN_TIME)
+        if disorder is not None:
+            rows = rows | (ts < disorder)
+            said = np.where((ts < disorder) & (ts >= promised), disorder, MIN_TIME)
+        marked = self._marked(frame, np.where(ts < promised, promised, MIN_TIME), rows)
+        if by_all is not None:
+            marked = marked.with_columns(pl.Series(BROKEN_BY_ALL, by_all))
+        yield Batch(marked)
+        numbers = self._row_numbers(frame)[rows]
+        yield Missed(numbers, np.zeros(numbers.size, np.int64), broken=said[rows])
 
     def _over(self, by_all: int) -> Iterator[Message]:
         """Promises for values that are over."""
@@ -400,9 +458,10 @@ class Ingest:
             return
         ts = ints(frame.get_column(TS))
         breaks = self._breaks(frame, ts, lambda: reached)
-        if breaks is not None:
+        disorder = self._disorder(ts)
+        if breaks is not None or disorder is not None:
             self.frontier.newest = max(self.frontier.newest, int(ts.max()))
-            yield from self._broke(frame, ts, breaks, reached)
+            yield from self._broke(frame, ts, breaks, disorder, reached, by_all)
             return
         self.frontier.newest = max(self.frontier.newest, int(ts.max()))
         marked = self._marked(frame, np.where(ts < reached, reached, MIN_TIME))
@@ -432,14 +491,14 @@ class Ingest:
             yield Punctuation(value)
 
 
-def _near(times: pl.Series) -> bool:
-    """Whether all times are within `FAR`."""
+def _near(times: pl.Series, most: int) -> bool:
+    """Whether all times are between -`FAR` and `most`."""
     if times.null_count() == times.len():
         return True
     if not times.null_count():
         numbers = ints(times)  # numpy's minimum takes half the time of Polars'
-        return int(numbers.min()) >= -FAR and int(numbers.max()) <= FAR
-    return cast("int", times.min()) >= -FAR and cast("int", times.max()) <= FAR
+        return int(numbers.min()) >= -FAR and int(numbers.max()) <= most
+    return cast("int", times.min()) >= -FAR and cast("int", times.max()) <= most
 
 
 def late_rows(batch: Batch) -> pl.DataFrame | None:

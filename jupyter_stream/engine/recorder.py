@@ -6,22 +6,26 @@ All methods but the properties are called by the engine's thread alone.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping
 
 import numpy as np
 import polars as pl
 
+from jupyter_stream.core.memory import ASIDE
 from jupyter_stream.core.messages import TS, Int64s, Message, Punctuation, ints
+from jupyter_stream.core.newest_frames import NewestFrames
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.engine.failing import FORKED
 from jupyter_stream.engine.feed import Feed
+from jupyter_stream.engine.outbox import Receiver
 from jupyter_stream.engine.progress import FAR, Ingest
-from jupyter_stream.engine.side import SideStream
+from jupyter_stream.engine.side_streams import SideStream
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.plan.catalog import PunctuationColumn, StreamDef
-from jupyter_stream.plan.logical import Query
-from jupyter_stream.sources.recording import ARRIVED, PROMISED, Writer, now
+from jupyter_stream.plan.logical import BoundQuery
+from jupyter_stream.sources.recording import now
+from jupyter_stream.sources.recording_file import ARRIVED, PROMISED, RecordingWriter
 
 
 class Recorder:
@@ -37,7 +41,7 @@ class Recorder:
         UnsupportedError: the stream's promises are for single keys, which a recording doesn't hold.
     """
 
-    def __init__(self, name: str, query: Query, stream: StreamDef, writer: Callable[[], Writer]) -> None:
+    def __init__(self, name: str, query: BoundQuery, stream: StreamDef, writer: Callable[[], RecordingWriter]) -> None:
         progress = stream.time.progress
         if isinstance(progress, PunctuationColumn) and progress.key is not None:
             raise UnsupportedError(
@@ -48,9 +52,9 @@ class Recorder:
         self.query = query
         self.stream = stream
         self.sides: Mapping[str, SideStream] = {}
-        self.listeners: list[Callable[[pl.DataFrame], None]] = []
-        self.late_frames: deque[pl.DataFrame] = deque(maxlen=1)
-        self.error_frames: deque[pl.DataFrame] = deque(maxlen=1)
+        self.outboxes: list[Receiver] = []
+        self.late_frames = NewestFrames(1, ASIDE)
+        self.error_frames = NewestFrames(1, ASIDE)
         self.paused = False
         self.unfinished = False
         self.state: State = "waiting"
@@ -92,6 +96,9 @@ class Recorder:
         if isinstance(message, Punctuation) and message.value == MAX_TIME:
             self.finish("finished")
 
+    def resume(self) -> None:
+        """It is never paused."""
+
     def go_on(self) -> None:
         """There is never more to do."""
 
@@ -114,6 +121,12 @@ class Recorder:
         self.state, self.error = state, error
         self.ended.set()
         self.writer.close()
+
+    def forked(self) -> None:
+        """This is a process forked from the one it runs in: here it has ended."""
+        self.error = FORKED
+        self.ended = threading.Event()
+        self.ended.set()
 
     # -- what is kept ------------------------------------------------------------------------------------------------
 

@@ -11,10 +11,12 @@ from collections import deque
 import numpy as np
 import polars as pl
 
+from jupyter_stream.arrays.rows import bytes_of
+from jupyter_stream.core.axis import plus
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import BROKEN, LATE_ID, ROW, TS, Int64s, ints
-from jupyter_stream.operators.graph import Graph
-from jupyter_stream.operators.window_join import WindowJoin
+from jupyter_stream.graph.graph import Graph
+from jupyter_stream.joins.window_join import WindowJoin
 from jupyter_stream.plan.references import Referring
 
 
@@ -47,7 +49,7 @@ class ReferringRows:
 
     def reached(self, low_watermark: int) -> None:
         """All inputs of the query have got so far, and what follows from it has been told."""
-        while self._frames and self._frames[0][1] + self._within < low_watermark:
+        while self._frames and plus(self._frames[0][1], self._within) < low_watermark:
             self._frames.popleft()
         self._report()
 
@@ -77,7 +79,7 @@ class ReferringRows:
         return pl.concat(found) if found else None
 
     def _report(self) -> None:
-        self.control.holds(sum(int(f.estimated_size()) for f, _ in self._frames))
+        self.control.holds(bytes_of(f for f, _ in self._frames))
         self.control.extra["rows"] = sum(f.height for f, _ in self._frames)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections.abc import Callable
 
 import polars as pl
 
+from jupyter_stream.arrays.rows import columns_of
 from jupyter_stream.core.messages import ANSWER, IS_FINAL, WINDOW_END, Int64s
-from jupyter_stream.core.rows import columns_of
+from jupyter_stream.core.newest_frames import NO_LIMIT, NewestFrames
 from jupyter_stream.core.schema import Schema
 
 _KNOWN_BY = (ANSWER, WINDOW_END)
@@ -22,9 +23,10 @@ class Results:
         schema: the columns users get.
         keep: rows kept.
         provisional: whether answers carry `is_final`.
+        most: bytes kept.
     """
 
-    def __init__(self, schema: Schema, keep: int, provisional: bool) -> None:
+    def __init__(self, schema: Schema, keep: int, provisional: bool, most: int = NO_LIMIT) -> None:
         columns = schema.polars()
         self.provisional = provisional
         if provisional:
@@ -32,16 +34,25 @@ class Results:
         self._columns = list(columns)
         self._empty = pl.DataFrame(schema=columns)
         self._keep = keep
-        self._final: deque[pl.DataFrame] = deque()
-        self._kept = 0
+        self._final = NewestFrames(keep, most)
         self._newest = self._empty
         self._open = self._empty
-        self._history: deque[pl.DataFrame] = deque()
-        self._history_rows = 0
+        self._history = NewestFrames(keep, most)
         self._lock = threading.Lock()
+        self.followers: list[Callable[[pl.DataFrame, pl.DataFrame], None]] = []
+        """Called with answers that are taken back (provisional ones), and with those that are given."""
         self.rows_out = 0
-        self.forgotten = 0
         self.version = 0
+
+    @property
+    def forgotten(self) -> int:
+        """Final rows that are no longer kept."""
+        return self._final.forgotten
+
+    @property
+    def bytes(self) -> int:
+        """Bytes kept, about."""
+        return self._final.bytes + self._history.bytes
 
     def add(self, frame: pl.DataFrame, snapshot_at: int | None, replaces: Int64s | None = None) -> pl.DataFrame:
         """Take final rows or provisional ones. Returns what was added.
@@ -58,52 +69,53 @@ class Results:
         frame = columns_of(frame, self._columns)
         with self._lock:
             self.version += 1
-            if self.provisional and frame.height:
-                self._remember(frame)
+            if self.provisional:
+                self._history.add(frame)
             if snapshot_at is not None:
-                self._show(frame.hstack(whole.select(c for c in _KNOWN_BY if c in whole.columns)), replaces)
+                left = self._show(frame.hstack(whole.select(c for c in _KNOWN_BY if c in whole.columns)), replaces)
+            else:
+                left = self._take_back(whole, replaces)
+            for follow in self.followers:
+                follow(left.select(self._columns), frame)
+            if snapshot_at is not None:
                 return frame
-            self._take_back(whole, replaces)
             if not frame.height:
                 return frame
-            self._final.append(frame)
             self._newest = frame
-            self._kept += frame.height
             self.rows_out += frame.height
-            while self._kept > self._keep:
-                surplus = self._kept - self._keep
-                oldest = self._final.popleft()
-                if oldest.height > surplus:
-                    self._final.appendleft(oldest.slice(surplus))
-                dropped = min(surplus, oldest.height)
-                self._kept -= dropped
-                self.forgotten += dropped
+            self._final.add(frame)
         return frame
 
-    def _show(self, frame: pl.DataFrame, replaces: Int64s | None) -> None:
-        """Provisional rows take the place of those they replace."""
+    def _show(self, frame: pl.DataFrame, replaces: Int64s | None) -> pl.DataFrame:
+        """Provisional rows take the place of those they replace. Returns these."""
         if replaces is None or not self._open.height:
-            self._open = frame
-            return
-        if replaces.size:
-            self._open = _without(self._open, replaces)
+            left, self._open = self._open, frame
+            return left
+        left = self._leave(ANSWER, pl.DataFrame({ANSWER: replaces})) if replaces.size else self._empty
         self._open = pl.concat([self._open, frame])
+        return left
 
-    def _take_back(self, final: pl.DataFrame, replaces: Int64s | None) -> None:
-        """Keep the provisional rows of answers that have not become final."""
+    def _take_back(self, final: pl.DataFrame, replaces: Int64s | None) -> pl.DataFrame:
+        """Keep the provisional rows of answers that have not become final. Returns the others."""
         if not self._open.height:
-            return
+            return self._empty
         if replaces is not None:
-            self._open = _without(self._open, replaces) if replaces.size else self._open
-        elif WINDOW_END in self._open.columns and WINDOW_END in final.columns:
-            ended = final.select(WINDOW_END).unique()
-            self._open = self._open.join(ended, on=WINDOW_END, how="anti", nulls_equal=True)
+            return self._leave(ANSWER, pl.DataFrame({ANSWER: replaces})) if replaces.size else self._empty
+        if WINDOW_END in self._open.columns and WINDOW_END in final.columns:
+            return self._leave(WINDOW_END, final.select(WINDOW_END).unique())
+        return self._empty
 
-    def _remember(self, frame: pl.DataFrame) -> None:
-        self._history.append(frame)
-        self._history_rows += frame.height
-        while self._history_rows > self._keep and len(self._history) > 1:
-            self._history_rows -= self._history.popleft().height
+    def _leave(self, column: str, values: pl.DataFrame) -> pl.DataFrame:
+        """Take provisional rows with these values away. Returns them."""
+        left = self._open.join(values, on=column, how="semi", nulls_equal=True) if self.followers else self._empty
+        self._open = self._open.join(values, on=column, how="anti", nulls_equal=True)
+        return left
+
+    def forked(self) -> None:
+        """This is a process forked from the one in which it is written: whoever held the lock isn't here."""
+        self._lock = threading.Lock()
+        self._final.forked()
+        self._history.forked()
 
     def close(self) -> None:
         """The query has ended: nothing is provisional any more."""
@@ -114,10 +126,11 @@ class Results:
     def frame(self) -> pl.DataFrame:
         """Final rows kept, then the present provisional ones."""
         with self._lock:
-            if len(self._final) > 1:
-                # joined once; the next reader finds one frame
-                self._final = deque([pl.concat(self._final)])
-            parts = [*self._final, *([self._open.select(self._columns)] if self._open.height else [])]
+            final = self._final.joined()  # once; the next reader finds one frame
+            parts = [
+                *([] if final is None else [final]),
+                *([self._open.select(self._columns)] if self._open.height else []),
+            ]
         return pl.concat(parts) if parts else self._empty
 
     def history(self) -> pl.DataFrame:
@@ -126,17 +139,22 @@ class Results:
             parts = list(self._history) if self.provisional else list(self._final)
         return pl.concat(parts) if parts else self._empty
 
+    @property
+    def height(self) -> int:
+        """How many answers there are now, those that are no longer kept among them."""
+        return self.rows_out + self._open.height
+
+    def since(self, position: int) -> tuple[pl.DataFrame, int, int]:
+        """Final rows from a position on, counted from 0: the rows, how many are forgotten, and the position behind them."""
+        with self._lock:
+            return since(self._final, self._empty, position)
+
     def tail(self, last: int) -> tuple[pl.DataFrame, pl.Series]:
         """The newest `last` rows, and which of them are final."""
         with self._lock:
             parts: list[pl.DataFrame] = [self._open.select(self._columns)] if self._open.height else []
             open_rows = self._open.height
-            rows = open_rows
-            for frame in reversed(self._final):
-                if rows >= last + open_rows:
-                    break
-                parts.insert(0, frame)
-                rows += frame.height
+            parts = [*self._final.newest(last), *parts]
         joined = pl.concat(parts) if parts else self._empty
         joined = joined.tail(last + open_rows)
         final = (
@@ -154,5 +172,8 @@ class Results:
         return self._newest.tail(self._keep)
 
 
-def _without(frame: pl.DataFrame, numbers: Int64s) -> pl.DataFrame:
-    return frame.join(pl.DataFrame({ANSWER: numbers}), on=ANSWER, how="anti")
+def since(kept: NewestFrames, empty: pl.DataFrame, position: int) -> tuple[pl.DataFrame, int, int]:
+    """Rows from a position on, counted from 0: those kept, how many are forgotten, and the position behind them."""
+    end = kept.forgotten + kept.rows
+    parts = kept.newest(end - position)
+    return pl.concat(parts) if parts else empty, max(0, kept.forgotten - position), end

@@ -11,17 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeAlias
 
-from jupyter_stream import schedulers
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.diagram import Attribute
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.errors import QueryError
-from jupyter_stream.operators.graph import Step
-from jupyter_stream.plan.logical import Query
+from jupyter_stream.graph.graph import Step
+from jupyter_stream.plan.logical import BoundQuery
 from jupyter_stream.plan.preference import Budget, parse_budget, parse_weight
 from jupyter_stream.plan.promising import allowed
-from jupyter_stream.schedulers import Scheduler
+from jupyter_stream.schedulers import SCHEDULERS, Scheduler
+from jupyter_stream.schedulers import scheduler as policy_named
 
 Place: TypeAlias = Step | Feed
 
@@ -100,16 +100,8 @@ def _scheduler(policies: Policies, _pipeline: Pipeline, place: Place) -> str | N
     return policies.scheduler if isinstance(place, Feed) else None
 
 
-def _policy(text: str) -> type[Scheduler]:
-    policy = schedulers.find(text.strip())
-    if policy is None:
-        known = ", ".join(p.name for p in schedulers.SCHEDULERS)
-        raise QueryError(f"there is no scheduler {text!r}", hint=f"There are {known}.")
-    return policy
-
-
-def _schedule(policies: Policies, _pipeline: Pipeline, _place: Place, policy: type[Scheduler]) -> None:
-    policies.schedule(policy())
+def _schedule(policies: Policies, _pipeline: Pipeline, _place: Place, policy: Scheduler) -> None:
+    policies.schedule(policy)
 
 
 def _most_rows(_policies: Policies, _pipeline: Pipeline, place: Place, rows: int) -> None:
@@ -133,7 +125,7 @@ def _as_shown(text: str) -> Budget:
 def _allow(_policies: Policies, pipeline: Pipeline, _place: Place, budget: Budget) -> None:
     assert pipeline.spending is not None
     pipeline.spending.allow(budget)
-    _asked_now(pipeline, replace(pipeline.query, budget=budget))
+    _shown_now(pipeline, replace(pipeline.query, budget=budget))
 
 
 def _weight(_policies: Policies, pipeline: Pipeline, place: Place) -> float | None:
@@ -143,10 +135,10 @@ def _weight(_policies: Policies, pipeline: Pipeline, place: Place) -> float | No
 def _weigh(_policies: Policies, pipeline: Pipeline, _place: Place, weight: float) -> None:
     assert pipeline.spending is not None
     pipeline.spending.weigh(weight)
-    _asked_now(pipeline, replace(pipeline.query, weight=weight))
+    _shown_now(pipeline, replace(pipeline.query, weight=weight))
 
 
-def _asked_now(pipeline: Pipeline, query: Query) -> None:
+def _shown_now(pipeline: Pipeline, query: BoundQuery) -> None:
     """Have EXPLAIN, and whoever compares queries, see what was changed."""
     before, after = allowed(pipeline.query), allowed(query)
     pipeline.graph.notes = tuple(after if note == before else note for note in pipeline.graph.notes)
@@ -156,42 +148,42 @@ def _asked_now(pipeline: Pipeline, query: Query) -> None:
 SETTINGS: Final = (
     Setting(
         "most_rows",
-        "rows that may wait before the source is held up, such as 100000",
+        "how many rows may wait in its queue, such as 100000; when the queue is full, the source waits",
         _of_table("most_rows"),
         _count("most_rows", "rows", "100000"),
         _most_rows,
     ),
     Setting(
         "scheduler",
-        f"which input is served next, in all queries: {' or '.join(s.name for s in schedulers.SCHEDULERS)}",
+        f"who is served and works next, in all queries: {', '.join(s.name for s in SCHEDULERS)}",
         _scheduler,
-        _policy,
+        policy_named,
         _schedule,
     ),
     Setting(
         "budget",
-        "what the query may spend: 20% of one core, or 500 probes/row; from now on",
+        "how much work the query may do from now on: 20% of one core, or 500 probes/row",
         _budget,
         _as_shown,
         _allow,
     ),
     Setting(
         "weight",
-        "its share of the time left, against other queries': 2 for twice as much",
+        "its share of the time that is left, compared with other queries: 2 gives it twice as much",
         _weight,
         parse_weight,
         _weigh,
     ),
     Setting(
         "memory_limit",
-        "bytes of what is put off, such as 64 MB; beyond them the oldest is let go and missing from the answer",
+        "bytes of what is put off for later, such as 64 MB; beyond that the oldest is dropped and missing from the answer",
         _of_table("memory_limit"),
         _size,
         _to_table("memory_limit"),
     ),
     Setting(
         "partitions",
-        "expiry partitions its rows are kept in, such as 20: more of them cost less sorting and more looking",
+        "how many partitions, by expiry, its rows are kept in, such as 20: with more, less is sorted and more is searched",
         _of_table("partitions"),
         _count("partitions", "expiry partitions", "20"),
         _to_table("partitions"),
@@ -215,7 +207,7 @@ def change(policies: Policies, pipeline: Pipeline, place: Place | None, name: st
     setting = next((s for s in SETTINGS if s.name == name), None)
     if place is None or setting is None or name not in known:
         where = "this part of the plan" if place is None else place.control.name
-        hint = f"It has {', '.join(known)}." if known else "Others of the plan have: click them."
+        hint = f"It has {', '.join(known)}." if known else "Other parts of the plan have settings: click them."
         raise QueryError(f"{where} has no setting {name}", hint=hint)
     read = setting.read(str(value))
     return lambda: setting.write(policies, pipeline, place, read)

@@ -7,7 +7,7 @@ is paused keeps what it has not read. All methods but the properties are called 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,8 +15,11 @@ from jupyter_stream.core.messages import Message, Missed, Punctuation, Tick
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.engine.circuit import Circuit
+from jupyter_stream.engine.failing import Abandoned
 from jupyter_stream.engine.feed import Feed
-from jupyter_stream.operators.graph import Entry, Step, Target
+from jupyter_stream.errors import reason
+from jupyter_stream.graph.graph import Entry, Step, StepInput
+from jupyter_stream.schedulers import Scheduler
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +46,11 @@ class Sharer(Taker, Protocol):
 
     name: str
     paused: bool
+    busy: bool
+
+    @property
+    def goes_straight(self) -> bool:
+        """Whether each message goes through all operators under any policy."""
 
     def finish(self, state: State, error: str | None = None) -> None:
         """There will be no more."""
@@ -61,7 +69,7 @@ class Tap:
 
     part: SharedPart
     taker: Taker
-    target: Target | None
+    target: StepInput | None
     ended: bool = False
 
 
@@ -91,6 +99,7 @@ class SharedPart:
         self.taps: list[Tap] = []
         self.readers: list[Tap] = []
         self.circuit = Circuit(self._hand_on, self._hand_on)
+        self.goes_straight = first.goes_straight
         self.names: Sequence[str] = (first.name,)
         self._ends: list[tuple[Feed, Message]] = []
         self._reached: dict[Feed, int] = {}
@@ -103,7 +112,7 @@ class SharedPart:
         """The queries that read it, directly or not, each once, oldest first."""
         return list(dict.fromkeys(q for tap in self.readers for q in tap.taker.queries))
 
-    def read_by(self, taker: Taker, target: Target | None) -> Tap:
+    def read_by(self, taker: Taker, target: StepInput | None) -> Tap:
         """A new reader."""
         tap = Tap(self, taker, target)
         self.readers.append(tap)
@@ -126,21 +135,37 @@ class SharedPart:
         if tap in self.readers:
             self.readers.remove(tap)
             if not self.readers:
+                self.circuit.close()
                 for feed in list(self.feeds):
                     self.let_go(feed)
                 for below in self.taps:
                     below.part.leave(below, state)
                 self._retire(self)
             elif state != "finished":
-                self.told()
+                self.note_readers()
 
-    def told(self) -> None:
+    def note_readers(self) -> None:
         """Write down who reads it, here and in what it reads."""
         self.names = tuple(q.name for q in self.queries)
         for step in self.steps:
             step.control.shared_by(self.names)
         for tap in self.taps:
-            tap.part.told()
+            tap.part.note_readers()
+
+    @property
+    def takes(self) -> bool | None:
+        """Whether its operators are given what comes: None where that is by another thread, or later."""
+        if all(q.paused for q in self.queries):
+            return False
+        return None if any(q.busy for q in self.queries) else True
+
+    def onward(self) -> Iterator[tuple[StepInput, int]]:
+        """Where what its last operator gives goes on to, and how far these were told it is."""
+        for tap in self.readers:
+            if tap.target is not None and not all(q.paused for q in tap.taker.queries):
+                yield tap.target, self.root.said
+            if isinstance(tap.taker, SharedPart):
+                yield from tap.taker.onward()
 
     # -- input -------------------------------------------------------------------------------------------------------
 
@@ -149,21 +174,19 @@ class SharedPart:
         if feed not in self.feeds or (isinstance(message, Tick) and not self.revised) or isinstance(message, Missed):
             return  # what an ingest says was missed, the queries hear themselves
         if isinstance(message, Punctuation) and message.value == MAX_TIME:
-            if self.circuit.resting:
+            if self.circuit.unfinished:
                 self._ends.append((feed, message))
                 return
             self._reached[feed] = MAX_TIME
         self._guarded(lambda: self._enter(feed, message))
 
     def _enter(self, feed: Feed, message: Message) -> None:
-        self.circuit.feed = feed
         for entry in self.feeds[feed]:
-            self.circuit.deliver(entry.target, message)
+            self.circuit.enter(feed, entry.target, message)
 
     def hear(self, feed: Feed, tap: Tap, message: Message) -> None:
         """A message of a part below."""
-        self.circuit.feed = feed
-        self._guarded(lambda: self.circuit.deliver(tap.target, message))
+        self._guarded(lambda: self.circuit.enter(feed, tap.target, message))
 
     def no_more(self, tap: Tap) -> None:
         """There will be no more from that part."""
@@ -173,15 +196,26 @@ class SharedPart:
     @property
     def unfinished(self) -> bool:
         """Whether an operator has more to say, which `go_on` has it say between two batches."""
-        return bool(self.circuit.resting) and not all(q.paused for q in self.queries)
+        more = self.circuit.unfinished or bool(self._ends)
+        return more and not all(q.paused or q.busy for q in self.queries)
 
     def go_on(self) -> None:
-        """Have the operator that rests longest say more."""
-        self._guarded(self.circuit.go_on)
-        if not self.circuit.resting:
+        """Have operators go on for a while."""
+        if self.circuit.unfinished:
+            self._guarded(self.circuit.go_on)
+        if not self.circuit.unfinished:
             ends, self._ends = self._ends, []
             for feed, message in ends:
                 self.accept(feed, message)
+
+    def schedule(self, policy: Scheduler) -> None:
+        """Have its operators work by that policy from now on; straight through where one of its queries asks for that."""
+        straight = policy.straight or self.goes_straight or any(q.goes_straight for q in self.queries)
+        self.circuit.schedule(None if straight else policy.order())
+
+    def settle(self) -> None:
+        """Have operators take all that waits, now."""
+        self._guarded(self.circuit.drain)
 
     # -- output ------------------------------------------------------------------------------------------------------
 
@@ -199,18 +233,26 @@ class SharedPart:
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except Exception as error:  # each reader guards its own part: this is ours, and everyone's
-            log.exception("a part shared by %s failed", ", ".join(self.names))
-            said = f"{type(error).__name__}: {error} (a fault of ours; the log has the details)"
+        except Abandoned:  # nobody waits for it any more
+            raise
+        except BaseException as error:  # each reader guards its own part: this is ours, and everyone's
+            if self.readers:
+                log.exception("a part shared by %s failed", ", ".join(self.names))
             for query in self.queries:
-                query.finish("failed", said)
+                query.finish("failed", reason(error))
             return
         self._end()
 
     def _end(self) -> None:
         """Tell the readers, if nothing more can come."""
         over = all(v == MAX_TIME for v in self._reached.values()) and all(t.ended for t in self.taps)
-        if over and not self.circuit.resting:
+        if over and not self.circuit.unfinished:
             for tap in list(self.readers):
                 if not tap.ended:
                     tap.taker.no_more(tap)
+
+
+def below(taps: Sequence[Tap]) -> list[SharedPart]:
+    """The parts that are read there, and those that they read, those furthest below first."""
+    found = [part for tap in taps for part in (*below(tap.part.taps), tap.part)]
+    return list(dict.fromkeys(found))

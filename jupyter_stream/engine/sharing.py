@@ -18,31 +18,49 @@ from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.shared import SharedPart, Tap
-from jupyter_stream.operators.extent_rows import ExtentRows
-from jupyter_stream.operators.filter import Filter
-from jupyter_stream.operators.for_all import ForAll
-from jupyter_stream.operators.graph import Entry, Step
-from jupyter_stream.operators.looks import LivesLooked
-from jupyter_stream.operators.named import Named
-from jupyter_stream.operators.project import Project
-from jupyter_stream.operators.protocol import Forgets, Narrow, Operator
-from jupyter_stream.operators.retime import Retime
-from jupyter_stream.operators.sample import Sample
-from jupyter_stream.operators.table_lookup import TableLookup
-from jupyter_stream.operators.to_stream import Entering
-from jupyter_stream.operators.user_answers import UserAnswers
-from jupyter_stream.operators.witness import Witness
+from jupyter_stream.flow.filter import FilterOperator
+from jupyter_stream.flow.named import Named
+from jupyter_stream.flow.progress_for_all import ForAll
+from jupyter_stream.flow.project import ProjectOperator
+from jupyter_stream.flow.protocol import Forgets, Narrow, Operator
+from jupyter_stream.flow.retime import Retime
+from jupyter_stream.flow.sample import SampleOperator
+from jupyter_stream.flow.table_lookup import TableLookup
+from jupyter_stream.flow.witness import Witness
+from jupyter_stream.graph.graph import Entry, Step
+from jupyter_stream.relations.instants_of_joins import LivesAtInstants
+from jupyter_stream.relations.to_stream import Entering
+from jupyter_stream.schedulers import Scheduler
+from jupyter_stream.windowed.extent_rows import ExtentRowsOperator
+from jupyter_stream.windowed.user_answers import UserAnswers
 
-_FORGETFUL = (Entering, ExtentRows, Filter, ForAll, LivesLooked, Named, Project, Retime, Sample, UserAnswers, Witness)
+_FORGETFUL = (
+    Entering,
+    ExtentRowsOperator,
+    FilterOperator,
+    ForAll,
+    LivesAtInstants,
+    Named,
+    ProjectOperator,
+    Retime,
+    SampleOperator,
+    UserAnswers,
+    Witness,
+)
 """Operators whose answers depend on the rows at hand alone."""
 
 
 class Sharing:
-    """Who shares what."""
+    """Who shares what.
 
-    def __init__(self) -> None:
+    Args:
+        policy: by which operators that queries share take their turns.
+    """
+
+    def __init__(self, policy: Callable[[], Scheduler]) -> None:
         self.parts: list[SharedPart] = []
         """All parts that queries share."""
+        self._policy = policy
         self._joiners: dict[Pipeline, _Joiner] = {}
 
     def begin(self, starting: object, running: Sequence[object]) -> None:
@@ -53,7 +71,7 @@ class Sharing:
             running: those it may share with.
         """
         if isinstance(starting, Pipeline) and starting.shares:
-            search = _Search(starting, running, self.parts)
+            search = _Search(starting, running, self.parts, self._policy)
             search.visit(starting.graph.root, lambda match: search.is_fresh(match) and search.join(match))
             newest = newest_of(starting)
             if any(value != MIN_TIME for value in newest.values()):
@@ -69,9 +87,9 @@ class Sharing:
             if not starting.shares:
                 continue
             if joiner.looked_at != elders:
-                joiner.look(_Search(starting, elders, self.parts), elders)
+                joiner.look(_Search(starting, elders, self.parts, self._policy), elders)
             for match in joiner.pending:
-                search = _Search(starting, [match.other], self.parts)
+                search = _Search(starting, [match.other], self.parts, self._policy)
                 if match.other.shares and search.holds(match) and joiner.meet(match, starting):
                     search.join(match)
                     joiner.newest = newest_of(starting)
@@ -134,7 +152,14 @@ class _Match:
 
 
 class _Search:
-    def __init__(self, starting: Pipeline, running: Iterable[object], parts: list[SharedPart]) -> None:
+    def __init__(
+        self,
+        starting: Pipeline,
+        running: Iterable[object],
+        parts: list[SharedPart],
+        policy: Callable[[], Scheduler],
+    ) -> None:
+        self._policy = policy
         self.starting = starting
         others = [r for r in running if isinstance(r, Pipeline) and r is not starting and r.shares]
         self._others = [
@@ -206,7 +231,7 @@ class _Search:
             if isinstance(here, Step) and isinstance(there, Step):
                 _read_by_both(here.operator, there.operator)
         tap = part.read_by(starting, target)
-        part.told()
+        part.note_readers()
         part.repeat(tap)
         return True
 
@@ -221,6 +246,7 @@ class _Search:
         nodes = set(_below(root))
         steps = [n for n in nodes if isinstance(n, Step) and n.part is root.part]
         part = SharedPart(root, steps, pipeline.revised, pipeline, self._parts.remove)
+        part.schedule(self._policy())
         for step in steps:
             step.part = part
         for feed, entries in list(owner.feeds.items()):

@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 from jupyter_stream.core.time import MIN_TIME, show_duration
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.sharing import newest_of, same
-from jupyter_stream.operators.alive import Alive
-from jupyter_stream.operators.filter import Filter
-from jupyter_stream.operators.graph import Entry, Step
-from jupyter_stream.operators.named import Named
-from jupyter_stream.operators.project import Project
-from jupyter_stream.operators.sample import Sample
+from jupyter_stream.flow.filter import FilterOperator
+from jupyter_stream.flow.named import Named
+from jupyter_stream.flow.project import ProjectOperator
+from jupyter_stream.flow.sample import SampleOperator
+from jupyter_stream.graph.graph import Entry, Step
+from jupyter_stream.partials.window_rows import WindowRows
 from jupyter_stream.plan import logical
 from jupyter_stream.plan.upkeep import Maintenance
-from jupyter_stream.state.window_rows import WindowRows
+from jupyter_stream.relations.alive import AliveOperator
 
-_ROW_BY_ROW = (Filter, Named, Project, Sample)
+_ROW_BY_ROW = (FilterOperator, Named, ProjectOperator, SampleOperator)
 """Operators that may be below: those that give a row, at its own time, when they get it."""
 
 
@@ -52,6 +52,7 @@ class WindowSharing:
     def __init__(self) -> None:
         self._pending: list[_Pair] = []
         self._kept: list[Step] = []  # windows that read a store
+        self._running: list[Pipeline] = []
 
     def begin(self, starting: object, running: Sequence[object]) -> None:
         """See which windows of a query that starts, wired to its feeds, are over rows that other windows keep.
@@ -79,12 +80,12 @@ class WindowSharing:
         for pair in list(self._pending):
             if not _used(pair.own, [pair.starting]) or not _used(pair.step, [pair.other]):
                 self._pending.remove(pair)
-            elif pair.starting.shares and pair.other.shares:
+            elif pair.starting.shares and pair.other.shares and not (pair.starting.queued or pair.other.queued):
                 self._try(pair)
 
     def _try(self, pair: _Pair) -> None:
         own, other = pair.own.operator, pair.step.operator
-        assert isinstance(own, Alive) and isinstance(other, Alive)
+        assert isinstance(own, AliveOperator) and isinstance(other, AliveOperator)
         if own.kept_with is not None:
             self._pending.remove(pair)
         elif own.may_keep_with(other, pair.since):
@@ -96,18 +97,33 @@ class WindowSharing:
             own.keep_in(other.kept_with.store)
             self._kept.append(pair.own)
 
-    def told(self, running: Sequence[object]) -> None:
+    def together(self, query: object) -> list[Pipeline]:
+        """Other queries with windows that keep their rows together with that one's."""
+        if not isinstance(query, Pipeline):
+            return []
+        stores = {
+            s: s.operator.kept_with.store
+            for s in self._kept
+            if isinstance(s.operator, AliveOperator) and s.operator.kept_with
+        }
+        own = [stores[s] for s in query.graph.steps if s in stores]
+        windows = [s for s, store in stores.items() if any(store is o for o in own)]
+        return [r for r in self._running if r is not query and any(s in r.graph.steps for s in windows)]
+
+    def note_running(self, running: Sequence[object]) -> None:
         """Queries have started or ended: let go of windows nobody reads any more, write down who keeps rows with whom."""
-        pipelines = [r for r in running if isinstance(r, Pipeline)]
+        self._running = pipelines = [r for r in running if isinstance(r, Pipeline)]
         users = {step: _used(step, pipelines) for step in self._kept}
         for step in [s for s, names in users.items() if not names]:
-            assert isinstance(step.operator, Alive)
+            assert isinstance(step.operator, AliveOperator)
             step.operator.stop_keeping()
             self._kept.remove(step)
         for step in self._kept:
-            assert isinstance(step.operator, Alive) and step.operator.kept_with is not None
+            assert isinstance(step.operator, AliveOperator) and step.operator.kept_with is not None
             store = step.operator.kept_with.store
-            windows = [s for s in self._kept if isinstance(s.operator, Alive) and s.operator.kept_with in store.windows]
+            windows = [
+                s for s in self._kept if isinstance(s.operator, AliveOperator) and s.operator.kept_with in store.windows
+            ]
             names = dict.fromkeys(n for s in windows for n in users[s])
             if len(windows) > 1:
                 own = f"{len(windows)} windows of this query"
@@ -119,7 +135,7 @@ class WindowSharing:
 
 
 def _windows(pipeline: Pipeline) -> Iterator[Step]:
-    return (s for s in pipeline.graph.steps if isinstance(s.operator, Alive) and s.does is not None)
+    return (s for s in pipeline.graph.steps if isinstance(s.operator, AliveOperator) and s.does is not None)
 
 
 def _used(step: Step, pipelines: Sequence[Pipeline]) -> list[str]:

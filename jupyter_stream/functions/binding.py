@@ -68,7 +68,7 @@ def numeric(name: str, index: int, expr: Expr) -> Expr:
 
 def together(name: str, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
     """The arguments as their common type."""
-    admitted = tuple(admit(a) for a in args)
+    admitted = tuple(a if isinstance(a.dtype, pl.Decimal) else admit(a) for a in args)
     common = types.common_type(a.dtype for a in admitted)
     if common is None:
         raise BadArguments(f"{name} can't take {names_of([a.dtype for a in admitted])} together")

@@ -7,12 +7,13 @@ optional from the right.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Final
 
 import polars as pl
 
 from jupyter_stream.core.schema import INTERVAL, TIMESTAMP, type_name
-from jupyter_stream.functions import calendar, parsing, types
+from jupyter_stream.functions import calendar, decimals, parsing, types
 from jupyter_stream.functions.elementwise import divided, stepwise
 from jupyter_stream.functions.expression import Call, Expr, Literal
 from jupyter_stream.functions.function import BadArguments, Compiled, Failure, Function, strict
@@ -52,16 +53,36 @@ def cast(expr: Expr, dtype: pl.DataType, try_: bool = False) -> Expr:
                 return Literal(expr.value, dtype)
             if dtype == DOUBLE and abs(expr.value) <= 2**53:
                 return Literal(float(expr.value), dtype)
-    own = types.admitted(source)
+            if isinstance(dtype, pl.Decimal) and abs(expr.value) < 10 ** (dtype.precision - dtype.scale):
+                return Literal(Decimal(expr.value), dtype)
+    own = source if isinstance(source, pl.Decimal) else types.admitted(source)
     if own != source:
         return cast(Call("cast", (expr,), own), dtype, try_)
     if not types.castable(source, dtype):
         raise BadArguments(f"{type_name(source)} can't be cast to {type_name(dtype)}")
+    between = _between(source, dtype)
+    if between is not None:
+        return cast(cast(expr, between, try_), dtype, try_)
     return Call("try_cast" if try_ else "cast", (expr,), dtype)
+
+
+_OF_SECONDS: Final = (30, 16)
+"""Digits of a DECIMAL, and those behind the point, that every TIMESTAMP's seconds have room in, and a million times them too."""
+
+
+def _between(source: pl.DataType, target: pl.DataType) -> pl.DataType | None:
+    """The type by way of which one becomes the other, None if none is needed."""
+    if source == TIMESTAMP and isinstance(target, pl.Decimal):
+        return DOUBLE
+    if target == TIMESTAMP and isinstance(source, pl.Decimal) and source.precision > _OF_SECONDS[0]:
+        return pl.Decimal(_OF_SECONDS[0], min(source.scale, _OF_SECONDS[1]))
+    return None
 
 
 def coerce(expr: Expr, dtype: pl.DataType) -> Expr | None:
     """The expression where `dtype` is wanted, None if its type can't stand there."""
+    if expr.dtype == dtype:
+        return expr
     source = types.admitted(expr.dtype)
     return cast(expr, dtype) if types.implicitly(source, dtype) else None
 
@@ -71,7 +92,13 @@ def _convert(call: Call, value: pl.Expr) -> Compiled:
     reason = f"the value can't be cast to {type_name(target)}"
     if source == VOID:
         return Compiled(pl.lit(None, dtype=target))
-    if source == STRING:
+    if isinstance(source, pl.Decimal):
+        return _from_decimal(value, source, target, reason)
+    if isinstance(target, pl.Decimal):
+        made = _to_decimal(value, source, target)
+        if source in (FLOAT, DOUBLE):  # of infinity and NaN Spark makes NULL
+            return Compiled(made, (Failure(made.is_null() & value.is_finite(), reason),))
+    elif source == STRING:
         made = _from_string(value, target)
     elif target == STRING:
         return Compiled(_to_string(value, source))
@@ -99,6 +126,38 @@ def _convert(call: Call, value: pl.Expr) -> Compiled:
         if is_numeric(source) and not is_integral(source):
             return Compiled(made)
     return Compiled(made, (Failure(made.is_null() & value.is_not_null(), reason),))
+
+
+def _to_decimal(value: pl.Expr, source: pl.DataType, target: pl.Decimal) -> pl.Expr:
+    if source == STRING:
+        return decimals.from_text(value, target)
+    if source in (FLOAT, DOUBLE):
+        return decimals.from_double(value.cast(DOUBLE), target)
+    return decimals.from_integer(value, target)
+
+
+def _from_decimal(value: pl.Expr, source: pl.Decimal, target: pl.DataType, reason: str) -> Compiled:
+    if target == STRING:
+        return Compiled(value.cast(STRING))
+    if target == BOOLEAN:
+        return Compiled(value != pl.lit(Decimal(0), dtype=source))
+    if target in (FLOAT, DOUBLE):
+        return Compiled(decimals.to_fraction(value, source, target))
+    if target == TIMESTAMP:
+        made = decimals.to_micros(value, source).cast(TIMESTAMP)
+    elif isinstance(target, pl.Decimal):
+        made = decimals.from_decimal(value, source, target)
+    else:
+        made = value.cast(target, strict=False)
+    return Compiled(made, (Failure(made.is_null() & value.is_not_null(), reason),))
+
+
+def _on_spark(call: Call, args: tuple[str, ...]) -> str:
+    source, target = call.args[0].dtype, call.dtype
+    form = "TRY_CAST" if call.function == "try_cast" else "CAST"
+    if isinstance(source, pl.Decimal) and target == TIMESTAMP:  # its own cast wraps around beyond BIGINT
+        return f"timestamp_micros({form}({args[0]} * 1000000 AS BIGINT))"
+    return f"{form}({args[0]} AS {types.spark_name(target)})"
 
 
 def _widens(source: pl.DataType, target: pl.DataType) -> bool:
@@ -193,11 +252,10 @@ FUNCTIONS: Final = (
     Function(
         "cast", "cast(value AS type) -> type",
         "The value as another type; a row that can't be cast is an error of the row.", "cast('12' AS INT) = 12",
-        _only_with_type, strict(_convert), lambda call, args: f"CAST({args[0]} AS {types.spark_name(call.dtype)})",
+        _only_with_type, strict(_convert), _on_spark,
     ),
     Function(
         "try_cast", "try_cast(value AS type) -> type", "The value as another type, NULL where it can't be cast.",
-        "try_cast('x' AS INT) = NULL", _only_with_type, _tried, lambda call,
-        args: f"TRY_CAST({args[0]} AS {types.spark_name(call.dtype)})",
+        "try_cast('x' AS INT) = NULL", _only_with_type, _tried, _on_spark,
     ),
 )  # fmt: skip

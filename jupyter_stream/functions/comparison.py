@@ -12,9 +12,13 @@ import polars as pl
 from jupyter_stream.core.schema import type_name
 from jupyter_stream.functions.binding import count, numeric, together
 from jupyter_stream.functions.casts import cast
-from jupyter_stream.functions.expression import Call, Expr, Literal
+from jupyter_stream.functions.expression import Call, Expr, Literal, columns
 from jupyter_stream.functions.function import BadArguments, Bind, Compiled, Function, eager, guarded, strict
 from jupyter_stream.functions.types import ATOMIC, BOOLEAN, DOUBLE, FLOAT, VOID
+
+_MIRRORED: Final = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "<=>": "<=>"}
+_AT_ONCE: Final = 16
+"""Items that are no constants in one call: each failure of an item asks for all before it."""
 
 
 def _bind(name: str) -> Bind:
@@ -28,7 +32,7 @@ def _bind(name: str) -> Bind:
 
 def _comparable(name: str, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
     made = together(name, args)
-    if made[0].dtype not in (*ATOMIC, VOID):
+    if made[0].dtype not in (*ATOMIC, VOID) and not isinstance(made[0].dtype, pl.Decimal):
         raise BadArguments(f"{name} can't compare {type_name(made[0].dtype)}")
     # Polars has no kernels for columns of type NULL.
     return tuple(cast(a, BOOLEAN) for a in made) if made[0].dtype == VOID else made
@@ -42,7 +46,15 @@ def _between(args: tuple[Expr, ...]) -> Expr:
 
 def _in(args: tuple[Expr, ...]) -> Expr:
     count("in", args, 2)
-    return Call("in", _comparable("in", args), BOOLEAN)
+    value, *items = _comparable("in", args)
+    if all(isinstance(item, Literal) for item in items):
+        return Call("in", (value, *items), BOOLEAN)
+    made: Expr | None = None
+    for start in range(0, len(items), _AT_ONCE):
+        part = Call("in", (value, *items[start : start + _AT_ONCE]), BOOLEAN)
+        made = part if made is None else Call("or", (made, part), BOOLEAN)
+    assert made is not None
+    return made
 
 
 def _is_among(call: Call, parts: tuple[Compiled, ...]) -> Compiled:
@@ -58,7 +70,7 @@ def _is_among(call: Call, parts: tuple[Compiled, ...]) -> Compiled:
     for item in items:
         # An item is looked at when there is a value and no item before it was equal.
         failures.extend(guarded(value.value.is_not_null() & found.not_().fill_null(True), item.failures))
-        found = found | (value.value == item.value)
+        found = found | _compare("=", call.args[0], value.value, item.value)
     return Compiled(pl.when(value.value.is_not_null()).then(found), tuple(failures))
 
 
@@ -116,9 +128,16 @@ def _nanvl(call: Call, parts: tuple[Compiled, ...]) -> Compiled:
     return Compiled(value, first.failures + guarded(nan, second.failures))
 
 
+def _compare(name: str, left: Expr, a: pl.Expr, b: pl.Expr) -> pl.Expr:
+    """The comparison, a constant behind: before a CASE of constants Polars gives one value for all rows."""
+    if not columns(left):
+        name, a, b = _MIRRORED[name], b, a
+    return {"=": a.eq, "<>": a.ne, "<": a.lt, "<=": a.le, ">": a.gt, ">=": a.ge, "<=>": a.eq_missing}[name](b)
+
+
 def _comparison(name: str, text: str, example: str) -> Function:
     def compute(call: Call, a: pl.Expr, b: pl.Expr) -> pl.Expr:
-        return {"=": a.eq, "<>": a.ne, "<": a.lt, "<=": a.le, ">": a.gt, ">=": a.ge}[name](b)
+        return _compare(name, call.args[0], a, b)
 
     return Function(
         name, f"a {name} b -> BOOLEAN", text, example, _bind(name), strict(compute), f"({{0}} {name} {{1}})"
@@ -136,7 +155,7 @@ FUNCTIONS: Final = (
     _comparison(">=", "Greater or equal.", "2 >= 2 is true"),
     Function(
         "<=>", "a <=> b -> BOOLEAN", "Equal, where NULL equals NULL; never NULL itself.", "NULL <=> NULL is true",
-        _bind("<=>"), eager(lambda call, a, b: a.eq_missing(b)), "({0} <=> {1})",
+        _bind("<=>"), eager(lambda call, a, b: _compare("<=>", call.args[0], a, b)), "({0} <=> {1})",
     ),
     Function(
         "between", "a BETWEEN low AND high -> BOOLEAN", "Whether low <= a <= high.", "2 BETWEEN 1 AND 3 is true",

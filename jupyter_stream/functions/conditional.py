@@ -10,8 +10,11 @@ from jupyter_stream.functions.binding import condition, count, together
 from jupyter_stream.functions.casts import cast
 from jupyter_stream.functions.comparison import FUNCTIONS as COMPARISONS
 from jupyter_stream.functions.expression import Call, Expr, Literal
-from jupyter_stream.functions.function import Bind, Compiled, Failure, Function, eager, guarded
+from jupyter_stream.functions.function import BadArguments, Bind, Compiled, Failure, Function, eager, guarded
 from jupyter_stream.functions.types import BOOLEAN, VOID
+
+_AT_ONCE: Final = 16
+"""Branches in one call; what comes after them is another, in their ELSE: each failure of a branch asks for all before it."""
 
 _EQUAL: Final = next(f for f in COMPARISONS if f.name == "=")
 
@@ -50,7 +53,10 @@ def _bind_case(args: tuple[Expr, ...]) -> Expr:
     conditions = [condition("CASE WHEN", c) for c in args[:-1:2]]
     values = together("CASE", (*args[1:-1:2], args[-1]))
     pairs = [x for pair in zip(conditions, values[:-1], strict=True) for x in pair]
-    return Call("case", (*pairs, values[-1]), values[-1].dtype)
+    made = values[-1]
+    for start in reversed(range(0, len(pairs), 2 * _AT_ONCE)):
+        made = Call("case", (*pairs[start : start + 2 * _AT_ONCE], made), made.dtype)
+    return made
 
 
 def _case(call: Call, parts: tuple[Compiled, ...]) -> Compiled:
@@ -82,8 +88,10 @@ def _bind_if(args: tuple[Expr, ...]) -> Expr:
 def _bind_coalesce(name: str, least: int, most: int | None) -> Bind:
     def bind(args: tuple[Expr, ...]) -> Expr:
         count(name, args, least, most)
-        made = together(name, args)
-        return made[0] if len(made) == 1 else Call("coalesce", made, made[0].dtype)
+        *others, made = together(name, args)
+        for start in reversed(range(0, len(others), _AT_ONCE)):
+            made = Call("coalesce", (*others[start : start + _AT_ONCE], made), made.dtype)
+        return made
 
     return bind
 
@@ -107,7 +115,24 @@ def _bind_nullif(args: tuple[Expr, ...]) -> Expr:
     return _bind_case((_EQUAL.bind(args), cast(Literal(None, VOID), args[0].dtype), args[0]))
 
 
+def _bind_raise(args: tuple[Expr, ...]) -> Expr:
+    count("raise_error", args, 1, 1)
+    if not isinstance(args[0], Literal) or not isinstance(args[0].value, str):
+        raise BadArguments("raise_error takes a text in quotes")
+    return Call("raise_error", args, VOID)
+
+
+def _raise(call: Call, text: pl.Expr) -> Compiled:
+    (message,) = call.args
+    assert isinstance(message, Literal)
+    return Compiled(pl.lit(None), (Failure(pl.lit(True), str(message.value)),))
+
+
 FUNCTIONS: Final = (
+    Function(
+        "raise_error", "raise_error(message)", "Fails: the row goes to the errors, with the message.",
+        "if(1 > 2, raise_error('no'), 3) = 3", _bind_raise, eager(_raise), "raise_error({0})",
+    ),
     Function(
         "and", "a AND b -> BOOLEAN", "Both; b isn't evaluated where a is false.", "true AND NULL is NULL",
         _bind_logic("and"), _and, "({0} AND {1})",

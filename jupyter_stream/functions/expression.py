@@ -6,13 +6,15 @@ table and one small visitor.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
 
 import polars as pl
 
 from jupyter_stream.core.schema import type_name
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Literal:
         return hash((repr(self.value), self.dtype))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Call:
     """A function of the table applied to arguments (already cast to what it takes).
 
@@ -55,17 +57,104 @@ class Call:
     function: str
     args: tuple[Expr, ...]
     dtype: pl.DataType
+    _hash: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # kept, so that neither this nor comparing goes through all levels: a sum may have thousands
+        object.__setattr__(self, "_hash", hash((self.function, self.args, self.dtype)))
+
+    def __reduce__(self) -> tuple[type[Call], tuple[str, tuple[Expr, ...], pl.DataType]]:
+        """Pickled without the hash: that of a text is another one in another process."""
+        return Call, (self.function, self.args, self.dtype)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        pairs: list[tuple[object, object]] = [(self, other)]
+        while pairs:
+            one, two = pairs.pop()
+            if one is two:
+                continue
+            if not isinstance(one, Call) or not isinstance(two, Call):
+                if isinstance(one, Call) or isinstance(two, Call) or one != two:
+                    return False
+            elif one._hash != two._hash or one._own() != two._own():
+                return False
+            else:
+                pairs.extend(zip(one.args, two.args, strict=True))
+        return True
+
+    def _own(self) -> tuple[str, pl.DataType, int]:
+        """What it says itself, without its arguments."""
+        return self.function, self.dtype, len(self.args)
 
 
 Expr: TypeAlias = Column | Literal | Call
 
 
+@dataclass(frozen=True, slots=True)
+class LambdaBody:
+    """What a lambda gives, the value of a literal: its parameters and what it takes from around it are columns of its own.
+
+    Attributes:
+        parameters: the columns of its parameters.
+        captured: the columns of what it takes from around it, which stands among the arguments of the call before it.
+        body: over these columns.
+    """
+
+    parameters: tuple[Column, ...]
+    captured: tuple[Column, ...]
+    body: Expr
+
+    def __str__(self) -> str:
+        names = ", ".join(p.name for p in self.parameters)
+        return f"({names}) -> {show(self.body)}" if len(self.parameters) > 1 else f"{names} -> {show(self.body)}"
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
     """The expression and all below it, outermost first."""
-    yield expr
-    if isinstance(expr, Call):
-        for arg in expr.args:
-            yield from walk(arg)
+    left = [expr]
+    while left:
+        found = left.pop()
+        yield found
+        if isinstance(found, Call):
+            left.extend(reversed(found.args))
+
+
+def fold(expr: Expr, make: Callable[[Expr, tuple[_T, ...]], _T]) -> _T:
+    """What `make` gives for the expression, from what it gave for its arguments; however many levels there are.
+
+    Args:
+        expr: the expression.
+        make: takes an expression and what was made of its arguments.
+    """
+    todo: list[tuple[Expr, bool]] = [(expr, False)]
+    made: list[_T] = []
+    while todo:
+        found, below_is_done = todo.pop()
+        if isinstance(found, Call) and found.args and not below_is_done:
+            todo.append((found, True))
+            todo.extend((arg, False) for arg in reversed(found.args))
+            continue
+        count = len(found.args) if isinstance(found, Call) else 0
+        parts = tuple(made[len(made) - count :])
+        del made[len(made) - count :]
+        made.append(make(found, parts))
+    return made[0]
+
+
+def conjuncts(condition: Expr) -> list[Expr]:
+    """What AND puts together."""
+    found: list[Expr] = []
+    left = [condition]
+    while left:
+        part = left.pop()
+        if isinstance(part, Call) and part.function == "and":
+            left.extend(reversed(part.args))
+        else:
+            found.append(part)
+    return found
 
 
 def columns(expr: Expr) -> frozenset[str]:
@@ -75,23 +164,41 @@ def columns(expr: Expr) -> frozenset[str]:
 
 def substitute(expr: Expr, by_name: dict[str, Expr]) -> Expr:
     """The expression with columns replaced, those named in `by_name`."""
-    if isinstance(expr, Column):
-        return by_name.get(expr.name, expr)
-    if isinstance(expr, Call):
-        return Call(expr.function, tuple(substitute(a, by_name) for a in expr.args), expr.dtype)
-    return expr
+
+    def replaced(found: Expr, args: tuple[Expr, ...]) -> Expr:
+        if isinstance(found, Column):
+            return by_name.get(found.name, found)
+        return Call(found.function, args, found.dtype) if isinstance(found, Call) else found
+
+    return fold(expr, replaced)
 
 
 def show(expr: Expr) -> str:
-    """The expression for people, as EXPLAIN prints it."""
+    """The expression for people, as EXPLAIN prints it; of a very long one the beginning and the end."""
+    return fold(expr, in_words)
+
+
+_SHOWN = 2_000
+"""Characters of an expression that are shown."""
+
+
+def in_words(expr: Expr, args: tuple[str, ...]) -> str:
+    """The expression for people, from its arguments' words."""
+    text = _said(expr, args)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]} ... {text[-_SHOWN // 2 + 5 :]}"
+
+
+def _said(expr: Expr, args: tuple[str, ...]) -> str:
     if isinstance(expr, Column):
         return expr.name
     if isinstance(expr, Literal):
         return f"'{expr.value}'" if isinstance(expr.value, str) else "NULL" if expr.value is None else str(expr.value)
     if expr.function == "cast":
-        return f"cast({show(expr.args[0])} AS {type_name(expr.dtype)})"
+        return f"cast({args[0]} AS {type_name(expr.dtype)})"
+    if expr.function == "[]":
+        return f"{args[0]}[{args[1]}]"
     if not expr.function[0].isalpha() and len(expr.args) == 2:
-        return f"({show(expr.args[0])} {expr.function} {show(expr.args[1])})"
+        return f"({args[0]} {expr.function} {args[1]})"
     if expr.function in ("and", "or"):
-        return "(" + f" {expr.function.upper()} ".join(show(a) for a in expr.args) + ")"
-    return f"{expr.function}({', '.join(show(a) for a in expr.args)})"
+        return "(" + f" {expr.function.upper()} ".join(args) + ")"
+    return f"{expr.function}({', '.join(args)})"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import polars as pl
 
 from jupyter_stream.core.schema import type_name
 from jupyter_stream.functions.expression import Call, Expr
+
+MOST_TEXT: Final = 1_000_000
+"""Characters a text may have that a function makes longer than what it was given."""
+TOO_LONG: Final = f"a text may not be made longer than {MOST_TEXT:,} characters"
 
 
 class UnknownFunction(ValueError):
@@ -17,17 +22,17 @@ class UnknownFunction(ValueError):
 
     Attributes:
         name: as written.
-        suggestions: names that look like it, the nearest first.
+        suggestion: the name that was probably meant, if any.
     """
 
-    def __init__(self, name: str, suggestions: tuple[str, ...]) -> None:
+    def __init__(self, name: str, suggestion: str | None) -> None:
         super().__init__(f"there is no function {name}")
         self.name = name
-        self.suggestions = suggestions
+        self.suggestion = suggestion
 
 
 class BadArguments(ValueError):
-    """A function was given what it doesn't take: `message` says what it takes."""
+    """A function or an aggregate was given what it doesn't take: `message` says what it takes."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -41,10 +46,31 @@ class Failure:
     Attributes:
         condition: true on those rows, never NULL. Of length 1 where the expression has no columns (Polars broadcasts it).
         reason: why, for people.
+        said: why, row by row, where that differs.
     """
 
     condition: pl.Expr
     reason: str
+    said: pl.Expr | None = None
+
+
+class ComputedStep(ABC):
+    """A column that isn't computed by Polars.
+
+    Attributes:
+        name: of the column.
+        args: what it is computed of.
+    """
+
+    name: str
+    args: tuple[pl.Expr, ...]
+
+    @abstractmethod
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The frame with the column."""
+
+
+Step: TypeAlias = tuple[pl.Expr, ...] | ComputedStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +80,13 @@ class Compiled:
     Attributes:
         value: never raises; its value is unspecified on rows that fail.
         failures: rows that fail and why, the first that holds being the one Spark would raise; empty if no row can.
+        steps: columns that the two read beside the frame's own, or what adds them to a frame; each group may read those
+            before it (`with_steps`).
     """
 
     value: pl.Expr
     failures: tuple[Failure, ...] = ()
+    steps: tuple[Step, ...] = ()
 
 
 Bind: TypeAlias = Callable[[tuple[Expr, ...]], Expr]
@@ -77,6 +106,7 @@ class Function:
         bind: the type rule: coerces arguments and says the result's type, or writes the call in terms of other functions.
         kernel: the Polars expression; None for a function that `bind` always writes in terms of others.
         spark: a format string over the arguments' Spark SQL, or a function that gives it; None with `kernel`.
+        only_here: whether a call has no Spark SQL that gives the same: its query then runs as the kernel's operators there.
     """
 
     name: str
@@ -86,11 +116,12 @@ class Function:
     bind: Bind
     kernel: Kernel | None = None
     spark: Spark | None = None
+    only_here: Callable[[Call], bool] = lambda call: False
 
 
 def guarded(guard: pl.Expr, failures: Sequence[Failure]) -> tuple[Failure, ...]:
     """The failures, on the rows where `guard` is true only."""
-    return tuple(Failure(guard & f.condition, f.reason) for f in failures)
+    return tuple(Failure(guard & f.condition, f.reason, f.said) for f in failures)
 
 
 def inherited(parts: Sequence[Compiled]) -> tuple[Failure, ...]:

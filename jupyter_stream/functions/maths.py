@@ -1,4 +1,4 @@
-"""Mathematical functions of numbers. Operators are in `arithmetic`.
+"""Mathematical functions of numbers. Operators are in `arithmetic`, angles in `trigonometry`.
 
 Transcendental functions come from the platform's library and may differ from Spark's in the last bits.
 """
@@ -6,7 +6,6 @@ Transcendental functions come from the platform's library and may differ from Sp
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -14,34 +13,12 @@ import polars as pl
 
 from jupyter_stream.core.schema import type_name
 from jupyter_stream.functions.binding import admit, constant, count, numeric, takes, together
-from jupyter_stream.functions.casts import cast
-from jupyter_stream.functions.elementwise import divided, elementwise
+from jupyter_stream.functions.casts import cast, saturated
+from jupyter_stream.functions.elementwise import divided
 from jupyter_stream.functions.expression import Call, Expr, Literal
 from jupyter_stream.functions.function import BadArguments, Bind, Compiled, Failure, Function, Kernel, strict
+from jupyter_stream.functions.rows import alias, by_numpy, double
 from jupyter_stream.functions.types import BIGINT, DOUBLE, FLOAT, INT, RANGES, STRING, VOID, is_integral
-
-
-def _double(
-    name: str, description: str, example: str, compute: Callable[[pl.Expr], pl.Expr], above: float | None = None
-) -> Function:
-    """A function of one DOUBLE; NULL at and below `above`."""
-
-    def kernel(call: Call, value: pl.Expr) -> pl.Expr:
-        made = compute(value)
-        return made if above is None else pl.when(~(value <= above)).then(made)
-
-    bind = takes(name, DOUBLE, result=DOUBLE)
-    return Function(name, f"{name}(number) -> DOUBLE", description, example, bind, strict(kernel), name + "({0})")
-
-
-def _by_numpy(dtype: pl.DataType, compute: Callable[..., Any]) -> Kernel:
-    """A kernel of a NumPy function of one or two arrays, NULL where an argument is."""
-    return strict(lambda call, *values: elementwise(compute, dtype, *values))
-
-
-def _alias(name: str, of: Function) -> Function:
-    signature = of.signature.replace(of.name + "(", name + "(", 1)
-    return Function(name, signature, of.description, of.example.replace(of.name + "(", name + "(", 1), of.bind)
 
 
 def _constant(name: str, value: float, description: str) -> Function:
@@ -65,11 +42,19 @@ def _whole(call: Call, value: pl.Expr) -> pl.Expr | Compiled:
     if call.args[0].dtype == BIGINT:
         return value
     made = value.ceil() if call.function == "ceil" else value.floor()
-    outside = made.is_not_nan() & ((made >= 2.0**63) | (made < -(2.0**63)))
-    whole = (
-        pl.when(made.is_nan()).then(pl.lit(0, dtype=BIGINT)).otherwise(made.cast(BIGINT, strict=False))
-    )  # as in Java
-    return Compiled(whole, (Failure(outside, f"BIGINT overflow in {call.function}"),))
+    return pl.when(made.is_nan()).then(pl.lit(0, dtype=BIGINT)).otherwise(saturated(made))  # as in Java
+
+
+def _whole_on_spark(call: Call, args: tuple[str, ...]) -> str:
+    """What is beyond BIGINT becomes its least or greatest, where Spark 4.3 fails and those before it do the same."""
+    (value,), name = args, call.function
+    if call.args[0].dtype == BIGINT:
+        return f"{name}({value})"
+    low, high = "(-9223372036854775807L - 1L)", "9223372036854775807L"
+    beyond = (
+        f"WHEN {value} >= 9.223372036854775807E18D THEN {high} WHEN {value} <= -9.223372036854775808E18D THEN {low}"
+    )
+    return f"CASE WHEN isnan({value}) THEN 0L {beyond} ELSE {name}({value}) END"
 
 
 def _bind_round(name: str) -> Bind:
@@ -136,10 +121,6 @@ def _pow(a: Any, b: Any) -> Any:
     return np.where(unknown, np.nan, np.power(a, b))
 
 
-def _atan2(y: Any, x: Any) -> Any:
-    return np.arctan2(y + 0.0, x + 0.0)  # Spark knows no -0.0 here
-
-
 def _bind_bits(name: str) -> Bind:
     def bind(args: tuple[Expr, ...]) -> Expr:
         count(name, args, 2, 2)
@@ -176,28 +157,28 @@ def _shift(left: bool) -> Kernel:
         bits, kind = (64, np.int64) if call.dtype == BIGINT else (32, np.int32)
         operate = np.left_shift if left else np.right_shift
         # Java takes the distance modulo the width.
-        return _by_numpy(call.dtype, lambda a, n: operate(a, n.astype(kind) & kind(bits - 1)))(call, parts)
+        return by_numpy(call.dtype, lambda a, n: operate(a, n.astype(kind) & kind(bits - 1)))(call, parts)
 
     return kernel
 
 
-_LN: Final = _double("ln", "Natural logarithm; NULL from 0 down.", "ln(1) = 0.0", lambda x: x.log(), 0)
+_LN: Final = double("ln", "Natural logarithm; NULL from 0 down.", "ln(1) = 0.0", lambda x: x.log(), 0)
 _POW: Final = Function(
     "pow", "pow(a, b) -> DOUBLE", "a to the power of b.", "pow(2, 10) = 1024.0",
-    takes("pow", DOUBLE, DOUBLE, result=DOUBLE), _by_numpy(DOUBLE, _pow), "pow({0}, {1})",
+    takes("pow", DOUBLE, DOUBLE, result=DOUBLE), by_numpy(DOUBLE, _pow), "pow({0}, {1})",
 )  # fmt: skip
-_SIGN: Final = _double(
+_SIGN: Final = double(
     "sign", "-1, 0 or 1.", "sign(-5) = -1.0", lambda x: pl.when(x.is_nan()).then(x).otherwise(x.sign())
 )
 _CEIL: Final = Function("ceil", "ceil(number) -> BIGINT", "Least integer not below.", "ceil(1.2) = 2",
-                        _bind_whole("ceil"), strict(_whole), "ceil({0})")  # fmt: skip
+                        _bind_whole("ceil"), strict(_whole), _whole_on_spark)  # fmt: skip
 
 FUNCTIONS: Final = (
     _CEIL,
-    _alias("ceiling", _CEIL),
+    alias("ceiling", _CEIL),
     Function(
         "floor", "floor(number) -> BIGINT", "Greatest integer not above.", "floor(1.8) = 1", _bind_whole("floor"),
-        strict(_whole), "floor({0})",
+        strict(_whole), _whole_on_spark,
     ),
     Function(
         "round", "round(number[, scale])",
@@ -205,50 +186,41 @@ FUNCTIONS: Final = (
         "round(2.675, 2) = 2.68", _bind_round("round"), strict(_round), "round({0}, {1})",
     ),
     Function(
+        "roundbankers", "roundbankers(number[, scale])", "Rounded as bround does.", "roundbankers(2.5) = 2.0",
+        _bind_round("bround"),
+    ),
+    Function(
         "bround", "bround(number[, scale])", "Rounded as round does, but ties to the even digit.", "bround(2.5) = 2.0",
         _bind_round("bround"), strict(_round), "bround({0}, {1})",
     ),
-    _double(
+    double(
         "rint", "Nearest integer, ties to the even one, as DOUBLE.", "rint(2.5) = 2.0",
         lambda x: x.round(0, mode="half_to_even"),
     ),
     _SIGN,
-    _alias("signum", _SIGN),
-    _double("sqrt", "Square root; NaN of a negative number.", "sqrt(9) = 3.0", lambda x: x.sqrt()),
-    _double("cbrt", "Cube root.", "cbrt(27) = 3.0", lambda x: x.cbrt()),
-    _double("exp", "e to the power of the number.", "exp(0) = 1.0", lambda x: x.exp()),
+    alias("signum", _SIGN),
+    double("sqrt", "Square root; NaN of a negative number.", "sqrt(9) = 3.0", lambda x: x.sqrt()),
+    double("cbrt", "Cube root.", "cbrt(27) = 3.0", lambda x: x.cbrt()),
+    double("exp", "e to the power of the number.", "exp(0) = 1.0", lambda x: x.exp()),
     Function(
         "expm1", "expm1(number) -> DOUBLE", "exp(x) - 1, exact near 0.", "expm1(0) = 0.0",
-        takes("expm1", DOUBLE, result=DOUBLE), _by_numpy(DOUBLE, np.expm1), "expm1({0})",
+        takes("expm1", DOUBLE, result=DOUBLE), by_numpy(DOUBLE, np.expm1), "expm1({0})",
     ),
     _LN,
     Function(
         "log", "log([base, ]number) -> DOUBLE", "Logarithm, natural without a base; NULL from 0 down.",
         "log(2, 8) = 3.0", _bind_log, strict(_log), "log({0}, {1})",
     ),
-    _double("log10", "Decimal logarithm; NULL from 0 down.", "log10(100) = 2.0", lambda x: x.log10(), 0),
-    _double("log2", "Binary logarithm; NULL from 0 down.", "log2(8) = 3.0", lambda x: x.log(2), 0),
-    _double("log1p", "ln(1 + x), exact near 0; NULL from -1 down.", "log1p(0) = 0.0", lambda x: x.log1p(), -1),
+    double("log10", "Decimal logarithm; NULL from 0 down.", "log10(100) = 2.0", lambda x: x.log10(), 0),
+    double("log2", "Binary logarithm; NULL from 0 down.", "log2(8) = 3.0", lambda x: x.log(2), 0),
+    double("log1p", "ln(1 + x), exact near 0; NULL from -1 down.", "log1p(0) = 0.0", lambda x: x.log1p(), -1),
     _POW,
-    _alias("power", _POW),
-    _double("sin", "Sine.", "sin(0) = 0.0", lambda x: x.sin()),
-    _double("cos", "Cosine.", "cos(0) = 1.0", lambda x: x.cos()),
-    _double("tan", "Tangent.", "tan(0) = 0.0", lambda x: x.tan()),
-    _double("asin", "Inverse sine; NaN outside -1 to 1.", "asin(0) = 0.0", lambda x: x.arcsin()),
-    _double("acos", "Inverse cosine; NaN outside -1 to 1.", "acos(1) = 0.0", lambda x: x.arccos()),
-    _double("atan", "Inverse tangent.", "atan(0) = 0.0", lambda x: x.arctan()),
-    Function(
-        "atan2", "atan2(y, x) -> DOUBLE", "Angle of the point (x, y).", "atan2(0, 1) = 0.0",
-        takes("atan2", DOUBLE, DOUBLE, result=DOUBLE), _by_numpy(DOUBLE, _atan2), "atan2({0}, {1})",
-    ),
-    _double("sinh", "Hyperbolic sine.", "sinh(0) = 0.0", lambda x: x.sinh()),
-    _double("cosh", "Hyperbolic cosine.", "cosh(0) = 1.0", lambda x: x.cosh()),
-    _double("tanh", "Hyperbolic tangent.", "tanh(0) = 0.0", lambda x: x.tanh()),
-    _double("degrees", "Radians in degrees.", "degrees(pi()) = 180.0", lambda x: x.degrees()),
-    _double("radians", "Degrees in radians.", "radians(180) = 3.141592653589793", lambda x: x.radians()),
+    alias("power", _POW),
+    double("degrees", "Radians in degrees.", "degrees(pi()) = 180.0", lambda x: x.degrees()),
+    double("radians", "Degrees in radians.", "radians(180) = 3.141592653589793", lambda x: x.radians()),
     Function(
         "hypot", "hypot(a, b) -> DOUBLE", "sqrt(a * a + b * b).", "hypot(3, 4) = 5.0",
-        takes("hypot", DOUBLE, DOUBLE, result=DOUBLE), _by_numpy(DOUBLE, np.hypot), "hypot({0}, {1})",
+        takes("hypot", DOUBLE, DOUBLE, result=DOUBLE), by_numpy(DOUBLE, np.hypot), "hypot({0}, {1})",
     ),
     _constant("pi", math.pi, "The number pi."),
     _constant("e", math.e, "Euler's number."),

@@ -7,6 +7,7 @@ text, `\d \w \s` are ASCII, `(?i)` goes for all letters. Look-around, back refer
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,7 +45,7 @@ def translate(pattern: str) -> Pattern:
     """The pattern for both engines.
 
     Raises:
-        BadArguments: if it is no regular expression, or uses what only one engine has.
+        BadArguments: if it is not a regular expression, or uses what only one engine has.
     """
     ours: list[str] = []
     theirs: list[str] = []
@@ -60,35 +61,18 @@ def translate(pattern: str) -> Pattern:
     while i < len(pattern):
         c = pattern[i]
         if c == "\\":
-            if pattern[i + 1 : i + 2] == "Q":
-                end = pattern.find("\\E", i)
-                end = len(pattern) if end < 0 else end
-                for quoted in pattern[i + 2 : end]:
-                    ours.append(escape(quoted))
-                    theirs.append(_java(quoted))
-                i = end + 2
-                continue
-            mine, java, i = _escaped(pattern, i, depth > 0, refuse)
+            quoted = pattern[i + 1 : i + 2] == "Q"
+            mine, java, i = _quoted(pattern, i) if quoted else _escaped(pattern, i, depth > 0, refuse)
             ours.append(mine)
             theirs.append(java)
             continue
-        if depth:
-            if c in "[]":
-                depth += 1 if c == "[" else -1
-            if pattern[i : i + 2] in ("--", "~~"):
-                raise refuse(f"{pattern[i : i + 2]} in a class")
-            both(c)
-            i += 1
-            if c == "[" and pattern[i : i + 1] == "^":
-                both("^")
-                i += 1
-            continue
-        if c == "[":
-            depth, first = 1, pattern[i + 1 : i + 2] == "^"
-            both("[^" if first else "[")
-            i += 2 if first else 1
-            if pattern[i : i + 1] == "]":
+        if depth or c == "[":
+            part = _class_part(pattern, i, refuse)
+            i += len(part)
+            if not depth and pattern[i : i + 1] == "]":
                 raise refuse("an empty class")
+            depth += (part[0] == "[") - (part == "]")
+            both(part)
             continue
         if c == "(":
             if pattern[i + 1 : i + 2] == "?":
@@ -97,19 +81,14 @@ def translate(pattern: str) -> Pattern:
                     raise refuse("look-around, an unknown flag or an atomic group")
                 groups += opening[4] is not None
                 ours.append(opening[0])
-                theirs.append(opening[0].replace("i", "iu", 1) if opening[1] and "i" in opening[1] else opening[0])
+                theirs.append(_java_opening(opening))
                 i = opening.end()
                 continue
             groups += 1
-        quantifier = _QUANTIFIED.match(pattern, i)
+        quantifier = _quantifier(pattern, i, refuse)
         if quantifier:
-            both(quantifier[0])
-            i = quantifier.end()
-            if pattern[i : i + 1] == "+":
-                raise refuse("a possessive quantifier")
-            if pattern[i : i + 1] == "?":
-                both("?")
-                i += 1
+            both(quantifier)
+            i += len(quantifier)
             continue
         ours.append(c)
         theirs.append(r"\z" if c == "$" else c)
@@ -117,6 +96,37 @@ def translate(pattern: str) -> Pattern:
     made = Pattern("".join(ours), "(?d)" + "".join(theirs), groups)
     _check(pattern, made.polars)
     return made
+
+
+def _quoted(pattern: str, i: int) -> tuple[str, str, int]:
+    r"""The text from the `\Q` at i: for Polars, for Java, and where it ends."""
+    end = pattern.find("\\E", i)
+    end = len(pattern) if end < 0 else end
+    text = pattern[i + 2 : end]
+    return "".join(map(escape, text)), "".join(map(_java, text)), end + 2
+
+
+def _class_part(pattern: str, i: int, refuse: Callable[[str], BadArguments]) -> str:
+    """What stands at i in a class or begins one, where `[^` is one thing."""
+    if pattern[i : i + 2] in ("--", "~~"):
+        raise refuse(f"{pattern[i : i + 2]} in a class")
+    return "[^" if pattern[i : i + 2] == "[^" else pattern[i]
+
+
+def _java_opening(opening: re.Match[str]) -> str:
+    """How a group with a flag or a name begins in Java, whose letters without case are Unicode's where it is told so."""
+    return opening[0].replace("i", "iu", 1) if opening[1] and "i" in opening[1] else opening[0]
+
+
+def _quantifier(pattern: str, i: int, refuse: Callable[[str], BadArguments]) -> str:
+    """The quantifier at i; empty without one."""
+    found = _QUANTIFIED.match(pattern, i)
+    if found is None:
+        return ""
+    following = pattern[found.end() : found.end() + 1]
+    if following == "+":
+        raise refuse("a possessive quantifier")
+    return found[0] + ("?" if following == "?" else "")
 
 
 def _escaped(pattern: str, i: int, in_class: bool, refuse: object) -> tuple[str, str, int]:
@@ -153,7 +163,7 @@ def _check(pattern: str, polars: str) -> None:
         pl.select(pl.lit("").str.contains(polars))
     except pl.exceptions.ComputeError as error:
         line = str(error).split("error: ")[-1].split("\n")[0]
-        raise BadArguments(f"{pattern!r} is no regular expression: {line}") from None
+        raise BadArguments(f"{pattern!r} is not a regular expression: {line}") from None
 
 
 def replacement(text: str, pattern: Pattern) -> str:

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from jupyter_stream.core.suggest import nearest
 from jupyter_stream.functions import (
     arithmetic,
+    array_sets,
     arrays,
     casts,
+    checks,
+    clock,
     comparison,
     conditional,
+    encoding,
+    format_text,
+    hashing,
+    higher_order,
     json,
+    json_structs,
+    maps,
     maths,
+    numbers,
     patterns,
+    percent_dates,
+    spans,
+    special,
     structs,
     text,
     time,
+    trigonometry,
+    try_functions,
 )
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.functions.function import Function, UnknownFunction
+from jupyter_stream.functions.own import OwnName
 
 TABLE: Final[tuple[Function, ...]] = (
     *arithmetic.FUNCTIONS,
@@ -28,12 +44,27 @@ TABLE: Final[tuple[Function, ...]] = (
     *conditional.FUNCTIONS,
     *casts.FUNCTIONS,
     *maths.FUNCTIONS,
+    *trigonometry.FUNCTIONS,
+    *numbers.FUNCTIONS,
     *text.FUNCTIONS,
+    *encoding.FUNCTIONS,
+    *checks.FUNCTIONS,
+    *special.FUNCTIONS,
+    *format_text.FUNCTIONS,
     *patterns.FUNCTIONS,
     *time.FUNCTIONS,
+    *percent_dates.FUNCTIONS,
+    *spans.FUNCTIONS,
+    *clock.FUNCTIONS,
     *arrays.FUNCTIONS,
+    *array_sets.FUNCTIONS,
+    *higher_order.FUNCTIONS,
     *json.FUNCTIONS,
+    *hashing.FUNCTIONS,
+    *json_structs.FUNCTIONS,
     *structs.FUNCTIONS,
+    *maps.FUNCTIONS,
+    *try_functions.FUNCTIONS,
 )
 
 _BY_NAME: Final = {f.name: f for f in TABLE}
@@ -54,10 +85,11 @@ def find(name: str) -> Function:
     Raises:
         UnknownFunction: if there is none of that name, with the nearest ones.
     """
+    if isinstance(name, OwnName):
+        return name.owner.row
     found = _BY_NAME.get(name.lower())
     if found is None:
-        words = [n for n in _BY_NAME if n[0].isalpha()]
-        raise UnknownFunction(name, tuple(difflib.get_close_matches(name.lower(), words, n=3, cutoff=0.6)))
+        raise UnknownFunction(name, nearest(name, [n for n in _BY_NAME if n[0].isalpha()]))
     return found
 
 

@@ -15,8 +15,12 @@ from typing import Any, Final, TypeAlias
 import polars as pl
 
 from jupyter_stream.core.schema import INTERVAL, TIMESTAMP, type_name
-from jupyter_stream.functions.expression import Call, Column, Expr, Literal, columns, substitute
+from jupyter_stream.functions.expression import Call, Column, Expr, Literal, columns, substitute, walk
+from jupyter_stream.functions.hashing import hashed
 from jupyter_stream.functions.kernel import compile_kernel
+from jupyter_stream.functions.own import OwnName
+from jupyter_stream.functions.python import PythonFunction
+from jupyter_stream.functions.steps import with_steps
 from jupyter_stream.functions.types import BIGINT, BOOLEAN, DOUBLE, RANGES, STRING, VOID, is_integral
 
 Env: TypeAlias = list[Any]
@@ -47,9 +51,29 @@ def compile_scalar(expr: Expr, places: Mapping[str, int | Scalar]) -> Scalar:
     if isinstance(expr, Column):
         place = places[expr.name]
         return operator.itemgetter(place) if isinstance(place, int) else place
+    own = _python(expr)
+    if own is not None:
+        return _called(own, expr, [compile_scalar(a, places) for a in expr.args])
     make = _OWN.get(expr.function)
     made = None if make is None else make(expr, [compile_scalar(a, places) for a in expr.args])
     return made if made is not None else _through_kernel(expr, places)
+
+
+def _python(expr: Call) -> PythonFunction | None:
+    """The user's own function it calls, if that is one."""
+    if not isinstance(expr.function, OwnName):
+        return None
+    return expr.function.owner if isinstance(expr.function.owner, PythonFunction) else None
+
+
+def _called(own: PythonFunction, call: Call, args: list[Scalar]) -> Scalar:
+    def run(env: Env) -> Any:
+        value, reason = own.one([f(env) for f in args], call.dtype)
+        if reason is not None:
+            raise RowError(reason)
+        return value
+
+    return run
 
 
 def _through_kernel(expr: Expr, places: Mapping[str, int | Scalar]) -> Scalar:
@@ -58,12 +82,13 @@ def _through_kernel(expr: Expr, places: Mapping[str, int | Scalar]) -> Scalar:
     inputs = [compile_scalar(Column(n, types[n]), places) for n in names]
     renamed = substitute(expr, {n: Column(f"{i}", types[n]) for i, n in enumerate(names)})
     compiled = compile_kernel(renamed)
+    steps = compiled.steps
     schema = {f"{i}": types[n] for i, n in enumerate(names)} or {"none": pl.Boolean()}
     selected = [compiled.value.alias("value"), *(f.condition.alias(f"{i}") for i, f in enumerate(compiled.failures))]
 
     def run(env: Env) -> Any:
         row = [f(env) for f in inputs] or [None]
-        found = pl.DataFrame([row], schema=schema, orient="row").select(selected)
+        found = with_steps(pl.DataFrame([row], schema=schema, orient="row"), steps, selected).select(selected)
         for i, failure in enumerate(compiled.failures):
             if found.item(0, i + 1):
                 raise RowError(failure.reason)
@@ -76,9 +101,7 @@ def _through_kernel(expr: Expr, places: Mapping[str, int | Scalar]) -> Scalar:
 
 
 def _columns(expr: Expr) -> list[Column]:
-    if isinstance(expr, Column):
-        return [expr]
-    return [c for a in expr.args for c in _columns(a)] if isinstance(expr, Call) else []
+    return [e for e in walk(expr) if isinstance(e, Column)]
 
 
 # -- arithmetic
@@ -159,6 +182,10 @@ def _quotient(call: Call, args: list[Scalar]) -> Scalar | None:
         return a / b
 
     return run
+
+
+def _hash(call: Call, args: list[Scalar]) -> Scalar | None:
+    return _strict(hashed, *args)
 
 
 def _whole(call: Call, args: list[Scalar]) -> Scalar | None:
@@ -392,7 +419,7 @@ _OWN: Final[Mapping[str, Callable[[Call, list[Scalar]], Scalar | None]]] = {
     "+": _sum, "-": _sum, "*": _product, "/": _quotient, "div": _whole, "%": _whole, "neg": _sign, "abs": _sign,
     **dict.fromkeys(_COMPARED, _comparison), "<=>": _same, "in": _in, "is_null": _is_null, "is_not_null": _is_null,
     "greatest": _most, "least": _most, "and": _and, "or": _or, "not": _not, "case": _case, "coalesce": _coalesce,
-    "cast": _cast,
+    "cast": _cast, "hash": _hash,
 }  # fmt: skip
 """Functions with a line of their own; None from one of them leaves the call to the kernel."""
 

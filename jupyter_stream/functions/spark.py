@@ -9,7 +9,7 @@ import polars as pl
 
 from jupyter_stream.core.schema import INTERVAL, TIMESTAMP
 from jupyter_stream.functions import registry
-from jupyter_stream.functions.expression import Column, Expr, Literal
+from jupyter_stream.functions.expression import Call, Column, Expr, LambdaBody, Literal, fold, walk
 from jupyter_stream.functions.kernel import literal
 from jupyter_stream.functions.types import (
     BIGINT,
@@ -29,6 +29,21 @@ _SUFFIX = ((TINYINT, "Y"), (SMALLINT, "S"), (INT, ""), (BIGINT, "L"))
 
 def to_spark_sql(expr: Expr) -> str:
     """The expression in Spark's SQL, for Spark 4 with `spark.sql.ansi.enabled` and `spark.sql.session.timeZone` UTC."""
+    return fold(expr, _written)
+
+
+def only_here(expr: Expr) -> frozenset[str]:
+    """The functions in it for which Spark has no SQL that gives the same."""
+    found = set[str]()
+    for part in walk(expr):
+        if isinstance(part, Literal) and isinstance(part.value, LambdaBody):
+            found |= only_here(part.value.body)
+        if isinstance(part, Call) and registry.find(part.function).only_here(part):
+            found.add(part.function)
+    return frozenset(found)
+
+
+def _written(expr: Expr, args: tuple[str, ...]) -> str:
     if isinstance(expr, Column):
         return "`" + expr.name.replace("`", "``") + "`"
     if isinstance(expr, Literal):
@@ -36,12 +51,14 @@ def to_spark_sql(expr: Expr) -> str:
     form = registry.find(expr.function).spark
     if form is None:
         raise ValueError(f"{expr.function} is written in terms of other functions: make it with resolve()")
-    args = tuple(to_spark_sql(a) for a in expr.args)
     return form.format(*args) if isinstance(form, str) else form(expr, args)
 
 
 def _literal(expr: Literal) -> str:
     value, dtype = expr.value, expr.dtype
+    if isinstance(value, LambdaBody):
+        names = ", ".join(f"`{p.name}`" for p in value.parameters)
+        return f"{names if len(value.parameters) == 1 else f'({names})'} -> {to_spark_sql(value.body)}"
     if value is None:
         return f"CAST(NULL AS {spark_name(dtype)})"
     if dtype == BOOLEAN:
@@ -54,6 +71,8 @@ def _literal(expr: Literal) -> str:
         return (
             f"CAST('{value!r}' AS {name})" if math.isfinite(value) and dtype != FLOAT else f"CAST('{value}' AS {name})"
         )
+    if isinstance(dtype, pl.Decimal):
+        return f"CAST('{value}' AS {spark_name(dtype)})"
     if dtype == STRING:
         return quoted(str(value))
     if dtype == BINARY and isinstance(value, bytes):

@@ -8,9 +8,9 @@ import polars as pl
 
 from jupyter_stream.core.schema import type_name
 from jupyter_stream.functions.binding import admit, count
-from jupyter_stream.functions.expression import Call, Expr, Literal
+from jupyter_stream.functions.expression import Call, Column, Expr, Literal
 from jupyter_stream.functions.function import BadArguments, Function, eager, strict
-from jupyter_stream.functions.types import instance
+from jupyter_stream.functions.types import STRING, instance
 
 
 def _name(function: str, expr: Expr) -> Literal:
@@ -49,6 +49,20 @@ def _bind_struct(args: tuple[Expr, ...]) -> Expr:
     return Call("named_struct", pairs, pl.Struct(fields))
 
 
+def _bind_plain(args: tuple[Expr, ...]) -> Expr:
+    """Fields have the names of columns and of fields of structs, others are called col1, col2, ...; as in Spark."""
+    count("struct", args, 1)
+    named: list[Expr] = []
+    for number, value in enumerate(args, 1):
+        name = f"col{number}"
+        if isinstance(value, Column):
+            name = value.name
+        elif isinstance(value, Call) and value.function == "get_field" and isinstance(value.args[1], Literal):
+            name = str(value.args[1].value)
+        named += [Literal(name, STRING), value]
+    return _bind_struct(tuple(named))
+
+
 def _struct(call: Call, *parts: pl.Expr) -> pl.Expr:
     names = [str(n.value) for n in call.args[::2] if isinstance(n, Literal)]
     types = [v.dtype for v in call.args[1::2]]
@@ -65,6 +79,14 @@ FUNCTIONS: Final = (
     Function(
         "get_field", "get_field(struct, name)", "A field of a struct; also written struct.name.",
         "get_field(named_struct('a', 1), 'a') = 1", _bind_field, strict(_field), _spark_field,
+    ),
+    Function(
+        "struct", "struct(value, ...) -> STRUCT", "A struct of values, with the names of columns.",
+        "struct(1, 'x') = {'col1': 1, 'col2': 'x'}", _bind_plain,
+    ),
+    Function(
+        "row", "row(value, ...) -> STRUCT", "A struct of values, as struct.", "row(1, 'x') = {'col1': 1, 'col2': 'x'}",
+        _bind_plain,
     ),
     Function(
         "named_struct", "named_struct(name, value, ...) -> STRUCT", "A struct of values.",

@@ -10,8 +10,23 @@ import polars as pl
 from jupyter_stream.functions.binding import admit, argument, constant, count, takes
 from jupyter_stream.functions.elementwise import elementwise
 from jupyter_stream.functions.expression import Call, Expr, Literal
-from jupyter_stream.functions.function import Bind, Compiled, Failure, Function, Kernel, Spark, eager, strict
+from jupyter_stream.functions.function import (
+    MOST_TEXT,
+    TOO_LONG,
+    Bind,
+    Compiled,
+    Failure,
+    Function,
+    Kernel,
+    Spark,
+    eager,
+    inherited,
+    strict,
+)
 from jupyter_stream.functions.types import BIGINT, BINARY, BOOLEAN, INT, STRING
+
+_FEW: Final = 1_000
+"""Times or characters by which a text may grow, however long it is."""
 
 
 def _length(text: pl.Expr) -> pl.Expr:
@@ -37,7 +52,8 @@ def _octet_length(call: Call, text: pl.Expr) -> pl.Expr:
 
 def _substring(call: Call, text: pl.Expr, position: pl.Expr, length: pl.Expr | None = None) -> pl.Expr:
     """Counted from 1, from the end if negative; what lies before the start counts towards the length."""
-    given, known = call.args[1], length is None or isinstance(call.args[2], Literal)
+    given = call.args[1]
+    known = length is None or (isinstance(call.args[2], Literal) and call.args[2].value is not None)
     if isinstance(given, Literal) and isinstance(given.value, int) and given.value > 0 and known:
         return text.str.slice(given.value - 1, None if length is None else length.clip(0))
     position = position.cast(BIGINT)
@@ -63,18 +79,25 @@ def _trim(side: str) -> Kernel:
 
 
 def _pad(left: bool) -> Kernel:
-    def compute(call: Call, text: pl.Expr, length: pl.Expr, pad: pl.Expr) -> pl.Expr:
-        length = length.cast(BIGINT).clip(0)
+    def compute(call: Call, text: pl.Expr, length: pl.Expr, pad: pl.Expr) -> pl.Expr | Compiled:
+        number = _constant(call.args[1])
+        if number is not None and number <= MOST_TEXT:
+            return padded(call, text, length.cast(BIGINT).clip(0), pad)
+        fits = length <= MOST_TEXT
+        made = padded(call, text, pl.when(fits).then(length.cast(BIGINT).clip(0)), pad)
+        return Compiled(made, (Failure(~fits, TOO_LONG),))
+
+    def padded(call: Call, text: pl.Expr, length: pl.Expr, pad: pl.Expr) -> pl.Expr:
         missing = (length - _length(text)).clip(0)
         known = call.args[2]
         if isinstance(known, Literal) and isinstance(known.value, str) and len(known.value) == 1:
-            padded = text.str.pad_start(length, known.value) if left else text.str.pad_end(length, known.value)
-            return padded.str.head(length)
+            filled = text.str.pad_start(length, known.value) if left else text.str.pad_end(length, known.value)
+            return filled.str.head(length)
         width = _length(pad)
         times = pl.when(width > 0).then((missing + width - 1) // width).otherwise(0)
         filler = pad.repeat_by(times).list.join("").str.head(missing)
-        padded = pl.concat_str([filler, text] if left else [text, filler]).str.head(length)
-        return pl.when(text.is_not_null() & pad.is_not_null()).then(padded)  # a list of NULLs is joined to ''
+        filled = pl.concat_str([filler, text] if left else [text, filler]).str.head(length)
+        return pl.when(text.is_not_null() & pad.is_not_null()).then(filled)  # a list of NULLs is joined to ''
 
     return strict(compute)
 
@@ -100,14 +123,18 @@ def _bind_strings(name: str, least: int = 1) -> Bind:
 def _bind_concat_ws(args: tuple[Expr, ...]) -> Expr:
     count("concat_ws", args, 1)
     texts = tuple(argument("concat_ws", i, a, STRING) for i, a in enumerate(args))
-    return Call("concat_ws", (constant("concat_ws", 0, texts[0]), *texts[1:]), STRING)
+    return Call("concat_ws", texts, STRING)
 
 
 def _concat_ws(call: Call, separator: pl.Expr, *texts: pl.Expr) -> pl.Expr:
     known = call.args[0]
-    if not isinstance(known, Literal) or not isinstance(known.value, str):
-        return pl.lit(None, dtype=STRING)
-    return pl.concat_str(texts, separator=known.value, ignore_nulls=True) if texts else pl.lit("")
+    if isinstance(known, Literal):
+        if not isinstance(known.value, str):
+            return pl.lit(None, dtype=STRING)
+        return pl.concat_str(texts, separator=known.value, ignore_nulls=True) if texts else pl.lit("")
+    parts = [pl.when(text.is_not_null()).then(separator + text).otherwise(pl.lit("")) for text in texts]
+    whole = pl.concat_str(parts) if parts else pl.lit("")
+    return pl.when(separator.is_not_null()).then(whole.str.slice(separator.str.len_chars()))
 
 
 def _bind_replace(args: tuple[Expr, ...]) -> Expr:
@@ -116,7 +143,18 @@ def _bind_replace(args: tuple[Expr, ...]) -> Expr:
     return takes("replace", STRING, STRING, STRING, result=STRING)(args)
 
 
-def _replace(call: Call, text: pl.Expr, search: pl.Expr, by: pl.Expr) -> pl.Expr:
+def _replace(call: Call, text: pl.Expr, search: pl.Expr, by: pl.Expr) -> pl.Expr | Compiled:
+    given = call.args[2]
+    if isinstance(given, Literal) and (given.value is None or len(str(given.value)) <= _FEW):
+        return _replaced(call, text, search, by)
+    # at most so many times as there is room for what is searched
+    most = _length(text) + _length(text) // _length(search).clip(1) * _length(by)
+    fits = most <= MOST_TEXT
+    text = pl.when(fits).then(text)
+    return Compiled(_replaced(call, text, search, by), (Failure(~fits, TOO_LONG),))
+
+
+def _replaced(call: Call, text: pl.Expr, search: pl.Expr, by: pl.Expr) -> pl.Expr:
     known = call.args[1]
     if isinstance(known, Literal) and isinstance(known.value, str) and isinstance(call.args[2], Literal):
         if not known.value or call.args[2].value is None:
@@ -126,13 +164,36 @@ def _replace(call: Call, text: pl.Expr, search: pl.Expr, by: pl.Expr) -> pl.Expr
     return pl.when(search != "").then(replaced).when(by.is_not_null() & search.is_not_null()).then(text)
 
 
+def _bind_reverse(args: tuple[Expr, ...]) -> Expr:
+    count("reverse", args, 1, 1)
+    value = args[0] if isinstance(args[0].dtype, pl.List) else argument("reverse", 0, args[0], STRING)
+    return Call("reverse", (value,), value.dtype)
+
+
 def _reverse(call: Call, text: pl.Expr) -> pl.Expr:
+    if call.dtype != STRING:
+        return text.list.reverse()
     return text.str.split("").list.reverse().list.join("")  # str.reverse() keeps accents on their letters
 
 
-def _repeat(call: Call, text: pl.Expr, times: pl.Expr) -> pl.Expr:
-    repeated = text.repeat_by(times.clip(0)).list.join("")
-    return pl.when(text.is_not_null()).then(repeated)  # a list of NULLs is joined to ''
+def _repeat(call: Call, text: pl.Expr, times: pl.Expr) -> pl.Expr | Compiled:
+    number = _constant(call.args[1])
+    if number is not None and number <= _FEW:  # this often any text goes
+        repeated = text.repeat_by(times.clip(0)).list.join("")
+        return pl.when(text.is_not_null()).then(repeated)  # a list of NULLs is joined to ''
+    fits = _length(text) * times.cast(BIGINT).clip(0) <= MOST_TEXT
+    repeated = text.repeat_by(pl.when(fits).then(times.clip(0))).list.join("")
+    return Compiled(pl.when(text.is_not_null()).then(repeated), (Failure(~fits, TOO_LONG),))
+
+
+def _space(call: Call, times: pl.Expr) -> pl.Expr | Compiled:
+    fits = times <= MOST_TEXT
+    return Compiled(pl.lit(" ").repeat_by(pl.when(fits).then(times.clip(0))).list.join(""), (Failure(~fits, TOO_LONG),))
+
+
+def _constant(expr: Expr) -> int | None:
+    """The whole number that an argument is for every row."""
+    return expr.value if isinstance(expr, Literal) and isinstance(expr.value, int) else None
 
 
 def _initcap(call: Call, text: pl.Expr) -> pl.Expr:
@@ -160,6 +221,12 @@ def _locate(call: Call, part: pl.Expr, text: pl.Expr, start: pl.Expr) -> pl.Expr
     return pl.when(start.is_null()).then(0).otherwise(found).cast(INT)
 
 
+def _locate_from(call: Call, parts: tuple[Compiled, ...]) -> Compiled:
+    """Spark looks at where to start first, and at the rest only where there is such a number."""
+    part, text, start = parts
+    return Compiled(_locate(call, part.value, text.value, start.value), inherited((start, part, text)))
+
+
 def _bind_locate(name: str) -> Bind:
     def bind(args: tuple[Expr, ...]) -> Expr:
         count(name, args, 2, 3)
@@ -176,14 +243,19 @@ def _split_part(call: Call, text: pl.Expr, by: pl.Expr, number: pl.Expr) -> Comp
     part = pl.when(by != "").then(parts.list.get(index, null_on_oob=True)).otherwise(whole)
     value = pl.when(text.is_not_null() & by.is_not_null() & number.is_not_null()).then(part.fill_null(""))
     failure = Failure(
-        (number == 0) & text.is_not_null() & by.is_not_null(), "split_part counts from 1, or from -1 at the end"
+        (number == 0) & text.is_not_null() & by.is_not_null(),
+        "split_part has no part 0: the first is 1, the last is -1",
     )
     return Compiled(value, (failure,))
 
 
 def _substring_index(call: Call, text: pl.Expr, by: pl.Expr, times: pl.Expr) -> pl.Expr:
     parts = text.str.split(pl.when(by != "").then(by))
-    kept = pl.when(times > 0).then(parts.list.head(times.clip(0))).otherwise(parts.list.tail((0 - times).clip(0)))
+    kept = (
+        pl.when(times > 0)
+        .then(parts.list.head(times.clip(0)))
+        .otherwise(parts.list.tail((0 - times.cast(BIGINT)).clip(0)))
+    )
     value = pl.when((by == "") | (times == 0)).then(pl.lit("")).otherwise(kept.list.join(by))
     return pl.when(text.is_not_null() & by.is_not_null() & times.is_not_null()).then(value)
 
@@ -229,6 +301,27 @@ def _chr(call: Call, number: pl.Expr) -> pl.Expr:
 
 def _joined(name: str) -> Spark:
     return lambda call, args: f"{name}({', '.join(args)})"
+
+
+def _trimmed(name: str, side: str) -> Spark:
+    return lambda call, args: f"trim({side} {args[1]} FROM {args[0]})" if len(args) == 2 else f"{name}({args[0]})"
+
+
+def _bind_overlay(args: tuple[Expr, ...]) -> Expr:
+    count("overlay", args, 3, 4)
+    return takes("overlay", STRING, STRING, INT, INT, result=STRING, optional=1)(args)
+
+
+def _overlay(call: Call, text: pl.Expr, by: pl.Expr, start: pl.Expr, length: pl.Expr | None = None) -> pl.Expr:
+    """As Spark: a length below 0, or none, is that of the text put in."""
+    start = start.cast(BIGINT)
+    width = _length(by) if length is None else pl.when(length >= 0).then(length.cast(BIGINT)).otherwise(_length(by))
+    end = start + width
+    size = _length(text)
+    behind = pl.when(end > 0).then(end - 1).when(end < 0).then(size + end).otherwise(0).clip(0)
+    made = pl.concat_str(text.str.head((start - 1).clip(0)), by, text.str.slice(behind))
+    given = text.is_not_null() & by.is_not_null() & start.is_not_null()
+    return pl.when(given if length is None else given & length.is_not_null()).then(made)
 
 
 def _row(
@@ -294,12 +387,12 @@ FUNCTIONS: Final = (
         takes("trim", STRING, result=STRING), _trim("both"),
     ),
     _row(
-        "ltrim(string) -> STRING", "Without blanks at the start.", "ltrim(' a') = 'a'",
-        takes("ltrim", STRING, result=STRING), _trim("start"),
+        "ltrim(string[, characters]) -> STRING", "Without these characters (blanks) at the start.", "ltrim(' a') = 'a'",
+        takes("ltrim", STRING, STRING, result=STRING, optional=1), _trim("start"), _trimmed("ltrim", "LEADING"),
     ),
     _row(
-        "rtrim(string) -> STRING", "Without blanks at the end.", "rtrim('a ') = 'a'",
-        takes("rtrim", STRING, result=STRING), _trim("end"),
+        "rtrim(string[, characters]) -> STRING", "Without these characters (blanks) at the end.", "rtrim('a ') = 'a'",
+        takes("rtrim", STRING, STRING, result=STRING, optional=1), _trim("end"), _trimmed("rtrim", "TRAILING"),
     ),
     _row(
         "btrim(string[, characters]) -> STRING", "Without these characters (blanks) at both ends.",
@@ -331,15 +424,15 @@ FUNCTIONS: Final = (
         takes("right", STRING, INT, result=STRING), strict(lambda call, s, n: s.str.tail(n.clip(0))),
     ),
     _row(
-        "concat(a, b, ...) -> STRING", "One after the other; NULL if one is.", "concat('a', 1) = 'a1'",
+        "concat(a, b, ...) -> STRING", "The texts joined together; NULL if one of them is NULL.", "concat('a', 1) = 'a1'",
         _bind_strings("concat"), eager(lambda call, *s: pl.concat_str(s)),
     ),
     Function(
-        "||", "a || b -> STRING", "One after the other; NULL if one is.", "'a' || 'b' = 'ab'",
+        "||", "a || b -> STRING", "The texts joined together; NULL if one of them is NULL.", "'a' || 'b' = 'ab'",
         lambda args: _bind_strings("concat", 2)(args),
     ),
     _row(
-        "concat_ws(separator, a, b, ...) -> STRING", "Those that are not NULL, with a constant separator between.",
+        "concat_ws(separator, a, b, ...) -> STRING", "The texts that are not NULL, joined with a separator.",
         "concat_ws('-', 'a', NULL, 'b') = 'a-b'", _bind_concat_ws, eager(_concat_ws),
     ),
     _row(
@@ -347,16 +440,16 @@ FUNCTIONS: Final = (
         _bind_replace, strict(_replace),
     ),
     _row(
-        "reverse(string) -> STRING", "From the last character to the first.", "reverse('abc') = 'cba'",
-        takes("reverse", STRING, result=STRING), strict(_reverse),
+        "reverse(string)", "From the last character, or the last item of an array, to the first.", "reverse('abc') = 'cba'",
+        _bind_reverse, strict(_reverse),
     ),
     _row(
-        "repeat(string, times) -> STRING", "So many times over.", "repeat('ab', 2) = 'abab'",
+        "repeat(string, times) -> STRING", "The string repeated so many times.", "repeat('ab', 2) = 'abab'",
         takes("repeat", STRING, INT, result=STRING), strict(_repeat),
     ),
     _row(
         "space(times) -> STRING", "So many blanks.", "space(2) = '  '", takes("space", INT, result=STRING),
-        strict(lambda call, n: pl.lit(" ").repeat_by(n.clip(0)).list.join("")),
+        strict(_space),
     ),
     _row(
         "instr(string, part) -> INT", "Where the part first begins, from 1; 0 if nowhere.", "instr('abc', 'b') = 2",
@@ -364,7 +457,7 @@ FUNCTIONS: Final = (
     ),
     _row(
         "locate(part, string[, start]) -> INT", "Where the part first begins at or after start, from 1; 0 if nowhere.",
-        "locate('b', 'abc') = 2", _bind_locate("locate"), strict(_locate),
+        "locate('b', 'abc') = 2", _bind_locate("locate"), _locate_from,
     ),
     _row(
         "position(part, string[, start]) -> INT", "Where the part first begins, as locate.",
@@ -395,6 +488,20 @@ FUNCTIONS: Final = (
     _row(
         "char(number) -> STRING", "The character of a code, as chr.", "char(65) = 'A'",
         takes("chr", BIGINT, result=STRING),
+    ),
+    _row(
+        "prefix(string, part) -> BOOLEAN", "Whether it starts with the part, as startswith.", "prefix('abc', 'a') is true",
+        takes("startswith", STRING, STRING, result=BOOLEAN),
+    ),
+    _row(
+        "suffix(string, part) -> BOOLEAN", "Whether it ends with the part, as endswith.", "suffix('abc', 'c') is true",
+        takes("endswith", STRING, STRING, result=BOOLEAN),
+    ),
+    _row(
+        "overlay(string, by, start[, length]) -> STRING",
+        "With another text in the place of so many characters from a place; also OVERLAY(a PLACING b FROM 2 FOR 3).",
+        "overlay('abcdef', 'XX', 2, 3) = 'aXXef'", _bind_overlay, strict(_overlay),
+        lambda call, args: f"overlay({', '.join(args)})",
     ),
     *_test("contains", "Whether the part is in it.", "contains('abc', 'b') is true"),
     *_test("starts_with", "Whether it starts with the part.", "startswith('abc', 'a') is true"),

@@ -1,6 +1,6 @@
 """Functions of dates and timestamps, in UTC. The arithmetic is in `calendar`, patterns are in `formats`.
 
-Nothing here reads a clock: `current_date` and its like would make a replay differ from the first run.
+Nothing here reads a clock: `clock` does, once for a statement.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from jupyter_stream.core.schema import TIMESTAMP, type_name
-from jupyter_stream.functions import calendar, formats
+from jupyter_stream.core.schema import INTERVAL, TIMESTAMP, type_name
+from jupyter_stream.functions import calendar, formats, spans
 from jupyter_stream.functions.binding import admit, argument, constant, count, takes
 from jupyter_stream.functions.casts import cast, saturated
 from jupyter_stream.functions.elementwise import divided, elementwise
@@ -24,20 +24,12 @@ from jupyter_stream.functions.function import (
     Failure,
     Function,
     Kernel,
-    Spark,
     strict,
 )
+from jupyter_stream.functions.rows import row as _function
 from jupyter_stream.functions.types import BIGINT, DATE, DOUBLE, INT, RANGES, STRING, VOID, implicitly, is_integral
 
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-
-
-def _function(
-    signature: str, description: str, example: str, bind: Bind, kernel: Kernel | None = None, spark: Spark | None = None
-) -> Function:
-    name = signature.partition("(")[0]
-    written: Spark = spark or (lambda call, args: f"{name}({', '.join(args)})")
-    return Function(name, signature, description, example, bind, kernel, written if kernel else None)
 
 
 def _field(name: str, description: str, value: str, compute: Callable[[pl.Expr], pl.Expr]) -> Function:
@@ -115,14 +107,30 @@ def _bind_from_unixtime(args: tuple[Expr, ...]) -> Expr:
 def _bind_unix_timestamp(args: tuple[Expr, ...]) -> Expr:
     if not args:
         raise BadArguments("unix_timestamp() reads the clock, so a replay would differ; give it a timestamp")
-    return Call("unix_seconds", (_as("unix_timestamp", TIMESTAMP)(args),), BIGINT)
+    return Call("unix_timestamp", (_as("unix_timestamp", TIMESTAMP)(args),), BIGINT)
+
+
+def _whole_seconds(call: Call, ts: pl.Expr) -> pl.Expr:
+    """Rounded towards 1970, as Spark has it here; unix_seconds is rounded down."""
+    micros = calendar.micros(ts)
+    return (micros + pl.when(micros < 0).then(calendar.SECOND - 1).otherwise(0)) // calendar.SECOND
 
 
 def _moved(name: str, sign: int) -> Bind:
     def bind(args: tuple[Expr, ...]) -> Expr:
-        count(name, args, 2, 2)
+        if sign > 0 and len(args) == 3:
+            return spans.LATER(args)
+        count(name, args, 2, 2 if sign < 0 else 3)
         date, days = argument(name, 0, args[0], DATE), argument(name, 1, args[1], INT)
         return Call("+" if sign > 0 else "-", (date, days), DATE)
+
+    return bind
+
+
+def _bind_datediff(name: str) -> Bind:
+    def bind(args: tuple[Expr, ...]) -> Expr:
+        count(name, args, 2, 3)
+        return spans.BETWEEN(args) if len(args) == 3 else _DAYS_BETWEEN(args)
 
     return bind
 
@@ -135,13 +143,15 @@ def _civil(date: pl.Expr) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
     return date.dt.year().cast(BIGINT), date.dt.month().cast(BIGINT), date.dt.day().cast(BIGINT)
 
 
-def _add_months(call: Call, date: pl.Expr, months: pl.Expr) -> pl.Expr:
+def _add_months(call: Call, date: pl.Expr, months: pl.Expr) -> Compiled:
     def compute(year: Any, month: Any, day: Any, more: Any) -> Any:
         total = year * 12 + month - 1 + more
         year, month = total // 12, total % 12 + 1
         return calendar.days_from_civil(year, month, np.minimum(day, calendar.month_length(year, month)))
 
-    return calendar.date_or_null(elementwise(compute, BIGINT, *_civil(date), months.cast(BIGINT)))
+    made = calendar.date_or_null(elementwise(compute, BIGINT, *_civil(date), months.cast(BIGINT)))
+    beyond = made.is_null() & date.is_not_null() & months.is_not_null()
+    return Compiled(made, (Failure(beyond, "the result doesn't fit into a DATE"),))
 
 
 def _last_day(call: Call, date: pl.Expr) -> pl.Expr:
@@ -230,7 +240,7 @@ def _unit(name: str, index: int, expr: Expr, known: tuple[str, ...]) -> Literal:
     if isinstance(unit.value, str):
         word = _UNITS.get(unit.value.upper(), "")
         if word not in known:
-            raise BadArguments(f"{name} can't round to {unit.value!r}; it can to {', '.join(known)}")
+            raise BadArguments(f"{name} can't round to {unit.value!r}; it can round to {', '.join(known)}")
         return Literal(word, STRING)
     return unit
 
@@ -239,6 +249,11 @@ def _bind_date_trunc(args: tuple[Expr, ...]) -> Expr:
     count("date_trunc", args, 2, 2)
     unit = _unit("date_trunc", 0, args[0], tuple(dict.fromkeys(_UNITS.values())))
     return Call("date_trunc", (unit, argument("date_trunc", 1, args[1], TIMESTAMP)), TIMESTAMP)
+
+
+def _bind_timestamp_trunc(args: tuple[Expr, ...]) -> Expr:
+    count("timestamp_trunc", args, 2, 2)
+    return _bind_date_trunc((args[1], args[0]))
 
 
 def _date_trunc(call: Call, _: pl.Expr, ts: pl.Expr) -> pl.Expr:
@@ -284,6 +299,39 @@ def _seconds(call: Call, ts: pl.Expr) -> pl.Expr:
     return divided((calendar.micros(ts) % calendar.MINUTE).cast(DOUBLE), 1e6)
 
 
+def _of_interval(field: str, interval: Expr) -> Expr:
+    """A part of an interval: whole days, and what is left of the day, the hour, the minute."""
+    if field not in _PARTS:
+        raise BadArguments(f"an INTERVAL has no field {field}; it has {', '.join(_PARTS)}")
+    return Call("extract", (Literal(field, STRING), interval), DOUBLE if field == "second" else INT)
+
+
+def _extracted(call: Call, _: pl.Expr, value: pl.Expr) -> pl.Expr:
+    if call.args[1].dtype != INTERVAL:
+        return _seconds(call, value)
+    assert isinstance(call.args[0], Literal)
+    unit, above = _PARTS[str(call.args[0].value)]
+    micros = calendar.micros(value)
+    # towards zero, as Java divides
+    left = micros if above is None else pl.when(micros < 0).then(-(-micros % above)).otherwise(micros % above)
+    if unit == calendar.SECOND:
+        return divided(left.cast(DOUBLE), 1e6)
+    return pl.when(left < 0).then(-(-left // unit)).otherwise(left // unit).cast(INT)
+
+
+def _extract_on_spark(call: Call, args: tuple[str, ...]) -> str:
+    assert isinstance(call.args[0], Literal)
+    kind = "DOUBLE" if call.dtype == DOUBLE else "INT"
+    return f"CAST(extract({str(call.args[0].value).upper()} FROM {args[1]}) AS {kind})"
+
+
+_PARTS: Final[dict[str, tuple[int, int | None]]] = {
+    "day": (calendar.DAY, None),
+    "hour": (calendar.HOUR, calendar.DAY),
+    "minute": (calendar.MINUTE, calendar.HOUR),
+    "second": (calendar.SECOND, calendar.MINUTE),
+}
+"""Of the fields of an interval, the unit, and what it is counted within; microseconds."""
 _DATE_FIELDS: Final = (
     _field("year", "The year.", "2024", lambda d: d.dt.year()),
     _field("quarter", "The quarter, 1 to 4.", "1", lambda d: d.dt.quarter()),
@@ -308,18 +356,23 @@ _EXTRACTED: Final = {
 }  # fmt: skip
 
 
+_SECONDS: Final = ("second", "seconds", "s", "sec")
+
+
 def _bind_extract(name: str) -> Bind:
     def bind(args: tuple[Expr, ...]) -> Expr:
         count(name, args, 2, 2)
         field = constant(name, 0, argument(name, 0, args[0], STRING))
         word = str(field.value).lower()
-        if word in ("second", "seconds", "s", "sec"):
+        if args[1].dtype == INTERVAL:
+            return _of_interval("second" if word in _SECONDS else _EXTRACTED.get(word, word), args[1])
+        if word in _SECONDS:
             return Call("extract", (Literal("second", STRING), argument(name, 1, args[1], TIMESTAMP)), DOUBLE)
         if word in ("dayofweek_iso", "dow_iso"):
             return Call("+", (_BY_NAME["weekday"].bind(args[1:]), Literal(1, INT)), INT)
         if word not in _EXTRACTED:
             raise BadArguments(
-                f"{name} knows no {field.value}; it knows {', '.join(dict.fromkeys(_EXTRACTED.values()))}, second"
+                f"{name} has no field {field.value}; it has {', '.join(dict.fromkeys(_EXTRACTED.values()))}, second"
             )
         return _BY_NAME[_EXTRACTED[word]].bind(args[1:])
 
@@ -327,7 +380,7 @@ def _bind_extract(name: str) -> Bind:
 
 
 _TO_DATE: Final = _as("to_date", DATE)
-_DATEDIFF: Final = takes("datediff", DATE, DATE, result=INT)
+_DAYS_BETWEEN: Final = takes("datediff", DATE, DATE, result=INT)
 _TS: Final = "TIMESTAMP '2024-02-29 12:34:56'"
 
 FUNCTIONS: Final = (
@@ -346,13 +399,17 @@ FUNCTIONS: Final = (
         takes("monthname", DATE, result=STRING), _name_of("%b"),
     ),
     _function(
-        "extract(field FROM timestamp)", "A field by its name; seconds with their fraction, as DOUBLE.",
-        f"extract(HOUR FROM {_TS}) = 12", _bind_extract("extract"), strict(lambda call, _, ts: _seconds(call, ts)),
-        "CAST(extract(SECOND FROM {1}) AS DOUBLE)",
+        "extract(field FROM timestamp or interval)",
+        "A field by its name; seconds with their fraction, as DOUBLE. Of an INTERVAL: DAY, HOUR, MINUTE, SECOND.",
+        f"extract(HOUR FROM {_TS}) = 12", _bind_extract("extract"), strict(_extracted), _extract_on_spark,
     ),
     _function(
         "date_part(field, timestamp)", "A field by its name, as extract.", f"date_part('hour', {_TS}) = 12",
         _bind_extract("date_part"),
+    ),
+    Function(
+        "timestamp_trunc", "timestamp_trunc(timestamp, unit) -> TIMESTAMP", "The start of its unit of time, as date_trunc.",
+        f"timestamp_trunc({_TS}, HOUR) = '2024-02-29 12:00:00'", _bind_timestamp_trunc,
     ),
     _function(
         "date_trunc(unit, timestamp) -> TIMESTAMP",
@@ -386,24 +443,24 @@ FUNCTIONS: Final = (
         f"date_format({_TS}, 'HH:mm') = '12:34'", _bind_date_format, strict(_date_format),
     ),
     _function(
-        "date_add(date, days) -> DATE", "So many days later.", "date_add(DATE '2024-02-28', 1) = '2024-02-29'",
-        _moved("date_add", 1),
+        "date_add(date, days) -> DATE", "So many days later; or date_add(unit, number, timestamp), as timestampadd.",
+        "date_add(DATE '2024-02-28', 1) = '2024-02-29'", _moved("date_add", 1),
     ),
     _function(
-        "dateadd(date, days) -> DATE", "So many days later.", "dateadd(DATE '2024-02-28', 1) = '2024-02-29'",
-        _moved("dateadd", 1),
+        "dateadd(date, days) -> DATE", "So many days later; or dateadd(unit, number, timestamp), as timestampadd.",
+        "dateadd(DATE '2024-02-28', 1) = '2024-02-29'", _moved("dateadd", 1),
     ),
     _function(
         "date_sub(date, days) -> DATE", "So many days earlier.", "date_sub(DATE '2024-03-01', 1) = '2024-02-29'",
         _moved("date_sub", -1),
     ),
     _function(
-        "datediff(end, start) -> INT", "Days from start to end.", "datediff(DATE '2024-03-01', DATE '2024-02-28') = 2",
-        _DATEDIFF, strict(_days_between),
+        "datediff(end, start) -> INT", "Days from start to end; or datediff(unit, start, end), as timestampdiff.",
+        "datediff(DATE '2024-03-01', DATE '2024-02-28') = 2", _bind_datediff("datediff"), strict(_days_between),
     ),
     _function(
-        "date_diff(end, start) -> INT", "Days from start to end.",
-        "date_diff(DATE '2024-03-01', DATE '2024-02-28') = 2", _DATEDIFF,
+        "date_diff(end, start) -> INT", "Days from start to end; or date_diff(unit, start, end), as timestampdiff.",
+        "date_diff(DATE '2024-03-01', DATE '2024-02-28') = 2", _bind_datediff("date_diff"),
     ),
     _function(
         "add_months(date, months) -> DATE", "So many months later, at most the month's last day.",
@@ -433,7 +490,7 @@ FUNCTIONS: Final = (
     _floored("unix_micros", 1),
     _function(
         "unix_timestamp(value[, pattern]) -> BIGINT", "Seconds since 1970 of a timestamp, a date or text.",
-        "unix_timestamp(TIMESTAMP '1970-01-01 00:01:00') = 60", _bind_unix_timestamp,
+        "unix_timestamp(TIMESTAMP '1970-01-01 00:01:00') = 60", _bind_unix_timestamp, strict(_whole_seconds),
     ),
     _function(
         "to_unix_timestamp(value[, pattern]) -> BIGINT", "Seconds since 1970, as unix_timestamp.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 import polars as pl
@@ -26,10 +27,16 @@ FRACTIONAL: Final = (FLOAT, DOUBLE)
 NUMERIC: Final = (*INTEGRAL, *FRACTIONAL)
 ATOMIC: Final = (BOOLEAN, *NUMERIC, STRING, BINARY, DATE, TIMESTAMP, INTERVAL)
 
+MOST_DIGITS: Final = 38
+"""Digits a DECIMAL may have."""
+
 RANGES: Final[dict[pl.DataType, tuple[int, int]]] = {
     t: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for t, bits in zip(INTEGRAL, (8, 16, 32, 64), strict=True)
 }
 """Least and greatest value of each integer type."""
+
+_TYPES: Final = 1_000
+"""Types of which what is asked again and again is kept: to compare two takes Polars half a microsecond."""
 
 _FOREIGN: Final = (
     (pl.UInt8, SMALLINT),
@@ -44,11 +51,12 @@ _FOREIGN: Final = (
 )
 
 
+@lru_cache(_TYPES)
 def admitted(dtype: pl.DataType) -> pl.DataType:
     """The type expressions compute with, for a column of any type a frame may have.
 
-    Unsigned integers get the next wider signed type, decimals DOUBLE (so does the literal 1.5), categories STRING, times of
-    another unit or zone TIMESTAMP.
+    Unsigned integers get the next wider signed type, decimals DOUBLE (so does the literal 1.5; where they are only compared or
+    chosen among they stay what they are), categories STRING, times of another unit or zone TIMESTAMP.
     """
     if dtype in (TIMESTAMP, INTERVAL):
         return dtype
@@ -58,11 +66,13 @@ def admitted(dtype: pl.DataType) -> pl.DataType:
     return dtype
 
 
+@lru_cache(_TYPES)
 def is_integral(dtype: pl.DataType) -> bool:
     """Whether it is TINYINT, SMALLINT, INT or BIGINT."""
     return dtype in INTEGRAL
 
 
+@lru_cache(_TYPES)
 def is_numeric(dtype: pl.DataType) -> bool:
     """Whether it is an integer, FLOAT or DOUBLE."""
     return dtype in NUMERIC
@@ -71,8 +81,9 @@ def is_numeric(dtype: pl.DataType) -> bool:
 def common_type(types: Iterable[pl.DataType]) -> pl.DataType | None:
     """The type that values of all these types are brought to, None if there is none.
 
-    Numbers widen (an integer with a FLOAT gives DOUBLE); a string becomes what it meets: BIGINT with an integer, DOUBLE with
-    a fraction, else the other type; a date with a timestamp gives TIMESTAMP; NULL gives way to anything.
+    Numbers widen (an integer with a FLOAT gives DOUBLE, a DECIMAL with an integer or a DECIMAL the DECIMAL that holds both, or
+    DOUBLE where it had more than 38 digits, and with a FLOAT or DOUBLE DOUBLE); a string becomes what it meets: BIGINT with an
+    integer, DOUBLE with a fraction, else the other type; a date with a timestamp gives TIMESTAMP; NULL gives way to anything.
     """
     # Spark brings strings in last, so that ('1', 1, 1.5) is DOUBLE whatever the order.
     ordered = sorted(types, key=lambda t: t == STRING)
@@ -87,6 +98,8 @@ def _pair(a: pl.DataType, b: pl.DataType) -> pl.DataType | None:
         return a
     if a == VOID:
         return b
+    if isinstance(a, pl.Decimal) or isinstance(b, pl.Decimal):
+        return _pair_of_decimals(a, b)
     if is_numeric(a) and is_numeric(b):
         wide = NUMERIC[max(NUMERIC.index(a), NUMERIC.index(b))]
         return DOUBLE if wide == FLOAT else wide
@@ -103,6 +116,30 @@ def _pair(a: pl.DataType, b: pl.DataType) -> pl.DataType | None:
         inner = _pair(instance(a.inner), instance(b.inner))
         return None if inner is None else pl.List(inner)
     return None
+
+
+_DIGITS: Final[dict[pl.DataType, int]] = dict(zip(INTEGRAL, (3, 5, 10, 20), strict=True))
+"""Digits of each integer type, as Spark counts them."""
+
+
+def _pair_of_decimals(a: pl.DataType, b: pl.DataType) -> pl.DataType | None:
+    if any(x in (STRING, *FRACTIONAL) for x in (a, b)):
+        return DOUBLE
+    both = [as_decimal(x) for x in (a, b)]
+    one, other = both
+    if one is None or other is None:
+        return None
+    scale = max(one.scale, other.scale)
+    digits = scale + max(one.precision - one.scale, other.precision - other.scale)
+    return pl.Decimal(digits, scale) if digits <= MOST_DIGITS else DOUBLE
+
+
+def as_decimal(dtype: pl.DataType) -> pl.Decimal | None:
+    """The DECIMAL that holds every value of the type, None if there is none."""
+    if isinstance(dtype, pl.Decimal):
+        return dtype
+    digits = _DIGITS.get(dtype)
+    return None if digits is None else pl.Decimal(digits, 0)
 
 
 def instance(dtype: object) -> pl.DataType:
@@ -144,6 +181,9 @@ def castable(source: pl.DataType, target: pl.DataType) -> bool:
     """Whether CAST from one to the other is allowed at all (rows may still fail)."""
     if source in (target, VOID):
         return True
+    if isinstance(source, pl.Decimal) or isinstance(target, pl.Decimal):  # as a DOUBLE
+        one, other = (DOUBLE if isinstance(t, pl.Decimal) else t for t in (source, target))
+        return castable(one, other)
     if source == STRING:
         return target in ATOMIC and target != INTERVAL
     if target == STRING:

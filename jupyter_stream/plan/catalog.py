@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
+from weakref import WeakKeyDictionary
 
 from jupyter_stream.aggregates.user import Declared
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.table import TableRows
-from jupyter_stream.core.time import show_duration
+from jupyter_stream.core.time import parse_duration, show_duration
+from jupyter_stream.functions import OwnFunction
 from jupyter_stream.plan.preference import SummaryDef
 
 
@@ -110,6 +112,43 @@ class References:
 Constraint: TypeAlias = Clustered | Ordered | References
 
 
+AHEAD: Final = 3_650 * 86_400_000_000
+"""Ten years, in microseconds: a row that is further beyond the clock and all rows before it would end the stream for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enabling:
+    """When enabling time stamps are made: promises by the clock that no earlier row comes, while none does [stream-mill].
+
+    Attributes:
+        every: microseconds between two of a periodic stream; 0 for on demand, when an operator waits for the stream; None for
+            never.
+    """
+
+    every: int | None = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Enabling | None:
+        """`on demand`, `none`, or `periodic` with a length of time; None where it is nothing of the kind."""
+        words = text.strip().lower().split(maxsplit=1)
+        if words == ["on", "demand"]:
+            return ON_DEMAND
+        if words == ["none"]:
+            return cls(None)
+        every = parse_duration(words[1]) if len(words) == 2 and words[0] == "periodic" else None
+        return cls(every) if every is not None and every >= 1_000 else None
+
+    def __str__(self) -> str:
+        if self.every is None:
+            return "none"
+        return f"periodic {show_duration(self.every)}" if self.every else "on demand"
+
+
+ON_DEMAND: Final = Enabling()
+ENABLINGS: Final = "'on demand', 'periodic 100 ms' (a millisecond or longer) and 'none'"
+"""What `Enabling.parse` reads, in words."""
+
+
 @dataclass(frozen=True, slots=True)
 class TimeSpec:
     """Where a stream's event time comes from [stream-mill].
@@ -119,12 +158,25 @@ class TimeSpec:
         column: the column, for external streams; for the others, the name the time has in results (`current_time`).
         progress: how punctuations arise.
         idle_timeout: microseconds after which an idle live external stream is advanced by the clock, None for never.
+        assumed: whether nobody said it: the column is the only TIMESTAMP there is.
+        ahead: microseconds a row may be beyond the clock and beyond the rows before it; None for any.
+        enabling: when enabling time stamps are made; None as the session says.
+        undecided: of a latent stream, the TIMESTAMP columns of which any could be its time; a query that needs a time asks.
     """
 
     kind: Literal["external", "internal", "latent"]
     column: str | None
     progress: Progress
     idle_timeout: int | None = None
+    assumed: bool = False
+    undecided: tuple[str, ...] = ()
+    ahead: int | None = AHEAD
+    enabling: Enabling | None = None
+
+    @property
+    def by_clock(self) -> bool:
+        """Whether the clock can say how far the stream is."""
+        return self.kind != "external" or self.idle_timeout is not None
 
 
 class OpenSource(Protocol):
@@ -133,6 +185,13 @@ class OpenSource(Protocol):
     schema: Schema
     replayable: bool
     units: Mapping[str, str]
+
+
+@runtime_checkable
+class ForTables(Protocol):
+    """A source whose rows have no order in which they arrived: it is for tables alone."""
+
+    for_tables: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +206,7 @@ class StreamDef:
         source: the opened connector.
         options: the WITH options.
         text: the statement.
+        refresh: microseconds from one reading of a table's source to the next; None where it is read once.
         table: for a table, its rows; None for a stream.
         retroactive: whether its changes revise what was joined with it before.
         constraints: what is promised of its rows besides (stream paper §2; CIDR paper §4.1).
@@ -159,6 +219,7 @@ class StreamDef:
     source: OpenSource
     options: Mapping[str, str] = field(default_factory=dict)
     text: str = ""
+    refresh: int | None = None
     table: TableRows | None = None
     retroactive: bool = False
     constraints: tuple[Constraint, ...] = ()
@@ -171,12 +232,13 @@ class StreamDef:
 
 @dataclass(frozen=True, eq=False)
 class DerivedStream:
-    """CREATE STREAM name AS SELECT ...: a name for a bound plan. `plan` is a `plan.logical.Query`."""
+    """CREATE STREAM name AS SELECT ...: a name for a bound plan. `query` is a `plan.logical.BoundQuery`; `ordered`: by time."""
 
     name: str
     schema: Schema
     query: object
     text: str = ""
+    ordered: bool = False
 
 
 Entry: TypeAlias = StreamDef | DerivedStream
@@ -188,11 +250,32 @@ class Catalog:
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self.aggregates: dict[str, Declared] = {}  # user-defined ones, by name in lower case
+        self.functions: dict[str, OwnFunction] = {}  # those in SQL, by name in lower case
         self.summaries: dict[str, SummaryDef] = {}  # by name in lower case
+        self.recursions: WeakKeyDictionary[object, StreamDef] = (
+            WeakKeyDictionary()
+        )  # by what is written of their rounds
 
     def find(self, name: str) -> Entry | None:
         """What was declared under that name, None if nothing was."""
         return self._entries.get(name.lower())
+
+    def meant(self, name: str) -> Entry | None:
+        """What a FROM means by a name: what was declared, or what else a front end has rows of."""
+        return self.find(name)
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Names that `meant` would find besides what was declared."""
+        return ()
+
+    def advice(self, _name: str) -> str | None:
+        """What to write for a name that `meant` doesn't find, None if nothing is known of it."""
+        return None
+
+    def reading(self, rows: TableRows) -> OpenSource:
+        """A source of the rows of a table that nobody declared."""
+        raise NotImplementedError("the catalog of a session reads tables")
 
     def add(self, entry: Entry) -> None:
         """Declare it; a former entry of that name is replaced."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, log2
 
-from jupyter_stream.functions.expression import Call, Expr, columns, show
+from jupyter_stream.functions.expression import Call, Expr, columns, fold, in_words
 from jupyter_stream.plan.logical import (
     Aggregate,
     Alive,
@@ -17,7 +17,6 @@ from jupyter_stream.plan.logical import (
     Distinct,
     Filter,
     Join,
-    Over,
     Plan,
     Project,
     RelationJoin,
@@ -28,7 +27,7 @@ from jupyter_stream.plan.logical import (
 )
 from jupyter_stream.plan.patterns import Edge, labelled
 from jupyter_stream.plan.rates import Rates
-from jupyter_stream.windows import LifetimeWindow, TimeWindow, Window
+from jupyter_stream.windows import Window
 
 _SECOND = 1_000_000
 _FOREVER = 86_400.0
@@ -46,7 +45,7 @@ hardly any value ends; lifetimes 11, 11 and 8."""
 
 
 @dataclass(frozen=True)
-class Estimate:
+class EdgeEstimate:
     """What is expected of an edge and the node it leaves.
 
     Attributes:
@@ -59,7 +58,7 @@ class Estimate:
     rate: float
     size: float
     own: float
-    inputs: tuple[Estimate, ...]
+    inputs: tuple[EdgeEstimate, ...]
 
     @property
     def total(self) -> float:
@@ -72,7 +71,7 @@ def cost(plan: Plan, rates: Rates) -> float:
     return estimate(labelled(plan), rates).total
 
 
-def estimate(edge: Edge, rates: Rates) -> Estimate:
+def estimate(edge: Edge, rates: Rates) -> EdgeEstimate:
     """The estimates of a labelled plan, edge by edge: `inputs` are those of its edges' inputs."""
     return _estimate(edge, rates, None)
 
@@ -90,7 +89,7 @@ def by_changes(plan: RelationJoin, rates: Rates) -> bool:
     edges = estimate(labelled(plan), rates)
     (begin, again), (other, other_again) = left, right
     sizes = [e.size for e in edges.inputs]
-    keys = _sides(plan)
+    keys = _keys_by_input(plan)
     share = 1 / max(different(e, k, rates) for e, k in zip(edges.inputs, keys, strict=True)) if plan.keys else 1.0
     looks = 2 * sum(
         changes * (_CHANGE + theirs * share) for changes, theirs in zip((begin, other), sizes[::-1], strict=True)
@@ -126,7 +125,7 @@ def shares(edge: Edge, rates: Rates) -> dict[int, float]:
     whole = estimate(edge, rates)
     found: dict[int, float] = {}
 
-    def visit(edge: Edge, of: Estimate) -> None:
+    def visit(edge: Edge, of: EdgeEstimate) -> None:
         found[id(edge)] = of.own / whole.total if whole.total else 0.0
         for below, its in zip(edge.inputs, of.inputs, strict=True):
             visit(below, its)
@@ -147,21 +146,23 @@ def _seconds(plan: Plan, port: int, above: float | None) -> float | None:
             window = plan.window
         case _:
             return above
-    if isinstance(window, LifetimeWindow | TimeWindow) and window.range is not None:
-        return window.range / _SECOND
-    return _FOREVER if isinstance(window, LifetimeWindow) else above
+    if window.span is not None and not window.ends_with_rows:
+        return window.span / _SECOND
+    return _FOREVER if window.keeps_all else above
 
 
-def _estimate(edge: Edge, rates: Rates, lives: float | None) -> Estimate:
+def _estimate(edge: Edge, rates: Rates, lives: float | None) -> EdgeEstimate:
     plan = edge.plan
     inputs = tuple(_estimate(e, rates, _seconds(plan, port, lives)) for port, e in enumerate(edge.inputs))
     rate, size, own = _node(edge, inputs, rates, lives)
     if any(e.pattern == "STR" for e in edge.inputs) and not isinstance(plan, Aggregate):
         own *= 2  # negative rows are work too
-    return Estimate(rate, size, own, inputs)
+    return EdgeEstimate(rate, size, own, inputs)
 
 
-def _node(edge: Edge, inputs: tuple[Estimate, ...], rates: Rates, lives: float | None) -> tuple[float, float, float]:
+def _node(
+    edge: Edge, inputs: tuple[EdgeEstimate, ...], rates: Rates, lives: float | None
+) -> tuple[float, float, float]:
     """Output rate, rows alive and own cost of a node."""
     plan = edge.plan
     arriving, alive = sum(e.rate for e in inputs), sum(e.size for e in inputs)
@@ -178,7 +179,7 @@ def _node(edge: Edge, inputs: tuple[Estimate, ...], rates: Rates, lives: float |
             return arriving, alive, arriving
         case Join(kind="inner") | RelationJoin(kind="inner"):
             left, right = inputs
-            share = 1 / max(different(e, k, rates) for e, k in zip(inputs, _sides(plan), strict=True))
+            share = 1 / max(different(e, k, rates) for e, k in zip(inputs, _keys_by_input(plan), strict=True))
             if plan.residual is not None:
                 share *= passing(plan.residual, rates)
             made = (left.rate * right.size + right.rate * left.size) * share
@@ -195,19 +196,19 @@ def _node(edge: Edge, inputs: tuple[Estimate, ...], rates: Rates, lives: float |
             by = [left for left, _ in plan.on] or list(plan.schema.names)
             work = sum(2 * e.rate * log2(2 + min(e.size, _product(by, rates))) for e in inputs)
             return inputs[0].rate, inputs[0].size * _LEFT_OVER, work
-        case Aggregate() | Over():
+        case _ if plan.searches or isinstance(plan, Aggregate):
             keys = [n for n, _ in plan.keys] if isinstance(plan, Aggregate) else []
             return 2 * arriving, min(alive, _product(keys, rates)), 2 * arriving
         case Top():
             return arriving, float(plan.limit or alive), arriving
-    return arriving, alive, arriving
+    return arriving * plan.share, alive * plan.share, arriving
 
 
-def _sides(plan: Join | RelationJoin) -> tuple[list[Expr], list[Expr]]:
+def _keys_by_input(plan: Join | RelationJoin) -> tuple[list[Expr], list[Expr]]:
     return [one for one, _ in plan.keys], [other for _, other in plan.keys]
 
 
-def different(e: Estimate, keys: list[Expr], rates: Rates) -> float:
+def different(e: EdgeEstimate, keys: list[Expr], rates: Rates) -> float:
     """How many different keys rows have that are alive together."""
     names = [n for key in keys for n in columns(key)]
     return max(1.0, min(e.size, _product(names, rates)))
@@ -222,14 +223,20 @@ def _product(names: list[str] | tuple[str, ...], rates: Rates) -> float:
 
 def passing(predicate: Expr, rates: Rates) -> float:
     """Share of rows that fulfil a condition."""
-    measured = rates.passed.get(show(predicate))
-    if measured is not None:
-        return measured
-    if isinstance(predicate, Call) and predicate.function == "and":
-        return passing(predicate.args[0], rates) * passing(predicate.args[1], rates)
-    if isinstance(predicate, Call) and predicate.function == "or":
-        return min(1.0, passing(predicate.args[0], rates) + passing(predicate.args[1], rates))
-    return _EQUAL if isinstance(predicate, Call) and predicate.function == "=" else _OTHER
+
+    def share(expr: Expr, parts: tuple[tuple[float, str], ...]) -> tuple[float, str]:
+        text = in_words(expr, tuple(words for _, words in parts))
+        measured = rates.passed.get(text)
+        if measured is not None:
+            return measured, text
+        function = expr.function if isinstance(expr, Call) else None
+        if function == "and":
+            return parts[0][0] * parts[1][0], text
+        if function == "or":
+            return min(1.0, parts[0][0] + parts[1][0]), text
+        return _EQUAL if function == "=" else _OTHER, text
+
+    return fold(predicate, share)[0]
 
 
-__all__ = ["Estimate", "Rates", "by_changes", "cost", "different", "estimate", "passing", "shares"]
+__all__ = ["EdgeEstimate", "Rates", "by_changes", "cost", "different", "estimate", "passing", "shares"]

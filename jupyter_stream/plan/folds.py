@@ -1,7 +1,7 @@
 """How the panes of an extent are put together: chosen for each partial result of an aggregate when a query is planned.
 
 - *single pane*: a tumbling extent is one pane; nothing is put together.
-- *kept*: a landmark lets go of nothing; each pane is added once.
+- *adding panes*: no row leaves a landmark; each pane is added once.
 - *subtract-on-evict*: what leaves the window is taken back (window-queries thesis §6.2.2, differential aggregates). Two passes
   over a pane in its life, and no pass over all panes at once.
 - *two stacks*: for what can't be taken back, minima and sums of floats: three passes over a pane in its life, whatever
@@ -21,7 +21,7 @@ from jupyter_stream.windows import TimeWindow
 
 Call: TypeAlias = tuple[str, Dense | FrameForm]
 """Name and form of an aggregate."""
-Fold: TypeAlias = Literal["single pane", "kept", "subtract-on-evict", "two stacks", "pane merge"]
+Fold: TypeAlias = Literal["single pane", "adding panes", "subtract-on-evict", "two stacks", "pane merge"]
 
 
 def fold_of(partial: Partial, one_pane: bool, landmark: bool) -> Fold:
@@ -33,7 +33,7 @@ def fold_of(partial: Partial, one_pane: bool, landmark: bool) -> Fold:
         landmark: whether extents keep everything.
     """
     if landmark:
-        return "kept"
+        return "adding panes"
     if one_pane:
         return "single pane"
     return "subtract-on-evict" if partial.subtractable else "two stacks"
@@ -41,6 +41,8 @@ def fold_of(partial: Partial, one_pane: bool, landmark: bool) -> Fold:
 
 def describe(window: TimeWindow, strategy: Strategy, calls: Iterable[Call]) -> str:
     """For EXPLAIN: which aggregates are folded how, such as `count, sum by subtract-on-evict; max by two stacks`.
+
+    Of those whose extents are a single pane nothing is said.
 
     Args:
         window: theirs.
@@ -84,7 +86,7 @@ def _by(way: Callable[[Dense | FrameForm], str], calls: Iterable[Call]) -> str:
         names = by.setdefault(way(form), [])
         if name not in names:
             names.append(name)
-    return "; ".join(f"{', '.join(names)} by {how}" for how, names in by.items())
+    return "; ".join(f"{', '.join(names)} by {how}" for how, names in by.items() if how != "single pane")
 
 
 def is_one_pane(window: TimeWindow) -> bool:

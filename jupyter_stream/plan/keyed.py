@@ -8,27 +8,26 @@ from __future__ import annotations
 from typing import Final
 
 from jupyter_stream.functions.expression import Column
-from jupyter_stream.plan.catalog import PunctuationColumn
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Plan, Project, Scan, Union, walk
-from jupyter_stream.windows import SessionWindow, TimeWindow
+from jupyter_stream.plan.catalog import PunctuationColumn, StreamDef
+from jupyter_stream.plan.logical import Aggregate, Join, Plan, Scan, Union, walk
 
 FAR: Final = 2**62
 """Times are before this, in microseconds: what is kept until then is kept for ever."""
+
+
+def key_promised(stream: StreamDef) -> str | None:
+    """The column for whose values a stream makes promises one by one, if it does."""
+    progress = stream.time.progress
+    if isinstance(progress, PunctuationColumn) and progress.key is not None:
+        return progress.key
+    return None if stream.clustered is None else stream.clustered.column
 
 
 def promised(plan: Plan) -> str | None:
     """The column of the key that group-wise punctuations of these rows speak of; None if there are none."""
     match plan:
         case Scan(stream=stream):
-            progress = stream.time.progress
-            if isinstance(progress, PunctuationColumn) and progress.key is not None:
-                return progress.key
-            return None if stream.clustered is None else stream.clustered.column
-        case Filter() | Derived() | Lookup():
-            return promised(plan.input)
-        case Project(items=items):
-            below = promised(plan.input)
-            return next((n for n, e in items if isinstance(e, Column) and e.name == below), None)
+            return key_promised(stream)
         case Union(parts=parts, schema=schema):
             columns = [promised(part) for part in parts]
             places = {
@@ -43,21 +42,22 @@ def promised(plan: Plan) -> str | None:
         case Aggregate():
             at = key_of(plan)
             return None if at is None else plan.keys[at][0]
-    return None
+    if not plan.row_by_row:
+        return None
+    below = promised(plan.inputs[0])
+    return next((name for name in plan.schema.names if below is not None and plan.origin(name) == below), None)
 
 
 def key_of(plan: Aggregate) -> int | None:
     """Which grouping column group-wise punctuations speak of, if they close extents or sessions of this aggregate."""
     below = promised(plan.input)
     window = plan.window
-    if below is None or window.on is not None or plan.beside or plan.user:
+    if below is None or window.on is not None or plan.other_windows or plan.user:
         return None
     at = next((i for i, (_, e) in enumerate(plan.keys) if isinstance(e, Column) and e.name == below), None)
     if at is None:
         return None
-    if isinstance(window, SessionWindow):
-        return at if plan.keys[at][1] in [e for _, e in window.partition] else None
-    return at if isinstance(window, TimeWindow) and window.range is not None else None
+    return at if window.ends_for(plan.keys[at][1]) else None
 
 
 def keys_of_join(plan: Join) -> tuple[int | None, int | None]:
@@ -79,18 +79,16 @@ def joint_key(plan: Join) -> int | None:
     return left if plan.kind == "inner" and left == right else None
 
 
-def reach(plan: Plan) -> int:
+def key_retention(plan: Plan) -> int:
     """How long past the time of a row a plan keeps anything of its key that a promise for the key lets go, microseconds."""
     total = 0
     for node in walk(plan):
         match node:
-            case Aggregate(window=TimeWindow(range=int(length))):
-                total += length
-            case Aggregate(window=SessionWindow(gap=gap)):
-                total += gap
+            case Aggregate(window=window):
+                total += window.key_outlives
             case Join(low=low, high=high):
                 total += FAR if low is None or high is None else abs(low) + abs(high)
     return min(total, FAR)
 
 
-__all__ = ["FAR", "joint_key", "key_of", "keys_of_join", "promised", "reach"]
+__all__ = ["FAR", "joint_key", "key_of", "key_promised", "key_retention", "keys_of_join", "promised"]

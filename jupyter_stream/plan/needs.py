@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from jupyter_stream.core.messages import ROW, UNTIL, WINDOW_END, WINDOW_ID, WINDOW_START
-from jupyter_stream.functions.expression import Column, Expr, columns
-from jupyter_stream.plan.catalog import PunctuationColumn
+from jupyter_stream.functions.expression import Column, columns
+from jupyter_stream.plan.catalog import PunctuationColumn, StreamDef
 from jupyter_stream.plan.logical import (
     Aggregate,
-    AggregateCall,
-    Alive,
-    Bags,
     Derived,
-    Distinct,
-    ExtentChanges,
     ExtentRows,
     Filter,
     Join,
     Lookup,
     Newest,
-    Over,
     Plan,
     Project,
-    RelationJoin,
     Retimed,
     Sample,
     Scan,
-    Top,
     ToStream,
     Union,
+    Unnest,
     walk,
 )
-from jupyter_stream.windows import RowWindow, TimeWindow, TupleWindow
 
 _EXTENT = frozenset({WINDOW_START, WINDOW_END, WINDOW_ID})
 _SYSTEM = _EXTENT | {UNTIL}
@@ -67,102 +58,127 @@ class _Found:
 
 
 def _visit(plan: Plan, wanted: set[str], found: _Found) -> None:
+    if isinstance(plan, Scan):
+        own = found.streams.setdefault(plan.stream.name, set())
+        own |= wanted & set(plan.stream.schema.names) | _of_progress(plan.stream)
+    if isinstance(plan, Join):
+        wanted = wanted - _EXTENT | (set() if plan.residual is None else columns(plan.residual))
+    if isinstance(plan, Join | Project | Aggregate):
+        found.made.setdefault(id(plan), set()).update(wanted)
+    for part, below in zip(plan.inputs, _below(plan, wanted), strict=True):
+        _visit(part, below, found)
+
+
+def _of_progress(stream: StreamDef) -> set[str]:
+    """The columns by which a stream progresses."""
+    progress = stream.time.progress
+    named = [stream.time.column, None if stream.clustered is None else stream.clustered.column]
+    if isinstance(progress, PunctuationColumn):
+        named += [progress.column, progress.key]
+    return {c for c in named if c is not None and c in stream.schema.names}
+
+
+def _below(plan: Plan, wanted: set[str]) -> list[set[str]]:
+    """The columns that are read of each input, where those are wanted of a node's own rows."""
     match plan:
-        case Scan(stream=stream):
-            own = found.streams.setdefault(stream.name, set())
-            own |= wanted & set(stream.schema.names)
-            progress = stream.time.progress
-            extra = [stream.time.column]
-            if isinstance(progress, PunctuationColumn):
-                extra += [progress.column, progress.key]
-            extra += [None if stream.clustered is None else stream.clustered.column]
-            own |= {c for c in extra if c is not None and c in stream.schema.names}
-        case Filter(predicate=predicate):
-            _visit(plan.input, wanted | columns(predicate), found)
+        case Filter():
+            return [wanted | _read(plan)]
         case Project(items=items):
             # what nobody wants is computed nevertheless, since it can fail; but for a column as it is
-            found.made.setdefault(id(plan), set()).update(wanted)
             read = (columns(e) for n, e in items if n in wanted or not isinstance(e, Column))
-            _visit(plan.input, set().union(wanted & _SYSTEM, *read), found)
-        case Aggregate(keys=keys, calls=aggregates, window=window):
-            found.made.setdefault(id(plan), set()).update(wanted)
-            needed: set[str] = set()
-            for _, expr in keys:
-                needed |= columns(expr)
-            for expr in call_inputs(aggregates):
-                needed |= columns(expr)
-            if window.on is not None:
-                needed.add(window.on)
-            if plan.ends:
-                needed.add(UNTIL)
-            if plan.where is not None:
-                needed |= columns(plan.where)
-            if isinstance(window, RowWindow):
-                for _, expr in window.partition:
-                    needed |= columns(expr)
-            by_time = isinstance(window, TimeWindow) and window.on is None and not plan.beside
-            _visit(plan.input, needed if by_time else needed | _EXTENT, found)
-        case Over(window=over, aggregates=aggregates):
-            needed = wanted & {UNTIL, *plan.input.schema.names} | _EXTENT
-            for expr in (*over.partition, *call_inputs(aggregates)):
-                needed |= columns(expr)
-            _visit(plan.input, needed, found)
-        case Lookup(input=below_it):
-            needed = wanted & {UNTIL, *below_it.schema.names} | _EXTENT
-            if plan.residual is not None:
-                needed |= columns(plan.residual) & set(below_it.schema.names)
-            for key, _ in plan.keys:
-                needed |= columns(key)
-            _visit(below_it, needed, found)
-        case Join(left=left, right=right):
-            needed = wanted - _EXTENT
-            if plan.residual is not None:
-                needed |= columns(plan.residual)
-            found.made.setdefault(id(plan), set()).update(needed)
-            there = {n: f.name for n, f in zip(plan.right_names, right.schema, strict=True)}
-            below = needed & set(left.schema.names)
-            other = {there[n] for n in needed if n in there}
-            for left_key, right_key in plan.keys:
-                below |= columns(left_key)
-                other |= columns(right_key)
-            _visit(left, below | _SYSTEM, found)
-            _visit(right, other | _SYSTEM, found)
+            return [set().union(wanted & _SYSTEM, *read)]
+        case Aggregate(window=window):
+            needed = _read(plan) | ({UNTIL} if plan.ends else set()) | (set() if window.on is None else {window.on})
+            by_time = window.schedule is not None and window.on is None and not plan.other_windows
+            return [needed if by_time else needed | _EXTENT]
+        case _ if plan.searches:
+            return [wanted & {UNTIL, *plan.inputs[0].schema.names} | _EXTENT | _read(plan)]
+        case Unnest(columns=lists, position=position):
+            return [(wanted - {*lists, position}) & {UNTIL, *plan.input.schema.names} | {*lists, *_EXTENT}]
+        case Lookup():
+            condition = set() if plan.residual is None else columns(plan.residual)
+            keys = set().union(*(columns(own) for own, _ in plan.keys))
+            return [(wanted | condition) & {UNTIL, *plan.input.schema.names} | keys | _EXTENT]
+        case Join():
+            return _of_inputs(plan, wanted)
         case Retimed(on=on):
-            _visit(plan.input, wanted | {on} | _EXTENT, found)
+            return [wanted | {on} | _EXTENT]
         case Sample(numbered=numbered):
-            _visit(
-                plan.input, wanted | _EXTENT if numbered else {*(wanted & {UNTIL}), *plan.schema.names, *_EXTENT}, found
-            )
+            return [wanted | _EXTENT if numbered else {*(wanted & {UNTIL}), *plan.schema.names, *_EXTENT}]
         case Derived():
-            _visit(plan.input, {*wanted, *plan.schema.names}, found)  # its late rows are kept under its name, whole
+            return [{*wanted, *plan.schema.names}]  # its late rows are kept under its name, whole
         case ToStream() | ExtentRows():
-            _visit(plan.input, wanted | _EXTENT, found)
-        case Alive() | Newest() | Distinct() | Top() | ExtentChanges():
-            _visit(plan.input, {*_SYSTEM, *plan.input.schema.names}, found)  # rows are told apart by all columns
-        case RelationJoin():
-            for part in plan.inputs:
-                _visit(part, {*_SYSTEM, *part.schema.names}, found)
-        case Bags(parts=parts):
-            for part in parts:
-                _visit(part, {*_SYSTEM, *part.schema.names}, found)
+            return [wanted | _EXTENT]
         case Union(parts=parts, schema=schema):
             at = [i for i, name in enumerate(schema.names) if name in wanted]
-            for part in parts:
-                _visit(part, {*(wanted & {UNTIL}), *_EXTENT, *(part.schema.names[i] for i in at)}, found)
+            return [{*(wanted & {UNTIL}), *_EXTENT, *(part.schema.names[i] for i in at)} for part in parts]
+    return [{*_SYSTEM, *part.schema.names} for part in plan.inputs]  # rows are told apart by all columns
 
 
-def call_inputs(calls: Iterable[AggregateCall]) -> list[Expr]:
-    """Arguments and FILTER conditions of aggregates."""
-    return [e for call in calls for e in (*call.args, *([call.where] if call.where is not None else []))]
+def _of_inputs(plan: Join, wanted: set[str]) -> list[set[str]]:
+    """The columns that are read of each side of a join."""
+    sides = [{c for n in wanted if (c := plan.origin(n, port)) is not None} for port in (0, 1)]
+    for pair in plan.keys:
+        for side, key in zip(sides, pair, strict=True):
+            side |= columns(key)
+    return [side | _SYSTEM for side in sides]
+
+
+def _read(node: Plan) -> set[str]:
+    """The columns that a node's expressions name."""
+    return set().union(*map(columns, node.expressions))
 
 
 def reads_row_numbers(plan: Plan) -> bool:
     """Whether any expression names `row_num`, or rows of equal time are told apart by it."""
 
     def numbered(node: Plan) -> bool:
-        return isinstance(node, Over | Newest) or (isinstance(node, Sample) and node.numbered) or _names_row_num(node)
+        told_apart = (isinstance(node, Sample) and node.numbered) or (isinstance(node, Derived) and node.ordered)
+        return node.searches or isinstance(node, Newest) or told_apart or _names_row_num(node)
 
-    return any(numbered(node) for node in walk(plan))
+    return any(numbered(node) or counts_derived(node) for node in walk(plan))
+
+
+def counts_derived(node: Plan) -> bool:
+    """Whether a window of rows counts those of a derived stream, which are numbered in the order of their times."""
+    window = node.window if isinstance(node, Aggregate | Newest) else None
+    return window is not None and window.counts_rows and _is_derived(node.inputs[0])
+
+
+def _is_derived(plan: Plan) -> bool:
+    """Whether rows are those of a SELECT; a filter may be the window's own WHERE."""
+    match plan:
+        case Scan():
+            return False
+        case Union(parts=parts):
+            return all(_is_derived(part) for part in parts)
+        case Filter() | Sample() | Unnest() | Lookup():
+            return _is_derived(plan.input)
+    return True
+
+
+def in_time_order(plan: Plan) -> bool:
+    """Whether a plan's rows are numbered in the order of their times, as those of derived streams are."""
+    return any(node.searches or isinstance(node, Derived | Aggregate) for node in walk(plan))
+
+
+def numbered_streams(plan: Plan) -> list[Plan]:
+    """The derived streams whose rows are asked for their numbers."""
+    found: list[Plan] = []
+
+    def visit(node: Plan, asked: bool) -> None:
+        if isinstance(node, Derived) and asked:
+            found.append(node)
+            asked = False
+        if isinstance(node, Aggregate):  # user-defined ones take numbers along for ties, whose order is the source's
+            asked = not node.user and _names_row_num(node)
+        else:
+            asked = asked or _names_row_num(node) or (isinstance(node, Sample) and node.numbered)
+        for part in node.inputs:
+            visit(part, asked)
+
+    visit(plan, False)
+    return found
 
 
 def counts_arrivals(plan: Plan) -> bool:
@@ -170,9 +186,9 @@ def counts_arrivals(plan: Plan) -> bool:
 
     def counts(node: Plan) -> bool:
         match node:
-            case Newest() | Sample(numbered=True) | Aggregate(window=RowWindow()):
+            case Newest() | Sample(numbered=True):
                 return True
-            case Aggregate(window=TupleWindow(every=every, by_rank=by_rank)) if every > 1 and not by_rank:
+            case Aggregate() if node.window.counts_arrivals:
                 return True
             case Aggregate(user=user) if user:
                 return False  # they take arrival numbers along, to break ties
@@ -182,22 +198,4 @@ def counts_arrivals(plan: Plan) -> bool:
 
 
 def _names_row_num(node: Plan) -> bool:
-    return any(ROW in columns(e) for e in _exprs(node))
-
-
-def _exprs(node: Plan) -> list[Expr]:
-    match node:
-        case Filter(predicate=predicate):
-            return [predicate]
-        case Project(items=items):
-            return [e for _, e in items]
-        case Aggregate(keys=keys, calls=aggregates):
-            where = [] if node.where is None else [node.where]
-            return [*(e for _, e in keys), *call_inputs(aggregates), *where]
-        case Lookup(keys=pairs, residual=residual):
-            return [*(one for one, _ in pairs), *([] if residual is None else [residual])]
-        case Join(keys=pairs, residual=residual):
-            return [*(e for pair in pairs for e in pair), *([] if residual is None else [residual])]
-        case Over(window=over, aggregates=aggregates):
-            return [*over.partition, *call_inputs(aggregates)]
-    return []
+    return any(ROW in columns(e) for e in node.expressions)

@@ -7,7 +7,6 @@ from functools import partial
 
 from jupyter_stream.plan.logical import Plan
 from jupyter_stream.plan.rates import Rates
-from jupyter_stream.plan.rules.common import with_inputs
 from jupyter_stream.plan.rules.distinct_below_join import distinct_below_join
 from jupyter_stream.plan.rules.join_directly import join_directly
 from jupyter_stream.plan.rules.negative_tuples import negative_tuples
@@ -44,7 +43,7 @@ def optimized(plan: Plan, maintenance: Maintenance, rates: Rates | None = None, 
 
 def rewritten(plan: Plan, rules: tuple[Rule, ...]) -> Plan:
     """The plan after all that the rules find, from the streams upwards."""
-    plan = with_inputs(plan, [rewritten(part, rules) for part in plan.inputs])
+    plan = plan.with_inputs([rewritten(part, rules) for part in plan.inputs])
     for rule in rules:
         found = rule(plan)
         if found is not None:

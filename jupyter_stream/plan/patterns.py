@@ -21,7 +21,6 @@ from jupyter_stream.plan.logical import (
     Distinct,
     Join,
     Newest,
-    Over,
     Plan,
     RelationJoin,
     Scan,
@@ -29,9 +28,9 @@ from jupyter_stream.plan.logical import (
     Top,
     ToStream,
     Union,
+    WindowFunctions,
 )
-from jupyter_stream.plan.relations import is_relation, slides
-from jupyter_stream.windows import LifetimeWindow, Window
+from jupyter_stream.plan.relations import is_relation
 
 Pattern: TypeAlias = Literal["MON", "WKS", "WK", "STR"]
 PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
@@ -72,22 +71,20 @@ def _label(plan: Plan, bounded: bool) -> Edge:
 
 def _bounded(plan: Plan, port: int, above: bool) -> bool:
     """The same for an input: windows stand with the node that needs them, and hold for the streams below it."""
+    if plan.searches:
+        return False
     match plan:
         case Alive(ends=False) | Distinct(ends=False):
-            return _lets_go(plan.window)
+            return not plan.window.keeps_all
         case Join():
-            return _lets_go(plan.windows[port])
+            return not plan.windows[port].keeps_all
         case Aggregate():
-            return _lets_go(plan.window)
+            return not plan.window.keeps_all
         case Newest():
             return True
-        case Over() | ToStream():
+        case ToStream():
             return False
     return above
-
-
-def _lets_go(window: Window) -> bool:
-    return not isinstance(window, LifetimeWindow) or window.range is not None
 
 
 def _pattern(plan: Plan, inputs: tuple[Pattern, ...], bounded: bool) -> Pattern:
@@ -99,10 +96,10 @@ def _pattern(plan: Plan, inputs: tuple[Pattern, ...], bounded: bool) -> Pattern:
             return "WKS" if bounded else "MON"
         case TableRelation():
             return "STR"
-        case ToStream() | Over():
+        case _ if plan.searches or isinstance(plan, ToStream):
             return "WKS" if bounded else "MON"
         case Aggregate():
-            if slides(plan.window):
+            if plan.window.sliding:
                 return "WKS" if bounded else "MON"
             return "WK"  # rule 4
         case Union():
@@ -123,7 +120,7 @@ def _pattern(plan: Plan, inputs: tuple[Pattern, ...], bounded: bool) -> Pattern:
             return weak  # rule 3
         case Bags():
             return "STR"  # rule 5
-        case Top():
+        case Top() | WindowFunctions():
             return "STR" if is_relation(plan) else most  # the last one leaves when a better one comes
     return most  # rule 1
 

@@ -123,14 +123,14 @@ def parse_budget(text: str) -> Budget:
     match = _BUDGET.fullmatch(text)
     if match is None:
         raise QueryError(
-            f"{text!r} is no budget", hint="Write --budget 20%, of one core, or --budget '500 probes/row'."
+            f"{text!r} is not a budget", hint="Write --budget 20%, of one core, or --budget '500 probes/row'."
         )
     amount, share = float(match[1]), match[2] == "%"
     if amount <= 0:
-        raise QueryError("a budget is more than nothing", hint="Write --budget 20% or --budget '500 probes/row'.")
+        raise QueryError("a budget must be more than 0", hint="Write --budget 20% or --budget '500 probes/row'.")
     if share and amount > 100:
         raise QueryError(
-            f"a budget of {amount:g}% is more than one core has",
+            f"a budget can't be more than 100% of one core, and this is {amount:g}%",
             hint="Write --budget 100%, or leave it out: everything is exact then.",
         )
     return Budget("share", amount / 100) if share else Budget("probes", amount)
@@ -143,7 +143,7 @@ def parse_weight(text: str) -> float:
     except ValueError:
         weight = 0.0
     if not 0 < weight <= 1_000_000:
-        raise QueryError(f"{text!r} is no weight", hint="Write --weight 2, for twice the share of other queries.")
+        raise QueryError(f"{text!r} is not a weight", hint="Write --weight 2, for twice the share of other queries.")
     return weight
 
 

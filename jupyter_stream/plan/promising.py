@@ -8,13 +8,12 @@ from typing import Final, Literal
 
 from jupyter_stream.core.time import show_duration
 from jupyter_stream.errors import UnsupportedError
-from jupyter_stream.functions.expression import Column, Expr, columns
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Plan, Project, Query, Scan
+from jupyter_stream.functions.expression import Column, Expr, columns, conjuncts
+from jupyter_stream.plan.logical import Aggregate, BoundQuery, Derived, Filter, Join, Plan, Project, Scan
 from jupyter_stream.plan.preference import Preference, PreferenceItem, SummaryDef
 from jupyter_stream.plan.references import bounds
-from jupyter_stream.plan.rules.common import all_of, conjuncts
+from jupyter_stream.plan.rules.common import all_of
 from jupyter_stream.summaries.spec import ATOMS, LONGEST
-from jupyter_stream.windows import LifetimeWindow, TimeWindow
 
 COVERAGE: Final = "coverage"
 """The result column of a query with a budget."""
@@ -54,7 +53,7 @@ class Plain:
     reason: str
 
 
-def chosen(query: Query, plan: Plan) -> Promising | Plain | None:
+def chosen(query: BoundQuery, plan: Plan) -> Promising | Plain | None:
     """How a query is run, whose plan has been optimized; None where it has neither preference nor budget.
 
     Raises:
@@ -74,14 +73,14 @@ def chosen(query: Query, plan: Plan) -> Promising | Plain | None:
     return found
 
 
-def _shape(query: Query, plan: Plan) -> Promising:
+def _shape(query: BoundQuery, plan: Plan) -> Promising:
     if plan.schema.find(COVERAGE) is not None:
         raise UnsupportedError(
-            f"a result column is called {COVERAGE}, which a budget adds itself", hint="Give it another name with AS."
+            f"a budget adds a column {COVERAGE}, and this query already has one", hint="Give it another name with AS."
         )
     if query.emit.mode != "final":
         raise UnsupportedError(
-            "EMIT and a budget both say when answers come",
+            "EMIT can't be combined with a budget",
             hint="Leave one of them out: a budget gives estimates of its own.",
         )
     base = plan
@@ -97,11 +96,11 @@ def _shape(query: Query, plan: Plan) -> Promising:
         return _join(base, by_port, kept, atom)
     if isinstance(base, Aggregate):
         window = base.window
-        plain = isinstance(window, TimeWindow) and window.range is not None and window.on is None
-        if not plain or base.user or base.beside or _stream(base.input) is None:
+        ends, length = window.schedule, window.span
+        plain = window.instants is not None and window.on is None and not (base.user or base.other_windows)
+        if ends is None or length is None or not plain or _stream(base.input) is None:
             raise _refused("aggregates of one stream over a window of time with SLIDE")
-        assert isinstance(window, TimeWindow) and window.range is not None
-        slot = gcd(window.slide, window.range, window.phase)
+        slot = gcd(ends.slide, length, ends.phase)
         return Promising("rows", base.input, slot, None, by_port, kept, base)
     if _stream(base) is None:
         raise _refused("joins of two streams, selections, and aggregates of one stream over a window with SLIDE")
@@ -128,7 +127,8 @@ def _join(
 
 def _refused(what: str) -> UnsupportedError:
     return UnsupportedError(
-        f"a budget goes with {what}", hint="Leave --budget out: the query is exact then, and takes the time it takes."
+        f"a budget can be used only with {what}",
+        hint="Leave --budget out: the query is exact then, and takes the time it takes.",
     )
 
 
@@ -161,7 +161,7 @@ def about(predicate: Expr | None, names: frozenset[str]) -> Expr | None:
     return all_of(parts) if parts else None
 
 
-def asked_by(join: Join, side: int, items: tuple[PreferenceItem, ...]) -> dict[str, Expr]:
+def known_by(join: Join, side: int, items: tuple[PreferenceItem, ...]) -> dict[str, Expr]:
     """For the columns that expressions about one side of a join name, what the other side's rows know them by.
 
     Raises:
@@ -172,7 +172,7 @@ def asked_by(join: Join, side: int, items: tuple[PreferenceItem, ...]) -> dict[s
     named = _named(items)
     for name in sorted(named - known.keys()):
         raise UnsupportedError(
-            f"a preference of a join is about the columns it compares, and {name} is none of them",
+            f"a preference of a join can only use columns that the join compares, and {name} is not one of them",
             hint=f"Estimate {' or '.join(sorted(known)) or 'a column that stands in an equality'}.",
         )
     return {name: known[name] for name in named}
@@ -194,16 +194,16 @@ def _windows(base: Plan) -> int | None:
     """How far back rows are looked for, microseconds."""
     if not isinstance(base, Join):
         return None
-    lengths = [w.range for w in base.windows if isinstance(w, LifetimeWindow | TimeWindow) and w.range is not None]
+    lengths = [w.span for w in base.windows if w.span is not None]
     return max(lengths, default=None)
 
 
-def _does_not_pay(query: Query, found: Promising, reach: int | None) -> str | None:
+def _does_not_pay(query: BoundQuery, found: Promising, reach: int | None) -> str | None:
     """Why a summary costs more than it saves (§5.1, figure 10); None where it doesn't."""
     if reach is not None and reach <= found.width:
         return (
             f"a window of {show_duration(reach)} is no longer than one zone of the summary ({show_duration(found.width)}), "
-            "and is looked through as fast"
+            "so its rows are searched just as fast without it"
         )
     budget = query.budget
     assert budget is not None
@@ -225,19 +225,19 @@ def read_of(preference: Preference, stream: str) -> set[str]:
     return _named(items)
 
 
-def scaled(query: Query, aggregate: Aggregate) -> tuple[str, ...]:
+def scaled(query: BoundQuery, aggregate: Aggregate) -> tuple[str, ...]:
     """The columns that a sample's share scales up: sums and counts, where rows are looked at in a fair way."""
     if query.preference is not None and query.preference.order != "weighted":
         return ()
     return tuple(c.name for c in aggregate.aggregates if c.function in ("count", "sum") and not c.distinct)
 
 
-def allowed(query: Query) -> str:
+def allowed(query: BoundQuery) -> str:
     """What EXPLAIN says of a budget."""
     return f"budget: {query.budget}" + ("" if query.weight == 1 else f", weight {query.weight:g}")
 
 
-def notes(query: Query, how: Promising | Plain | None) -> tuple[str, ...]:
+def notes(query: BoundQuery, how: Promising | Plain | None) -> tuple[str, ...]:
     """What EXPLAIN says of a preference and a budget."""
     if how is None:
         return ()

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.plan.catalog import References, StreamDef
 from jupyter_stream.plan.logical import Derived, Filter, Join, Plan, Project, Sample, Scan
-from jupyter_stream.windows import LifetimeWindow
 
 
 @dataclass(frozen=True)
@@ -68,10 +67,10 @@ def judged(plan: Join) -> Referring | None:
     if plan.kind != "inner" and plan.residual is not None:
         return None
     theirs = plan.windows[1 - found.port]
-    if not isinstance(theirs, LifetimeWindow):
+    if theirs.sliding:
         return None
     before, after = (plan.low, plan.high) if found.port == 0 else _turned(plan.low, plan.high)
-    alive = None if theirs.range is None else 1 - theirs.range
+    alive = None if theirs.span is None else 1 - theirs.span
     return found if before == alive and (after is None or after >= found.constraint.within) else None
 
 

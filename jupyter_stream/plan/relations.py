@@ -6,6 +6,7 @@ from jupyter_stream.plan.logical import (
     Aggregate,
     Alive,
     Bags,
+    Derived,
     Distinct,
     ExtentRows,
     Filter,
@@ -16,13 +17,20 @@ from jupyter_stream.plan.logical import (
     Project,
     RelationJoin,
     Sample,
+    Scan,
     TableRelation,
     Top,
     ToStream,
+    Union,
+    Unnest,
+    WindowFunctions,
     streams,
     walk,
 )
-from jupyter_stream.windows import LifetimeWindow, RowWindow, TimeWindow, Window
+from jupyter_stream.windows import Window
+
+_KEEPS_TIMES = (Filter, Project, Derived, Sample, Unnest, Lookup, Union, Join, Distinct)
+"""Plans of streams whose rows have the times of those below."""
 
 PART = "of window"
 """The column that says which of several windows an answer is of, where these are put together by instant and group."""
@@ -31,13 +39,8 @@ PART = "of window"
 def staggered(plan: Plan) -> bool:
     """Whether a plan puts together answers of windows that look at different instants."""
     return any(
-        isinstance(n, Aggregate) and slides(n.window) and n.input.schema.find(PART) is not None for n in walk(plan)
+        isinstance(n, Aggregate) and n.window.sliding and n.input.schema.find(PART) is not None for n in walk(plan)
     )
-
-
-def slides(window: Window) -> bool:
-    """Whether a window chooses the instants at which a query looks (it has a SLIDE)."""
-    return not (isinstance(window, LifetimeWindow) or (isinstance(window, RowWindow) and window.slide is None))
 
 
 def only_tables(plan: Plan) -> bool:
@@ -60,14 +63,14 @@ def answered(plan: Plan) -> Plan:
 def extents_of(plan: Plan) -> Window | None:
     """The window with SLIDE that a SELECT is over, whose rows come extent by extent."""
     plan = answered(plan)
-    while isinstance(plan, Project | Filter | Top | ExtentRows | Lookup):
+    while isinstance(plan, Project | Filter | Unnest | Top | WindowFunctions | ExtentRows | Lookup):
         plan = plan.input
-    return plan.window if isinstance(plan, Aggregate) and slides(plan.window) else None
+    return plan.window if isinstance(plan, Aggregate) and plan.window.sliding else None
 
 
 def by_extents(plan: Plan) -> bool:
     """Whether answers come extent by extent, and all are over when the input ends."""
-    while isinstance(plan, Project | Filter | Top | Bags) and extents_of(plan) is None:
+    while isinstance(plan, Project | Filter | Unnest | Top | WindowFunctions | Bags) and extents_of(plan) is None:
         plan = plan.inputs[0]
     return extents_of(plan) is not None or (isinstance(plan, ToStream) and plan.looks is not None)
 
@@ -76,7 +79,7 @@ def is_relation(plan: Plan) -> bool:
     """Whether a plan's rows are the changes of a relation."""
     match plan:
         case Aggregate():
-            return not slides(plan.window)
+            return not plan.window.sliding
         case Alive() | Newest() | Bags() | RelationJoin() | TableRelation():
             return True
         case Distinct():
@@ -93,63 +96,53 @@ def is_view(plan: Plan) -> bool:
     """
     match plan:
         case Aggregate():
-            return not slides(plan.window)
+            return not plan.window.sliding
         case ToStream():
             return False
-        case Top():
+        case Top() | WindowFunctions():
             return is_relation(plan)
         case TableRelation():
             return plan.table.retroactive
         case RelationJoin(value=True):
             return is_view(plan.left) or (isinstance(plan.right, TableRelation) and is_view(plan.right))
+        case RelationJoin():
+            # rows of a stream that look a live aggregate up are a stream; what a table revises may have been given before
+            asked = (plan.left,) if plan.kind in ("semi", "anti") else plan.inputs
+            of_streams = [part for part in asked if not only_tables(part)]
+            return all(is_view(part) for part in of_streams) or any(_revised(part) for part in plan.inputs)
     return any(is_view(part) for part in plan.inputs)
 
 
-def holds_join(plan: Plan) -> bool:
-    """Whether a plan's rows are joined ones, with lifetimes of their own."""
-    return isinstance(plan, Join) or (isinstance(plan, Filter | Project | Sample | Lookup) and holds_join(plan.input))
+def _revised(plan: Plan) -> bool:
+    """Whether a retroactive table is among what a relation is made of."""
+    if isinstance(plan, TableRelation):
+        return plan.table.retroactive
+    return not isinstance(plan, ToStream) and any(_revised(part) for part in plan.inputs)
 
 
-def windows_below(plan: Plan) -> list[LifetimeWindow | TimeWindow]:
-    """The windows of the streams that a join's rows are made of."""
-    if not isinstance(plan, Join):
-        return windows_below(plan.inputs[0])
-    found: list[LifetimeWindow | TimeWindow] = []
-    for child, window in zip(plan.inputs, plan.windows, strict=True):
-        if holds_join(child):
-            found += windows_below(child)
-        else:
-            assert isinstance(window, LifetimeWindow | TimeWindow)
-            found.append(window)
-    return found
+def makers(plan: Plan) -> tuple[list[Plan], frozenset[str]]:
+    """What makes the rows that a relation is of.
 
-
-def waits_for_ever(join: Join) -> str | None:
-    """The input of a join of streams whose rows nothing lets go of, without having been told to keep them; None mostly."""
-    bounds, which = (join.high, join.low), ("left", "right")
-    for bound, window, child, name in zip(bounds, join.windows, join.inputs, which, strict=True):
-        own = not holds_join(child) or (isinstance(window, LifetimeWindow) and window.written)
-        windows = [window] if own else windows_below(child)
-        if bound is None and not all(isinstance(w, LifetimeWindow) and _meant(w) for w in windows):
-            return name
-    return None
-
-
-def _meant(window: LifetimeWindow) -> bool:
-    """Whether it says how long rows live, be it for ever."""
-    return window.written or window.range is not None
-
-
-def unbounded(plan: Plan) -> bool:
-    """Whether there is such a join."""
-    return any(isinstance(node, Join) and waits_for_ever(node) is not None for node in walk(plan))
+    Returns:
+        The outermost parts of the plan whose rows have times of their own, as extents have; and the names of the streams
+        whose rows come into the relation with the times they have there.
+    """
+    if isinstance(plan, Scan):
+        return [], frozenset((plan.stream.name,))
+    if not is_relation(plan) and not isinstance(plan, _KEEPS_TIMES):
+        return [plan], frozenset()
+    found, names = list[Plan](), frozenset[str]()
+    for part in plan.inputs:
+        below, read = makers(part)
+        found, names = found + below, names | read
+    return found, names
 
 
 def by_arrival(plan: Plan) -> bool:
     """Whether a relation changes in the order of arrival, as windows of rows do: there is no time it is final before."""
     match plan:
         case Aggregate():
-            return isinstance(plan.window, RowWindow) and plan.window.slide is None
+            return plan.window.counts_rows and not plan.window.sliding
         case ToStream():
             return False
     return any(by_arrival(part) for part in plan.inputs)

@@ -23,7 +23,13 @@ _NAMES: dict[Strategy, str] = {
     "wid": "WID",
     "paned-wid": "Paned-WID",
     "adapt-wid": "AdaptWID",
-    "rows": "rows kept",
+    "rows": "lazy",
+}
+_ASKED: dict[Strategy, str] = {
+    "wid": "a partial result for each group and extent, as asked",
+    "paned-wid": "a partial result for each group and pane, as asked",
+    "adapt-wid": "partial results for each pane, but rows of groups that have few, as asked",
+    "rows": "all rows are kept, as asked",
 }
 
 
@@ -33,7 +39,7 @@ _FRACTION = 0.5
 
 
 @dataclass(frozen=True)
-class Choice:
+class StrategyChoice:
     """A strategy, and why.
 
     Attributes:
@@ -47,10 +53,10 @@ class Choice:
     may_change: bool = False
 
     def __str__(self) -> str:
-        return f"{_NAMES[self.strategy]}: {self.reason}"
+        return f"{self.reason} ({_NAMES[self.strategy]})"
 
 
-def choose(window: TimeWindow, grouped: bool, asked: Strategy | None = None) -> Choice:
+def choose(window: TimeWindow, grouped: bool, asked: Strategy | None = None) -> StrategyChoice:
     """The strategy for a window.
 
     Args:
@@ -63,23 +69,22 @@ def choose(window: TimeWindow, grouped: bool, asked: Strategy | None = None) -> 
     """
     if window.range is None:
         if asked in (None, "paned-wid"):
-            return Choice("paned-wid", "a landmark's extents keep everything: one fold of all panes so far serves them")
+            return StrategyChoice("paned-wid", "no row ever leaves")
         raise UnsupportedError(
-            f"{_NAMES[asked]} can't serve {window}: its extents never let go of a row",
+            f"strategy={asked!r} can't be used for {window}, since no row ever leaves it",
             hint="Leave the strategy out, or write strategy='paned-wid'.",
         )
     if asked is not None:
-        return Choice(asked, "as asked")
-    if not grouped:
-        return Choice("paned-wid", "there is one group")
+        return StrategyChoice(asked, _ASKED[asked])
     if window.slides == 1 and window.panes_per_slide == 1:
-        return Choice("paned-wid", "an extent is one pane, which is WID", may_change=True)
+        return StrategyChoice("paned-wid", "each extent is one pane", may_change=grouped)
     panes = window.slides * window.panes_per_slide - (window.panes_per_slide - 1)
-    reason = f"an extent is {panes:,} panes; a row updates one of them instead of {window.slides:,} extents"
-    return Choice("paned-wid", reason, may_change=True)
+    upto = "" if window.even else "up to "
+    reason = f"an extent is {upto}{panes:,} panes, and a row is added to one of them instead of {upto}{window.slides:,} extents"
+    return StrategyChoice("paned-wid", reason, may_change=grouped)
 
 
-def reconsider(held: int, sparse: int, adaptive: int) -> Choice | None:
+def reconsider(held: int, sparse: int, adaptive: int) -> StrategyChoice | None:
     """AdaptWID in place of Paned-WID, if that is worth it by what the query has met; None if not.
 
     Args:
@@ -90,12 +95,16 @@ def reconsider(held: int, sparse: int, adaptive: int) -> Choice | None:
     if held <= SPARED or adaptive > _FRACTION * held:
         return None
     saved = f"{adaptive / 1e6:,.1f} MB instead of {held / 1e6:,.1f}"
-    return Choice("adapt-wid", f"{sparse:,} groups had so few rows that keeping them as rows takes {saved}")
+    return StrategyChoice(
+        "adapt-wid", f"{sparse:,} groups have so few rows that their rows are kept, which takes {saved}"
+    )
 
 
-def sparse(groups: int, panes: int) -> Choice:
+def sparse(groups: int, panes: int) -> StrategyChoice:
     """AdaptWID in place of Paned-WID, because hardly any group has rows in more than a few panes."""
-    return Choice("adapt-wid", f"of {groups:,} groups in {panes:,} panes most had rows in a few only")
+    return StrategyChoice(
+        "adapt-wid", f"most of {groups:,} groups have rows in few of {panes:,} panes, so these rows are kept"
+    )
 
 
-__all__ = ["SPARED", "STRATEGIES", "Choice", "Strategy", "choose", "reconsider", "sparse"]
+__all__ = ["SPARED", "STRATEGIES", "Strategy", "StrategyChoice", "choose", "reconsider", "sparse"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jupyter_stream.plan.logical import Aggregate, Alive, Bags, Distinct, Join, RelationJoin, Top
+from jupyter_stream.plan.logical import Aggregate, Alive, Bags, Distinct, Join, RelationJoin, Top, WindowFunctions
 from jupyter_stream.plan.patterns import Edge
-from jupyter_stream.plan.relations import is_relation, slides
+from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.plan.upkeep import Maintenance
 
 
@@ -24,7 +24,7 @@ def kept(edge: Edge, maintenance: Maintenance, by_values: Sequence[bool] = ()) -
         case Alive() if edge.pattern == "MON":
             return None
         case Alive(ends=True):
-            return "rows looked through" if maintenance.upkeep == "direct" else partitions
+            return "rows, searched one after the other" if maintenance.upkeep == "direct" else partitions
         case Alive():
             return "first in, first out"
         case Distinct() if is_relation(plan.input):
@@ -32,21 +32,25 @@ def kept(edge: Edge, maintenance: Maintenance, by_values: Sequence[bool] = ()) -
         case Distinct() if maintenance.upkeep == "upa" and edge.pattern != "MON":
             return f"output and youngest duplicate, {partitions}"
         case Distinct():
-            return "input and output"
+            return "its input and its output"
         case Join():
             return "rows by key, freed as time passes"
         case RelationJoin():
-            return ("rows alive, by key" if plan.keys else "rows alive, looked through") + _also(by_values)
+            return ("rows alive, by key" if plan.keys else "rows alive, searched one after the other") + _also(
+                by_values
+            )
         case Bags(kind="net"):
             return "counts by value" if maintenance.upkeep == "nt" else None
         case Bags(on=()):
             return "counts by value"
         case Bags():
             return "rows alive, by key" + _also(by_values)
-        case Aggregate() if not slides(plan.window):
-            return "answers by key"
+        case Aggregate() if not plan.window.sliding:
+            return "an answer for each group"
         case Top() if is_relation(plan):
             return "counts by value, the best in order"
+        case WindowFunctions() if is_relation(plan):
+            return "counts by value"
     return None
 
 

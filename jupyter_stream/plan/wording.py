@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from jupyter_stream.aggregates.user.rows import HELD, ROWS
 from jupyter_stream.core.messages import ROW, TS, WINDOW_END, WINDOW_ID, WINDOW_START
-from jupyter_stream.functions.expression import Expr, show
-from jupyter_stream.plan.logical import Aggregate, AggregateCall, ExtentRows, Over, Plan, Project, Scan
+from jupyter_stream.functions.expression import Call, Expr, Literal, columns, fold, show
+from jupyter_stream.plan.logical import Aggregate, AggregateCall, ExtentRows, Over, Plan, Project, Scan, Union, walk
+from jupyter_stream.plan.relations import PART, staggered
 
 _INNER = re.compile(r"\$\w+")
 _SYSTEM = (WINDOW_START, WINDOW_END, WINDOW_ID)
@@ -21,15 +23,21 @@ def in_words(text: str, plan: Plan) -> str:
 
 def items_in_words(plan: Project) -> str:
     """What a projection computes."""
-    said = []
+    said, several = [], staggered(plan)
     for name, expr in plan.items:
-        meant = in_words(_bare(expr), plan)
+        if several and name == WINDOW_START[1:] and _is_by_instant(expr):
+            said.append(name)  # it is that of the longest window which looks at the instant
+            continue
+        meant = in_words(_bare(_plain(expr) if several else expr), plan)
         said.append(meant if name.startswith("$") or meant == name else f"{meant} AS {name}")
     return ", ".join(said)
 
 
 def call_in_words(call: AggregateCall, plan: Aggregate | Over) -> str:
-    """An aggregate of a node."""
+    """An aggregate of a node; of one that puts answers of several windows together, what it is an answer of."""
+    put_together = None if isinstance(plan, Over) else _of_part(call, plan)
+    if put_together is not None:
+        return put_together
     program = next((c.program.name for c in plan.user if c.column == call.name), None)
     # the rows of a user-defined one begin with their number
     args = call.args if program is None else call.args[1:]
@@ -37,6 +45,40 @@ def call_in_words(call: AggregateCall, plan: Aggregate | Over) -> str:
     listed = ", ".join(arguments) or ("*" if program is None else "")
     where = "" if call.where is None else f" FILTER (WHERE {_bare(call.where)})"
     return _said(f"{program or call.function}({'DISTINCT ' if call.distinct else ''}{listed}){where}", plan.inputs)
+
+
+def _of_part(call: AggregateCall, plan: Aggregate) -> str | None:
+    """The aggregate of one of several windows, where answers of these are put together by instant; None for any other."""
+    condition = call.where
+    if not isinstance(plan.input, Union) or not isinstance(condition, Call) or PART not in columns(condition):
+        return None
+    at = next(arg.value for arg in condition.args if isinstance(arg, Literal))
+    below = walk(plan.input.parts[at]) if isinstance(at, int) else ()
+    for node in (n for n in below if isinstance(n, Aggregate)):
+        for window, calls in node.by_window:
+            for own in calls:
+                if own.name == call.name:
+                    return f"{call_in_words(own, node)} {window}"
+    return None
+
+
+def _plain(expr: Expr) -> Expr:
+    """An expression over answers of several windows, without what these are at instants that aren't theirs."""
+
+    def plain(found: Expr, args: tuple[Expr, ...]) -> Expr:
+        if not isinstance(found, Call):
+            return found
+        return args[2] if _is_by_instant(found) else replace(found, args=args)
+
+    return fold(expr, plain)
+
+
+def _is_by_instant(expr: Expr) -> bool:
+    """Whether an expression depends on the instants that a window looks at."""
+    if not isinstance(expr, Call) or (expr.function, len(expr.args)) != ("case", 3) or TS not in columns(expr.args[0]):
+        return False
+    rest = expr.args[0].args[0] if isinstance(expr.args[0], Call) else None
+    return isinstance(rest, Call) and rest.function == "pmod"
 
 
 def _said(text: str, below: tuple[Plan, ...]) -> str:

@@ -1,28 +1,39 @@
-"""Policy: every input that has something is served once before any is served again. None starves."""
+"""Policy: operators work in turn, each on as many rows as any other (`stream-manager` paper §4.2). None starves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar
 
-from jupyter_stream.schedulers.protocol import Choice
+from jupyter_stream.schedulers.protocol import NextStep, Scheduler, WorkOperator, WorkOrder
+
+AMOUNT = 8_192
+"""Rows of a turn."""
 
 
-class RoundRobin:
-    """Serves inputs in turn."""
-
-    name: ClassVar[str] = "round robin"
-
+class _InTurn:
     def __init__(self) -> None:
-        self._served: dict[int, int] = {}
+        self._worked: dict[WorkOperator, int] = {}
         self._turn = 0
 
-    def choose(self, ready: Sequence[Choice]) -> Choice:
-        """The one served longest ago."""
+    def next(self, ready: Sequence[WorkOperator]) -> NextStep:
+        """The one that worked longest ago."""
         self._turn += 1
-        chosen = min(ready, key=lambda i: self._served.get(id(i), -1))
-        self._served[id(chosen)] = self._turn
-        if len(self._served) > 2 * len(ready) + 64:
-            present = {id(i) for i in ready}
-            self._served = {k: v for k, v in self._served.items() if k in present}
-        return chosen
+        chosen = min(ready, key=lambda o: self._worked.get(o, -1))
+        self._worked[chosen] = self._turn
+        return NextStep(chosen, AMOUNT)
+
+    def notes(self, operators: Sequence[WorkOperator]) -> list[str]:
+        """Nothing."""
+        return []
+
+
+class RoundRobin(Scheduler):
+    """Operators in turn, by amount."""
+
+    name: ClassVar[str] = "round robin"
+    description: ClassVar[str] = f"operators work in turn, each on up to {AMOUNT:,} rows (STREAM)"
+
+    def order(self) -> WorkOrder:
+        """In turn."""
+        return _InTurn()

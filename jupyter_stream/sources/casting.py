@@ -6,13 +6,16 @@ after and was not before is what failed. Not for casts in queries: those are the
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any, Final
 
 import polars as pl
 
+from jupyter_stream.core.far import as_json
 from jupyter_stream.core.schema import INTERVAL, TIMESTAMP
 from jupyter_stream.core.time import parse_duration
 from jupyter_stream.sources.instants import parse_instants
+from jupyter_stream.sources.utf8 import as_text
 
 TICKS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 0}
 """Values of the option `timestamp_unit`, as microseconds; 0 stands for nanoseconds."""
@@ -20,6 +23,11 @@ TICKS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 0}
 _TRUE: Final = ("true", "t", "yes", "y", "1")
 _FALSE: Final = ("false", "f", "no", "n", "0")
 _EXACT: Final = 2.0**63
+
+
+_DAYS: Final = ((dt.date(1, 1, 1) - dt.date(1970, 1, 1)).days, (dt.date(9999, 12, 31) - dt.date(1970, 1, 1)).days)
+_CALENDAR: Final = {pl.Date: _DAYS, pl.Datetime: (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1)}
+"""The first and the last day of the years 1 to 9999, and the first and last microsecond; since 1970."""
 
 
 def stream_type(dtype: pl.DataType) -> pl.DataType:
@@ -83,9 +91,11 @@ def cast(values: pl.Series, target: pl.DataType, tick: int | None = None) -> pl.
     if isinstance(source, pl.Categorical | pl.Enum):
         return cast(values.cast(pl.String), target, tick)
     if isinstance(source, pl.String):
-        return _from_text(values, target, tick)
+        return _of_calendar(_from_text(values, target, tick))
+    if isinstance(source, pl.Binary):
+        return cast(as_text(values), target, tick)
     if isinstance(target, pl.Datetime):
-        return _to_instant(values, tick)
+        return _of_calendar(_to_instant(values, tick))
     if isinstance(target, pl.Boolean) and source.is_numeric():
         return (values == 1).set(((values != 0) & (values != 1)).fill_null(False), None)
     if isinstance(source, pl.Boolean) and isinstance(target, pl.Decimal):
@@ -96,6 +106,23 @@ def cast(values: pl.Series, target: pl.DataType, tick: int | None = None) -> pl.
     if source.is_nested() or target.is_nested():
         return _nested(values, target)
     return values.cast(target, strict=False)
+
+
+def _of_calendar(values: pl.Series) -> pl.Series:
+    """Times and dates of the years 1 to 9999; others are NULL: the calendars of Python, pandas and SQL have none."""
+    bounds = _CALENDAR.get(type(values.dtype))
+    if bounds is None or not len(values):
+        return values
+    numbers = values.cast(pl.Int64)
+    if _within(numbers, bounds):
+        return values
+    return values.set(~numbers.is_between(*bounds).fill_null(True), None)
+
+
+def _within(numbers: pl.Series, bounds: tuple[int, int]) -> bool:
+    """Whether integers lie within bounds, all but NULLs."""
+    low, high = numbers.min(), numbers.max()
+    return low is None or high is None or (bounds[0] <= int(low) and int(high) <= bounds[1])  # type: ignore[arg-type]  # of integers, these are some
 
 
 def _to_instant(values: pl.Series, tick: int | None) -> pl.Series:
@@ -122,8 +149,10 @@ def _scaled(numbers: pl.Series, tick: int) -> pl.Series:
     if not tick:
         return (whole // 1_000).cast(TIMESTAMP)
     limit = (2**63 - 1) // tick
-    beyond = (whole > limit) | (whole < -limit)
-    return (whole.set(beyond.fill_null(False), None) * tick).cast(TIMESTAMP)
+    if not _within(whole, (-limit, limit)):
+        beyond = (whole > limit) | (whole < -limit)
+        whole = whole.set(beyond.fill_null(False), None)
+    return (whole * tick).cast(TIMESTAMP)
 
 
 def _from_text(text: pl.Series, target: pl.DataType, tick: int | None) -> pl.Series:
@@ -177,10 +206,15 @@ def _nested(values: pl.Series, target: pl.DataType) -> pl.Series:
         return pl.Series(values.name, [None] * len(values), dtype=target)
     try:
         if isinstance(values.dtype, pl.String):
-            return values.str.json_decode(target)
-        if isinstance(target, pl.String):
+            typed = values.str.json_decode(target)  # which leaves empty texts out
+        elif isinstance(target, pl.String):
             return _as_json(values)
-        return values.cast(target)
+        else:
+            typed = values.cast(target)  # which leaves structs in arrays as they are where numbers are asked for
+        if len(typed) == len(values) and typed.dtype == target:
+            return typed
+        if len(values) == 1:
+            return pl.Series(values.name, [None], dtype=target)
     except pl.exceptions.PolarsError:
         if len(values) == 1:
             return pl.Series(values.name, [None], dtype=target)
@@ -190,9 +224,9 @@ def _nested(values: pl.Series, target: pl.DataType) -> pl.Series:
 
 def _as_json(values: pl.Series) -> pl.Series:
     if isinstance(values.dtype, pl.Struct):
-        return values.struct.json_encode().set(values.is_null(), None)
+        return as_json(values.struct.unnest()).alias(values.name).set(values.is_null(), None)
     # Polars writes JSON for structs only; the brackets of a one-field struct are cut off again.
-    text = values.to_frame("v").to_struct("s").struct.json_encode().str.slice(5).str.head(-1)
+    text = as_json(values.to_frame("v")).str.slice(5).str.head(-1)
     return text.set(values.is_null(), None).alias(values.name)
 
 

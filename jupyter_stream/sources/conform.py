@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 import polars as pl
 
+from jupyter_stream.core.far import pythonic
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.casting import cast, castable
 from jupyter_stream.sources.options import did_you_mean
 from jupyter_stream.sources.protocol import REJECTED, Chunk
+from jupyter_stream.sources.utf8 import NOT_UTF8
 
 _SHOWN = 100
 """Characters of a bad value shown in a reason; the raw record has all of it."""
@@ -43,14 +45,15 @@ def conform(
         before = raw.get_column(field.name)
         after = before if before.dtype == field.dtype else cast(before, field.dtype, tick).alias(field.name)
         if after.null_count() != before.null_count():
-            for row in (after.is_null() & before.is_not_null()).arg_true().to_list():
-                reasons.setdefault(row, f"column {field.name}: {_no(before[row], field.dtype)}")
+            bad = (after.is_null() & before.is_not_null()).arg_true()
+            for row, value in zip(bad.to_list(), pythonic(before.gather(bad)).to_list(), strict=True):
+                reasons.setdefault(row, f"column {field.name}: {_no(value, field.dtype, tick)}")
         columns.append(after)
     frame = pl.DataFrame(columns)
     if not reasons:
         return Chunk(frame)
     rows = sorted(reasons)
-    texts = describe(rows) if describe else [_row(raw, row) for row in rows]
+    texts = describe(rows) if describe else _texts(raw[rows])
     keep = pl.Series([True]).new_from_index(0, raw.height).scatter(rows, False)
     return Chunk(frame.filter(keep), rejected(texts, [reasons[r] + (place(r) if place else "") for r in rows]))
 
@@ -102,21 +105,25 @@ def check_castable(
             continue
         found, declared = type_name(dtype), type_name(field.dtype)
         if isinstance(field.dtype, pl.Datetime) and dtype.is_numeric():
-            hint = (
-                f"Declare it {found}, or say what the numbers count: WITH (timestamp_unit = 'ms'), or 's', 'us', 'ns'."
-            )
+            hint = f"Declare it {found}, or give the unit of the numbers: WITH (timestamp_unit = 'ms'), or 's', 'us', 'ns'."
         else:
             hint = f"Declare it {found}."
         raise SourceError(f"Column '{field.name}' of {where} is {found}, which can't be read as {declared}.", hint=hint)
 
 
-def _no(value: object, dtype: pl.DataType) -> str:
+def _no(value: object, dtype: pl.DataType, tick: int | None) -> str:
+    if isinstance(value, bytes) and isinstance(dtype, pl.String):
+        return NOT_UTF8
     text = repr(value) if isinstance(value, str) else str(value)
-    told = f"{text if len(text) <= _SHOWN else text[:_SHOWN] + '...'} is no {type_name(dtype)}"
-    if isinstance(dtype, pl.Datetime) and isinstance(value, str) and value.strip().lstrip("+-").isdigit():
-        told += " (say what it counts: WITH (timestamp_unit = 'ms'))"
+    told = f"{text if len(text) <= _SHOWN else text[:_SHOWN] + '...'} can't be read as {type_name(dtype)}"
+    number = isinstance(value, int | float) or (isinstance(value, str) and value.strip().lstrip("+-").isdigit())
+    if isinstance(dtype, pl.Datetime) and number and tick is not None:
+        told += " (by its timestamp_unit that is beyond the years 1 to 9999)"
+    elif isinstance(dtype, pl.Datetime) and isinstance(value, str) and number:
+        told += " (declare its unit: WITH (timestamp_unit = 'ms'))"
     return told
 
 
-def _row(raw: pl.DataFrame, row: int) -> str:
-    return "{" + ", ".join(f"{name}: {value!r}" for name, value in raw.row(row, named=True).items()) + "}"
+def _texts(raw: pl.DataFrame) -> list[str]:
+    rows = pl.DataFrame([pythonic(c) for c in raw.get_columns()]).iter_rows(named=True)
+    return ["{" + ", ".join(f"{name}: {value!r}" for name, value in row.items()) + "}" for row in rows]

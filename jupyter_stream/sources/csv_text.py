@@ -1,7 +1,7 @@
 """CSV: text with a delimiter, quotes and mostly a header. Records that don't fit are told apart, with their text and line.
 
 Arrow parses a block of records as text and `conform` casts it. Where the two could disagree on what a record is (stray or
-unclosed quotes, bytes that are no UTF-8), the block is taken apart record by record instead.
+unclosed quotes, bytes that are not UTF-8), the block is taken apart record by record instead.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.conform import both, conform, match_names, rejected
 from jupyter_stream.sources.options import flag
 from jupyter_stream.sources.protocol import Chunk
-from jupyter_stream.sources.text import LONGEST, Parser, is_utf8, type_of_text
+from jupyter_stream.sources.text import LONGEST, TextParser, is_utf8, type_of_text
+from jupyter_stream.sources.utf8 import NOT_UTF8
 
 _NEWLINE: Final = ord("\n")
 
@@ -51,7 +52,9 @@ class CsvFormat:
         self.quote = options.get("quote", '"')
         for name, text, least in (("delimiter", self.delimiter, 1), ("quote", self.quote, 0)):
             if not least <= len(text.encode()) <= 1:
-                raise SourceError(f"Option {name} = '{text}' is not one ASCII character.", hint=f"Write {name} = ';'.")
+                raise SourceError(
+                    f"Option {name} = '{text}' is not one ASCII character.", hint=f"Write {name} = ';'."
+                ).about(name)
         self.header = flag(options, "header", default=True)
         self.nulls = ("", *(word.strip() for word in options.get("null", "").split(",") if word.strip()))
         self.tick = tick
@@ -59,7 +62,7 @@ class CsvFormat:
         quoted = f"{q}((?:[^{q}]|{q}{q})*){q}([^{d}]*)|" if q else "(?!)()()|"
         self._field = re.compile(f"(?:{quoted}([^{d}]*))({d}|\\Z)")
 
-    def parser(self, path: Path, schema: Schema, fields: Sequence[Field]) -> Parser:
+    def parser(self, path: Path, schema: Schema, fields: Sequence[Field]) -> TextParser:
         """A parser for one file of a stream of that schema, giving these fields of it."""
         return _CsvParser(self, path, schema, fields)
 
@@ -229,6 +232,10 @@ class _CsvParser:
         # The last newline may be inside the record that isn't complete yet.
         return int(starts[-1]) if len(starts) else 0
 
+    def skip(self) -> str:
+        self._line += 1
+        return self._place(self._line - 1)
+
     def parse(self, data: bytes) -> Chunk:
         first_line = self._line
         self._line += data.count(b"\n")
@@ -310,7 +317,7 @@ class _CsvParser:
             try:
                 found = self._form.fields(data[start:end].decode())
             except UnicodeDecodeError:
-                found = "bytes that are no UTF-8"
+                found = NOT_UTF8
             if not isinstance(found, str) and len(found) != self._width:
                 found = self._wrong_width(len(found))
             if isinstance(found, str):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 import polars as pl
@@ -16,13 +17,14 @@ from jupyter_stream.sources.casting import TICKS
 from jupyter_stream.sources.csv_text import CsvFormat
 from jupyter_stream.sources.file_journal import FileJournal
 from jupyter_stream.sources.follow import Tail
+from jupyter_stream.sources.follow_places import Key, Places
 from jupyter_stream.sources.json_text import JsonFormat
 from jupyter_stream.sources.options import choice, flag
 from jupyter_stream.sources.parquet import has_types, parquet_names, parquet_schema, pick_parquet, read_parquet
 from jupyter_stream.sources.paths import absolute, is_open_ended, matching, nothing_there
-from jupyter_stream.sources.protocol import Chunk, Connector, Context, Request, Source, wanted
+from jupyter_stream.sources.protocol import Chunk, Context, Request, Source, SourceConnector, wanted
 from jupyter_stream.sources.tabular import declared
-from jupyter_stream.sources.text import Parser, TextFormat, head_of, read_text
+from jupyter_stream.sources.text import TextFormat, TextParser, head_of, read_text
 
 _BY_SUFFIX: Final = {
     ".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet",
@@ -68,10 +70,26 @@ class FileSource:
         files = self.files
         if not files:
             raise nothing_there(self._text)
-        for path in files:
+        sizes = [path.stat().st_size for path in files]
+        request.share.whole = sum(sizes)
+        for path, before in zip(files, accumulate(sizes, initial=0), strict=False):
+            request.share.done = before
             yield from self._whole(path, fields, request)
             if request.stop.is_set():
                 return
+
+    def peek(self) -> pl.DataFrame:
+        """The first rows of the first file.
+
+        Raises:
+            SourceError: when it can't be read.
+        """
+        for path in self.files:
+            chunks = self._whole(path, self.schema.fields, Request())
+            first = next(chunks, None)
+            if first is not None:
+                return first.frame
+        return self.schema.empty()
 
     @property
     def prunable(self) -> bool:
@@ -92,7 +110,7 @@ class FileSource:
         if form is None:
             yield from read_parquet(path, fields, self._tick, request)
         else:
-            yield from read_text(path, form.parser(path, self.schema, fields), request.stop)
+            yield from read_text(path, form.parser(path, self.schema, fields), request)
 
     def _opened(self, schema: Schema | None) -> Schema:
         files = self.files
@@ -101,7 +119,7 @@ class FileSource:
         if matching(self._text) and not self._follow:
             raise SourceError(
                 f"No file that matches {absolute(self._text)} has a known ending ({', '.join(_BY_SUFFIX)}).",
-                hint="Say what they are: WITH (format = 'csv').",
+                hint="Name their format: WITH (format = 'csv').",
             )
         if not (self._follow and is_open_ended(self._text)):
             raise nothing_there(self._text)
@@ -119,7 +137,12 @@ class FileSource:
                 return declared(parquet_schema(path))
             parquet_names(path, schema.fields, self._tick)
             return schema
-        head = head_of(path)
+        try:
+            head = head_of(path)
+        except (OSError, SourceError):
+            if schema is None or not self._follow:
+                raise
+            return schema  # it is read when it can be
         if schema is None:
             return form.discover(head, path)
         form.check(head, path, schema)
@@ -165,7 +188,15 @@ class FollowedFiles(FileSource):
         """
         yield from self._tail(request, FileJournal(journal))
 
-    def _tail(self, request: Request, journal: FileJournal | None) -> Iterator[Chunk]:
+    def read_on(self, request: Request, place: object) -> Iterator[Chunk]:
+        """The same from the byte on that a former read had reached in each file.
+
+        Raises:
+            SourceError: when a file lacks declared columns.
+        """
+        yield from self._tail(request, None, Places(cast("Mapping[Key, bytes]", place or {})))
+
+    def _tail(self, request: Request, journal: FileJournal | None, places: Places | None = None) -> Iterator[Chunk]:
         fields = wanted(self.schema, request)
         tail = Tail(
             self._text,
@@ -174,6 +205,7 @@ class FollowedFiles(FileSource):
             is_wanted=self._is_ours,
             nothing=Schema(tuple(fields)).empty(),
             journal=journal,
+            places=places,
         )
         try:
             for chunk in tail.again():
@@ -193,7 +225,7 @@ class FollowedFiles(FileSource):
         finally:
             tail.close()
 
-    def _parser(self, path: Path, fields: Sequence[Field]) -> Parser | None:
+    def _parser(self, path: Path, fields: Sequence[Field]) -> TextParser | None:
         form = self._text_format(path)
         return None if form is None or path.suffix == ".gz" else form.parser(path, self.schema, fields)
 
@@ -209,17 +241,18 @@ def _open(context: Context) -> Source:
     return FollowedFiles(context) if flag(context.options, "follow") else FileSource(context)
 
 
-FILE = Connector(
+FILE = SourceConnector(
     scheme="file",
     example="file://bids.jsonl",
     options={
         "format": "'csv', 'tsv', 'json' (JSON lines) or 'parquet'; by default the file name's ending tells",
         "follow": "'true' to wait for new lines and files",
-        "header": "'false' where CSV files begin with a record at once; columns are then taken by position",
-        "delimiter": "what stands between the fields of CSV, by default ','",
+        "header": "'false' if CSV files have no line of names; their fields are then in the order of the columns",
+        "delimiter": "what separates the fields of CSV, by default ','",
         "quote": "what quotes fields of CSV, by default '\"'; '' for none",
         "null": "words for NULL in CSV besides the empty field, such as 'NA, -'",
         "timestamp_unit": "what numbers in TIMESTAMP columns count since 1970: 's', 'ms', 'us' or 'ns'",
     },
     open=_open,
+    to_end={"follow": "false"},
 )

@@ -13,7 +13,7 @@ from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.journal import Notes
 
 
-class Text(NamedTuple):
+class TextRecords(NamedTuple):
     """Records of a file read line by line.
 
     Attributes:
@@ -49,7 +49,7 @@ class Whole(NamedTuple):
     refused: str | None
 
 
-Piece: TypeAlias = Text | Whole
+Piece: TypeAlias = TextRecords | Whole
 
 
 class FileJournal:
@@ -71,18 +71,22 @@ class FileJournal:
         for line in self._notes.before:
             try:
                 kind, where, *numbers = json.loads(line)
-                self._add({"text": Text, "whole": Whole}[kind](Path(where), *numbers))
+                self._add({"text": TextRecords, "whole": Whole}[kind](Path(where), *numbers))
             except (ValueError, TypeError, KeyError):
-                raise SourceError(f"{path} holds no notes of files: '{line[:50]}'.") from None
+                raise SourceError(f"{path} doesn't say which files were read: '{line[:50]}'.") from None
 
     def note(self, piece: Piece) -> None:
         """Put down what is about to be handed over."""
-        kind = "text" if isinstance(piece, Text) else "whole"
+        kind = "text" if isinstance(piece, TextRecords) else "whole"
         self._notes.put([json.dumps([kind, str(piece.path), *piece[1:]])])
 
     def _add(self, piece: Piece) -> None:
         last = self.before[-1] if self.before else None
-        if isinstance(last, Text) and isinstance(piece, Text) and (last.inode, last.end) == (piece.inode, piece.start):
+        if (
+            isinstance(last, TextRecords)
+            and isinstance(piece, TextRecords)
+            and (last.inode, last.end) == (piece.inode, piece.start)
+        ):
             piece = piece._replace(start=last.start)
             self.before.pop()
         self.before.append(piece)

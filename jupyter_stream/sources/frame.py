@@ -14,8 +14,8 @@ from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.casting import TICKS
 from jupyter_stream.sources.conform import check_castable, conform, match_names
 from jupyter_stream.sources.options import choice, did_you_mean
-from jupyter_stream.sources.protocol import Chunk, Connector, Context, Request, Source, wanted
-from jupyter_stream.sources.tabular import declared, is_column, is_frame, is_once, raw_schema, slices
+from jupyter_stream.sources.protocol import PEEKED_ROWS, Chunk, Context, Request, Source, SourceConnector, wanted
+from jupyter_stream.sources.tabular import declared, height, is_column, is_frame, is_once, raw_schema, slices
 
 
 class FrameSource:
@@ -45,9 +45,11 @@ class FrameSource:
         value = self._value()
         names = self._matched(raw_schema(value, self._uri), fields)
         back = {raw: name for name, raw in names.items() if raw != name}
+        request.share.whole = height(value)
         for piece in slices(value, [names[f.name] for f in fields]):
             if request.stop.is_set():
                 return
+            request.share.done += piece.height
             yield conform(piece.rename(back) if back else piece, fields, self._tick)
 
     @property
@@ -73,6 +75,20 @@ class FrameSource:
             return taken.select(wanted_columns)
         assert isinstance(value, pl.DataFrame)
         return value[pl.Series(rows)].select(wanted_columns)
+
+    def peek(self) -> pl.DataFrame:
+        """Its first rows; none of a frame that can be read only once."""
+        value = self._value()
+        if not self.replayable:
+            return self.schema.empty()
+        if isinstance(value, pl.LazyFrame):
+            value = value.head(PEEKED_ROWS)
+        fields = self.schema.fields
+        names = self._matched(raw_schema(value, self._uri), fields)
+        for piece in slices(value, [names[f.name] for f in fields], PEEKED_ROWS):
+            back = {raw: name for name, raw in names.items() if raw != name}
+            return conform(piece.rename(back) if back else piece, fields, self._tick).frame
+        return self.schema.empty()
 
     def _value(self) -> object:
         if self._name not in self._namespace:
@@ -106,7 +122,7 @@ def _open(context: Context) -> Source:
     return FrameSource(context)
 
 
-FRAME = Connector(
+FRAME = SourceConnector(
     scheme="frame",
     example="frame://trades_df",
     options={"timestamp_unit": "what numbers in TIMESTAMP columns count since 1970: 's', 'ms', 'us' or 'ns'"},

@@ -13,7 +13,7 @@ from jupyter_stream.sources import nexmark, packets
 from jupyter_stream.sources.conform import check_castable, conform, match_names
 from jupyter_stream.sources.instants import parse_instants
 from jupyter_stream.sources.options import check_known, did_you_mean, split_query
-from jupyter_stream.sources.protocol import Chunk, Connector, Context, Request, Source, wanted
+from jupyter_stream.sources.protocol import Chunk, Context, Request, Source, SourceConnector, wanted
 from jupyter_stream.sources.text import batches
 
 
@@ -21,6 +21,8 @@ class Generator(Protocol):
     """Makes rows; without state of its own, so that several reads go side by side."""
 
     schema: Schema
+    rows: int | None
+    """How many it makes; None for no end."""
 
     def read(self, columns: frozenset[str]) -> Iterator[pl.DataFrame]:
         """The rows from the first, these columns of them."""
@@ -68,10 +70,12 @@ class GeneratedSource:
         """The rows, a block at a time."""
         fields = wanted(self.schema, request)
         columns = [pl.col(self._names[f.name]).alias(f.name) for f in fields]
+        request.share.whole = self._generator.rows or 0
         for frame in self._generator.read(frozenset(self._names[f.name] for f in fields)):
             for chunk in batches(conform(frame.select(columns), fields)):
                 if request.stop.is_set():
                     return
+                request.share.done += chunk.frame.height
                 yield chunk
 
 
@@ -81,8 +85,8 @@ def _start(options: Mapping[str, str]) -> int | None:
     micros: int | None = parse_instants(pl.Series([options["start"]])).to_physical()[0]
     if micros is None:
         raise SourceError(
-            f"Option start = '{options['start']}' is no time.", hint="Write start = '2024-01-01 12:00:00'."
-        )
+            f"Option start = '{options['start']}' is not a time.", hint="Write start = '2024-01-01 12:00:00'."
+        ).about("start")
     return micros
 
 
@@ -90,9 +94,14 @@ def _open(context: Context) -> Source:
     return GeneratedSource(context)
 
 
-GENERATE = Connector(
+GENERATE = SourceConnector(
     scheme="generate",
     example="generate://packets?rows=100000",
-    options={**packets.OPTIONS, **nexmark.OPTIONS, "rows": "how many, 1,000,000 unless said, or 'unlimited'"},
+    options={
+        **packets.OPTIONS,
+        **nexmark.OPTIONS,
+        "rows": packets.OPTIONS["rows"],
+        "per_second": "packets in a second of event time, 16,000 by default; or auction events of all kinds, 10,000",
+    },
     open=_open,
 )

@@ -28,7 +28,9 @@ def parse_instants(text: pl.Series) -> pl.Series:
     # way to skip what it can't parse.
     for candidate in (text, text.str.strip_suffix("Z")):
         try:
-            parsed = pc.cast(pa.array(candidate.to_arrow(compat_level=pl.CompatLevel.oldest())), pa.timestamp("us"))
+            parsed = pc.cast(
+                pa.array(candidate.alias("").to_arrow(compat_level=pl.CompatLevel.oldest())), pa.timestamp("us")
+            )
         except pa.ArrowInvalid:
             continue
         return pl.Series(text.name, parsed).cast(TIMESTAMP)

@@ -75,7 +75,7 @@ class Journal:
             try:
                 self._add(Slice(*map(int, line.split())))
             except (ValueError, TypeError):
-                raise SourceError(f"{path} holds no notes of a topic: '{line[:50]}'.") from None
+                raise SourceError(f"{path} doesn't say what was read of a topic: '{line[:50]}'.") from None
 
     def note(self, slices: Iterable[Slice]) -> None:
         """Put down what is about to be handed over."""

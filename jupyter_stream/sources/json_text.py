@@ -6,7 +6,8 @@ A block is parsed at once with all values as text, which `conform` casts; only w
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,10 +17,14 @@ from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.casting import made
 from jupyter_stream.sources.conform import both, conform, rejected
+from jupyter_stream.sources.json_array import ArrayItems
 from jupyter_stream.sources.protocol import Chunk
-from jupyter_stream.sources.text import Parser, is_utf8, type_of_text
+from jupyter_stream.sources.text import TextParser, is_utf8, type_of_text
+from jupyter_stream.sources.utf8 import NOT_UTF8
 from jupyter_stream.sources.values import infer
 
+_LONE: Final = re.compile(rb"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]")
+"""Half of a character that takes two: there is no such text. It may only look so behind a backslash that stands for itself."""
 _LOOKED_AT: Final = 1_000
 """Lines looked at to find how keys are spelt."""
 
@@ -36,17 +41,17 @@ class JsonFormat:
         self.tick = tick
         self.place = place
 
-    def parser(self, path: Path, schema: Schema, fields: Sequence[Field]) -> Parser:
+    def parser(self, path: Path, schema: Schema, fields: Sequence[Field]) -> TextParser:
         """A parser for one file, giving these fields of the stream's schema; a key that is missing is NULL."""
         return _JsonParser(self, path, fields)
 
     def discover(self, head: bytes, path: Path) -> Schema:
         """Columns and types as the first objects have them; text that is all times becomes TIMESTAMP or DATE."""
-        rows = _objects(head)
+        rows = [{k: v for k, v in row.items() if k} for row in _objects(head) if _is_text(row)]
         found = infer(rows)
         if found is None:
             raise SourceError(
-                f"{path} does not begin with JSON objects.", hint="Declare the columns, or say WITH (format = 'csv')."
+                f"{path} does not begin with JSON objects.", hint="Declare the columns, or write WITH (format = 'csv')."
             )
         types = []
         for field in found:
@@ -80,34 +85,41 @@ class _JsonParser:
         self._keys: dict[str, str] = {}
         self._to_look_at = _LOOKED_AT
         self._array: bool | None = None if form.place is None else False
+        self._items = ArrayItems()
 
     def cut(self, data: bytes) -> int:
         if self._is_array(data):
-            return 0
+            return self._items.cut(data)
         return data.rfind(b"\n") + 1
+
+    def skip(self) -> str:
+        self._line += 1
+        return self._place(self._line - 1)
 
     def parse(self, data: bytes) -> Chunk:
         if self._is_array(data):
-            data = self._lines_of_array(data)
+            data = self._items.lines(data)
         first_line = self._line
         self._line += data.count(b"\n")
         self._spell(data)
-        whole = self._decode(data)
-        if whole is not None:
-            return self._conform(whole, data, first_line, None)
-        return self._by_line(data, first_line)
+        whole = None if _LONE.search(data) else self._decode(data)
+        if whole is None:
+            return self._by_line(data, first_line)
+        if any(whole.get_column(f.name).null_count() and self._is_respelt(f.name, data) for f in self._fields):
+            return self._by_line(data, first_line)
+        return self._conform(whole, data, first_line, None)
+
+    def _is_respelt(self, name: str, data: bytes) -> bool:
+        """Whether a key stands in the text in another case, too, than this file mostly spells it in."""
+        key = json.dumps(self._keys.get(name, name)).encode()
+        if not key.isascii():  # a name in other letters: their capitals have other bytes
+            return True
+        return data.lower().count(key.lower()) != data.count(key)
 
     def _is_array(self, data: bytes) -> bool:
-        if self._array is None:
+        if self._array is None and data.strip():
             self._array = data.lstrip()[:1] == b"["
-        return self._array
-
-    def _lines_of_array(self, data: bytes) -> bytes:
-        try:
-            items = json.loads(data)
-        except ValueError as error:
-            raise SourceError(f"{self._path} begins like a JSON array but is none: {error}.") from None
-        return b"".join(json.dumps(item).encode() + b"\n" for item in items)
+        return bool(self._array)
 
     def _decode(self, data: bytes) -> pl.DataFrame | None:
         """Lines as text columns; None when one of them is no object."""
@@ -126,9 +138,9 @@ class _JsonParser:
         good: list[tuple[int, bytes]] = []
         bad: list[tuple[int, bytes, str]] = []
         for number, line in _numbered(data, first_line):
-            reason = _fault(line)
+            reason, value = _fault(line)
             if reason is None:
-                good.append((number, line))
+                good.append((number, self._spelt(line, value)))
             else:
                 bad.append((number, line, reason))
         chunks = self._halves(good, bad)
@@ -141,6 +153,15 @@ class _JsonParser:
         for chunk in chunks:
             told = both(told, chunk.rejected)
         return Chunk(pl.concat(frames), told)
+
+    def _spelt(self, line: bytes, value: Mapping[str, Any]) -> bytes:
+        """The line with the keys of columns as this file mostly spells them, where it has none of that spelling."""
+        lower = {key.lower(): key for key in reversed(list(value))}
+        known = ((self._keys.get(f.name, f.name), lower.get(f.name.lower())) for f in self._fields)
+        other = {found: key for key, found in known if key not in value and found is not None}
+        if not other:
+            return line
+        return json.dumps({other.get(key, key): item for key, item in value.items()}).encode()
 
     def _halves(self, lines: list[tuple[int, bytes]], bad: list[tuple[int, bytes, str]]) -> list[Chunk]:
         """Chunks of lines that Python takes for objects; those the block parser still refuses go to `bad`."""
@@ -193,7 +214,7 @@ class _JsonParser:
                 missing.remove(name)
 
     def _place_in_file(self, number: int) -> str:
-        return f" ({self._path.name}, line {number})"
+        return f" ({self._path.name}, {'item' if self._array else 'line'} {number})"
 
 
 def _text(dtype: pl.DataType) -> pl.DataType:
@@ -209,24 +230,34 @@ def _numbered(data: bytes, first_line: int) -> list[tuple[int, bytes]]:
     return [(first_line + i, line) for i, line in enumerate(data.split(b"\n")) if line.strip()]
 
 
-def _fault(line: bytes) -> str | None:
+def _fault(line: bytes) -> tuple[str | None, Mapping[str, Any]]:
+    """What is wrong with a line, and the object if nothing is. Of a key that appears twice the first value counts."""
     try:
-        value = json.loads(line)
+        value = json.loads(line, object_pairs_hook=lambda pairs: dict(reversed(pairs)) if pairs else {})
     except UnicodeDecodeError:
-        return "bytes that are no UTF-8"
+        return NOT_UTF8, {}
     except (ValueError, RecursionError) as error:
-        return f"not JSON: {error}"
-    return None if isinstance(value, dict) else "not a JSON object"
+        return f"not JSON: {error}", {}
+    if not isinstance(value, dict):
+        return "not a JSON object", {}
+    if _LONE.search(line) and not _is_text(value):
+        return "half a character: \\ud800 to \\udfff come in pairs", {}
+    return None, dict(reversed(value.items()))
+
+
+def _is_text(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _objects(data: bytes, most: int = 10_000) -> list[dict[str, Any]]:
-    """The objects among the first lines (or of the array, where it is whole)."""
+    """The objects among the first lines, or among the first items of an array."""
     if data.lstrip()[:1] == b"[":
-        try:
-            items = json.loads(data)
-        except ValueError:
-            return []
-        return [item for item in items[:most] if isinstance(item, dict)]
+        items = ArrayItems()
+        data = items.lines(data[: items.cut(data)] if not data.rstrip().endswith(b"]") else data)
     found = []
     for line in data.split(b"\n", most)[:most]:
         try:

@@ -2,7 +2,8 @@
 
 A live read takes messages in the order the broker hands them over. A replay (`end = 'latest'`) must give one order each time, so
 it merges the partitions by the times of their messages, as a live read does with what is there already. Lost connections are the
-client library's business: it comes back and goes on at the offset where it was.
+client library's business: it comes back and goes on at the offset where it was. A live read whose broker
+or topic isn't there waits for it, and says so.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import numpy as np
 import polars as pl
@@ -21,20 +23,35 @@ import polars as pl
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.core.topic import Topic
 from jupyter_stream.errors import SourceError
+from jupyter_stream.secrets import remember, secret
 from jupyter_stream.sources.complaints import Complaints
 from jupyter_stream.sources.journal import Journal, Slice, slices_of
-from jupyter_stream.sources.messages import OPTIONS, MessageFormat, MessageParser, Messages, undeclared
+from jupyter_stream.sources.messages import (
+    OPTIONS,
+    MessageFormat,
+    MessageParser,
+    Messages,
+    schema_of_options,
+    undeclared,
+)
 from jupyter_stream.sources.options import check_known, choice, did_you_mean, split_query
-from jupyter_stream.sources.protocol import BATCH_ROWS, Chunk, Connector, Context, Request, Source, wanted
+from jupyter_stream.sources.protocol import BATCH_ROWS, Chunk, Context, Request, Source, SourceConnector, wanted
 from jupyter_stream.sources.text import batches
+from jupyter_stream.sources.topic_head import newest
 
 log = logging.getLogger(__name__)
 
 Offsets: TypeAlias = Mapping[int, int]
 """An offset for each partition, by its number."""
+_Span: TypeAlias = tuple[Offsets, Offsets]
+"""Where a read begins, and what is there then."""
 
 _ANSWER: Final = 10.0
 """Seconds a broker has to answer when a source is opened."""
+_TRY: Final = 1.0
+"""Seconds a broker has to answer before the view says that a live stream waits for it."""
+_AGAIN: Final = 0.5
+"""Seconds until it is asked again."""
 _LOOK: Final = 0.1
 """Seconds between looks at `stop` while waiting."""
 _PARTITIONS: Final = 30.0
@@ -51,14 +68,22 @@ _PAIR: Final = re.compile(r"(\d+)\s*:\s*(\d+)")
 _EXAMPLE: Final = "Write start = 'earliest', 'latest', '1000' for all partitions or '0:1000, 2:500' for some."
 
 
+class _Unreachable(SourceError):
+    """No broker answers, or it doesn't know the topic: that may change."""
+
+
+class _NoTopic(_Unreachable):
+    """A broker answers, and there is no such topic."""
+
+
 class KafkaSource:
     """The messages of one topic.
 
     Live, unless it ends at `end = 'latest'`: then each read gives the messages there were when it was opened, in one order.
 
     Raises:
-        SourceError: when it is made: no columns declared, an option that can't be, the package `confluent-kafka` missing, no
-            broker that answers, or no such topic.
+        SourceError: when it is made: no columns declared and no message that tells them, an option that can't be, the package
+            `confluent-kafka` missing; and where it ends at `end = 'latest'`, no broker that answers, or no such topic.
     """
 
     units: Mapping[str, str]
@@ -71,12 +96,15 @@ class KafkaSource:
         self._brokers, _, self._topic = where.partition("/")
         if not self._brokers or not self._topic or "/" in self._topic:
             raise SourceError(f"'{context.uri}' names no topic.", hint=f"Write '{KAFKA.example}'.")
-        if context.schema is None:
-            raise undeclared(context.uri)
-        self.schema: Schema = context.schema
+        user, at, _ = self._brokers.rpartition("@")
+        if at:  # the client library would take it for the name of a host, and show it
+            remember(user.partition(":")[2])
+            raise SourceError(
+                "A user and password can't stand in the address of a Kafka broker.",
+                hint="Write them into a variable: mine = {'sasl.username': ..., 'sasl.password': ..., ...}, and config = 'mine'.",
+            )
         self.units = {}
         told = {options[name]: name for name in _BROKER.names if name in options}
-        self._form = MessageFormat(options, self.schema, told, _BROKER, f"kafka://{where}")
         self.replayable = choice(options, "end", ("never", "latest"), "never") == "latest"
         self._start = _start(options.get("start", "earliest" if self.replayable else "latest"))
         self._config = _config(options, context.namespace)
@@ -85,7 +113,11 @@ class KafkaSource:
         self._known: list[int] = []
         self._from: Offsets = {}
         self._to: Offsets = {}
-        self._look_at_topic()
+        self._consumer(_quiet).close()  # settings that can't be are told here
+        self.schema: Schema = context.schema or self._found(options, told, context.uri)
+        self._form = MessageFormat(options, self.schema, told, _BROKER, f"kafka://{where}")
+        if self.replayable:
+            self._look_at_topic()
 
     @property
     def topic(self) -> Topic:
@@ -95,7 +127,7 @@ class KafkaSource:
             start = "latest" if self._start == "latest" else "earliest"
         else:
             offsets = self._start
-            start = {p: offsets.get(p, offsets.get(None)) for p in self._known}
+            start = {p: offsets.get(p, offsets.get(None)) for p in self._known or self._look()}
         form = self._form
         return Topic(self._brokers, self._topic, start, self.replayable, form.record, form.told, self._written)
 
@@ -107,7 +139,9 @@ class KafkaSource:
         """
         if self.replayable:
             return self._rows(request, lambda consumer: self._replayed(consumer, request, self._from, self._to))
-        return self._rows(request, lambda consumer: self._live(consumer, request, self._begin(consumer, {})))
+        return self._rows(
+            request, lambda consumer: self._live(consumer, request, self._when_there(consumer, request, {}))
+        )
 
     def read_again(self, request: Request, journal: Path) -> Iterator[Chunk]:
         """As `read`, after the messages of a former read that the journal tells of, in the order they had.
@@ -117,27 +151,94 @@ class KafkaSource:
         """
         return self._rows(request, lambda consumer: self._journaled(consumer, request, Journal(journal)))
 
-    def _rows(self, request: Request, messages: Callable[[Any], Iterator[list[Any]]]) -> Iterator[Chunk]:
+    def read_on(self, request: Request, place: object) -> Iterator[Chunk]:
+        """As `read`, from the offsets that a former read had reached.
+
+        Raises:
+            SourceError: the broker has deleted messages that are to be read, or doesn't let them be read.
+        """
+        reached = dict(cast("Offsets", place or {}))
+        return self._rows(request, lambda consumer: self._from_there(consumer, request, reached), reached)
+
+    def _from_there(self, consumer: Any, request: Request, reached: dict[int, int]) -> Iterator[list[Any]]:
+        if self.replayable:
+            yield from self._replayed(consumer, request, {**self._from, **reached}, self._to)
+            return
+        begin, there = self._when_there(consumer, request, reached)
+        reached |= begin
+        yield []  # what comes from now on is not to be missed by a read that goes on here
+        yield from self._live(consumer, request, (begin, there))
+
+    def _rows(
+        self,
+        request: Request,
+        messages: Callable[[Any], Iterator[list[Any]]],
+        reached: dict[int, int] | None = None,
+    ) -> Iterator[Chunk]:
         parser = self._form.parser(wanted(self.schema, request))
         complaints = Complaints(log, f"kafka://{self._brokers}/{self._topic}")
-        consumer = self._consumer(lambda error: complaints.heard(error.code(), error.str()))
+        consumer = self._consumer(lambda error: self._heard(error, complaints, request))
         try:
             for found in messages(consumer):
                 complaints.over()
-                yield from batches(parser.parse(self._described(found, parser)))
+                request.trouble.over()
+                if reached is None:
+                    yield from batches(parser.parse(self._described(found, parser)))
+                    continue
+                fields = Schema(wanted(self.schema, request))
+                chunk = parser.parse(self._described(found, parser)) if found else Chunk(fields.empty())
+                for message in found:
+                    reached[message.partition()] = message.offset() + 1
+                yield replace(chunk, place=dict(reached))
         finally:
             consumer.close()
 
+    def _heard(self, error: Any, complaints: Complaints, request: Request) -> None:
+        """The client library says that something went wrong, and goes on."""
+        complaints.heard(error.code(), error.str())
+        if error.code() == self._client.KafkaError._ALL_BROKERS_DOWN:
+            request.trouble.text = f"No Kafka broker answers at {self._brokers}; the stream goes on when one does."
+
+    def _found(self, options: Mapping[str, str], told: Mapping[str, str], uri: str) -> Schema:
+        """The columns of messages that are there, or of the first ones that come; and those that the broker tells."""
+        record = schema_of_options(options)
+        if record is None:
+            form = MessageFormat(options, Schema.of([("value", pl.String())]), {}, _BROKER, f"kafka://{self._topic}")
+            consumer = self._consumer(_quiet)
+            try:
+                bounds = {p: self._bounds(consumer, p, _ANSWER) for p in self._partitions(consumer, _ANSWER)}
+                values = newest(self._client, consumer, self._topic, bounds)
+            except _Unreachable as error:
+                raise SourceError(f"{error.message} {undeclared(uri).message}", hint=undeclared(uri).hint) from None
+            finally:
+                consumer.close()
+            if not values:
+                raise SourceError(
+                    f"No message came within 10 seconds. {undeclared(uri).message}", hint=undeclared(uri).hint
+                )
+            record = form.discover(values)
+        types = _BROKER.polars()
+        return Schema.of(
+            [*((f.name, f.dtype) for f in record), *((n, types[c]) for n, c in told.items() if n not in record.names)]
+        )
+
     # -- where to read -----------------------------------------------------------------------------------------------
 
+    def _look(self) -> list[int]:
+        """The topic's partitions."""
+        consumer = self._consumer(_quiet)
+        try:
+            return self._partitions(consumer, _ANSWER)
+        finally:
+            consumer.close()
+
     def _look_at_topic(self) -> None:
-        consumer = self._consumer(lambda error: log.debug("kafka:// %s", error.str()))  # what counts is raised
+        consumer = self._consumer(_quiet)
         try:
             self._known = self._partitions(consumer, _ANSWER)
-            if self.replayable:
-                bounds = {p: self._bounds(consumer, p) for p in self._known}
-                self._to = {p: high for p, (_, high) in bounds.items()}
-                self._from = {p: min(self._first(p, bounds[p]), bounds[p][1]) for p in self._known}
+            bounds = {p: self._bounds(consumer, p, _ANSWER) for p in self._known}
+            self._to = {p: high for p, (_, high) in bounds.items()}
+            self._from = {p: min(self._first(p, bounds[p]), bounds[p][1]) for p in self._known}
         finally:
             consumer.close()
 
@@ -157,7 +258,7 @@ class KafkaSource:
         try:
             return self._client.Consumer(settings)
         except self._client.KafkaException as error:
-            raise SourceError(f"kafka:// can't be set up so: {_told(error)}.") from None
+            raise SourceError(f"kafka:// can't be set up with these settings: {_message_of(error)}.") from None
 
     def _partitions(self, consumer: Any, patience: float) -> list[int]:
         try:
@@ -166,21 +267,23 @@ class KafkaSource:
                 return sorted(topic.partitions)
             names = [n for n in consumer.list_topics(timeout=patience).topics if not n.startswith("__")]
         except self._client.KafkaException as error:
-            raise SourceError(
-                f"No Kafka broker answers at {self._brokers}: {_told(error)}.",
+            raise _Unreachable(
+                f"No Kafka broker answers at {self._brokers}: {_message_of(error)}.",
                 hint="Is it running, and does it listen there? Its advertised address must be reachable from here, too.",
             ) from None
         exist = f"There are {', '.join(sorted(names))}." if names else "There is none yet."
-        raise SourceError(
+        raise _NoTopic(
             f"There is no topic '{self._topic}' at {self._brokers}.", hint=did_you_mean(self._topic, names, exist)
         )
 
-    def _bounds(self, consumer: Any, partition: int) -> tuple[int, int]:
+    def _bounds(self, consumer: Any, partition: int, patience: float) -> tuple[int, int]:
         """The first offset that is there, and the one the next message will have."""
         try:
-            found = consumer.get_watermark_offsets(self._client.TopicPartition(self._topic, partition), timeout=_ANSWER)
+            found = consumer.get_watermark_offsets(
+                self._client.TopicPartition(self._topic, partition), timeout=patience
+            )
         except self._client.KafkaException as error:
-            raise SourceError(f"The offsets of topic '{self._topic}' can't be told: {_told(error)}.") from None
+            raise _Unreachable(f"The offsets of topic '{self._topic}' can't be read: {_message_of(error)}.") from None
         low, high = found
         return int(low), int(high)
 
@@ -194,18 +297,39 @@ class KafkaSource:
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
-    def _begin(self, consumer: Any, known: Offsets) -> dict[int, int]:
-        """Where a live read begins: a partition that came since it was read last, from its first message."""
+    def _when_there(self, consumer: Any, request: Request, known: Offsets) -> _Span:
+        """Where a live read begins and what is there then, once a broker answers that has the topic; until then it says why not.
+
+        A topic that wasn't there when the read began is read from its first message.
+        """
+        new = False
+        while not request.stop.is_set():
+            try:
+                begin = self._begin(consumer, known, new=new)
+                there = {p: max(offset, self._bounds(consumer, p, _TRY)[1]) for p, offset in begin.items()}
+            except _Unreachable as error:
+                new = new or isinstance(error, _NoTopic)
+                request.trouble.text = f"{error.message} {error.hint or ''} The stream begins when it is there."
+                request.stop.wait(_AGAIN)
+            else:
+                request.trouble.over()
+                return begin, there
+        return {}, {}
+
+    def _begin(self, consumer: Any, known: Offsets, *, new: bool) -> dict[int, int]:
+        """Where a live read begins: a partition that came since it was read last, or since it began, from its first message."""
         found = dict(known)
-        for p in self._partitions(consumer, _ANSWER):
+        for p in self._partitions(consumer, _TRY):
             if p not in known:
-                bounds = self._bounds(consumer, p)
-                found[p] = bounds[0] if known else self._first(p, bounds)
+                bounds = self._bounds(consumer, p, _TRY)
+                found[p] = bounds[0] if known or new else self._first(p, bounds)
         return found
 
-    def _live(self, consumer: Any, request: Request, begin: Offsets) -> Iterator[list[Any]]:
+    def _live(self, consumer: Any, request: Request, span: _Span) -> Iterator[list[Any]]:
         """What is there already by time, or one partition's rows would make those of the others late; then as they come."""
-        there = {p: max(offset, self._bounds(consumer, p)[1]) for p, offset in begin.items()}
+        begin, there = span
+        if request.stop.is_set():
+            return
         yield from self._replayed(consumer, request, begin, there)
         request.caught_up.set()
         known = list(begin)
@@ -215,18 +339,23 @@ class KafkaSource:
             messages = self._taken(consumer)
             if messages:
                 yield messages
-            if time.monotonic() - looked > _PARTITIONS:
+            away = request.trouble.text is not None
+            if time.monotonic() - looked > (_TRY if away else _PARTITIONS):
                 looked = time.monotonic()
-                known += self._added(consumer, known)
+                known += self._added(consumer, known, request)
 
     def _journaled(self, consumer: Any, request: Request, journal: Journal) -> Iterator[list[Any]]:
         yield from self._as_before(consumer, request, journal)
-        begin = {**self._from, **journal.reached} if self.replayable else self._begin(consumer, journal.reached)
+        there: Offsets = self._to
+        if self.replayable:
+            begin: Offsets = {**self._from, **journal.reached}
+        else:
+            begin, there = self._when_there(consumer, request, journal.reached)
         journal.note(Slice(p, offset, offset, 0) for p, offset in begin.items() if p not in journal.reached)
         more = (
-            self._replayed(consumer, request, begin, self._to)
+            self._replayed(consumer, request, begin, there)
             if self.replayable
-            else self._live(consumer, request, begin)
+            else self._live(consumer, request, (begin, there))
         )
         for messages in more:
             journal.note(slices_of(messages))
@@ -265,12 +394,13 @@ class KafkaSource:
             needed = slices[0].partition if slices else None
             held_back = self._hold_back(consumer, {p for p in held if p != needed and len(held[p]) > _HELD}, held_back)
 
-    def _added(self, consumer: Any, known: Sequence[int]) -> list[int]:
+    def _added(self, consumer: Any, known: Sequence[int], request: Request) -> list[int]:
         """Partitions that are new, from now on read from their first message."""
         try:
             new = [p for p in self._partitions(consumer, _LOOK) if p not in known]
         except SourceError:  # the broker is away for now
             return []
+        request.trouble.over()  # it answers
         if new:
             consumer.incremental_assign([self._client.TopicPartition(self._topic, p, 0) for p in new])
         return new
@@ -282,11 +412,13 @@ class KafkaSource:
         held: dict[int, list[tuple[int, int, int, Any]]] = {p: [] for p in open_}
         held_back: set[int] = set()
         self._assign(consumer, {p: begin[p] for p in sorted(open_)})
+        request.share.whole = sum(end[p] - begin[p] for p in open_)
         while held and not request.stop.is_set():
             ends: dict[int, int] = {}
             for message in self._taken(consumer, ends):
                 partition, offset = message.partition(), message.offset()
                 if offset < end[partition]:
+                    request.share.done += 1
                     reached[partition] = max(reached[partition], message.timestamp()[1])
                     held[partition].append((reached[partition], partition, offset, message))
                 ends[partition] = max(ends.get(partition, 0), offset + 1)
@@ -361,6 +493,11 @@ class KafkaSource:
         return Messages([m.value() for m in messages], pl.DataFrame(about), place)
 
 
+def _quiet(error: Any) -> None:
+    """What counts is raised."""
+    log.debug("kafka:// %s", error.str())
+
+
 def _key(message: Any) -> str | None:
     key = message.key()
     return None if key is None else key.decode(errors="replace")
@@ -389,7 +526,7 @@ def _start(text: str) -> str | Mapping[int | None, int]:
         return {None: int(word)}
     pairs = [_PAIR.fullmatch(part.strip()) for part in word.split(",")]
     if not all(pairs):
-        raise SourceError(f"Option start = '{text}' is no place in a topic.", hint=_EXAMPLE)
+        raise SourceError(f"Option start = '{text}' is not a place in a topic.", hint=_EXAMPLE).about("start")
     return {int(pair[1]): int(pair[2]) for pair in pairs if pair}
 
 
@@ -400,11 +537,14 @@ def _config(options: Mapping[str, str], namespace: Mapping[str, object]) -> dict
     name = options["config"]
     value = namespace.get(name)
     if not isinstance(value, Mapping):
-        told = "is no dict" if name in namespace else "does not exist"
+        told = "is not a dict" if name in namespace else "does not exist"
         raise SourceError(
             f"The variable '{name}' {told}.",
             hint=f"Define it: {name} = {{'security.protocol': 'SASL_SSL', 'sasl.mechanism': 'PLAIN', ...}}.",
         )
+    for key, setting in value.items():
+        if secret(str(key)):
+            remember(setting)
     return {str(key): setting for key, setting in value.items()}
 
 
@@ -419,7 +559,7 @@ def _library() -> Any:
     return confluent_kafka
 
 
-def _told(error: Any) -> str:
+def _message_of(error: Any) -> str:
     """What an exception of the library says."""
     return str(error.args[0].str()) if hasattr(error.args[0], "str") else str(error)
 
@@ -428,12 +568,12 @@ def _open(context: Context) -> Source:
     return KafkaSource(context)
 
 
-KAFKA = Connector(
+KAFKA = SourceConnector(
     scheme="kafka",
     example="kafka://localhost:9092/trades",
     options={
-        "start": "'latest' for what comes from now on (unless said), 'earliest', or offsets: '1000', '0:1000, 2:500'",
-        "end": "'latest' to end where the topic ends now, a replay from 'earliest' unless said; 'never' unless said",
+        "start": "'latest' for what comes from now on (the default), 'earliest', or offsets: '1000', '0:1000, 2:500'",
+        "end": "'latest' for a replay up to where the topic ends now, from 'earliest' or from `start`; 'never' by default",
         **OPTIONS,
         "key": "the declared column that has the key of a message",
         "timestamp": "the declared column that has the time of a message",
@@ -442,4 +582,5 @@ KAFKA = Connector(
         "config": "a variable with settings of the client library: {'security.protocol': 'SASL_SSL', ...}",
     },
     open=_open,
+    to_end={"end": "latest"},
 )

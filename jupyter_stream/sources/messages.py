@@ -1,4 +1,4 @@
-"""Messages of a broker as rows: each holds a record as text (JSON, CSV), and what the broker says of it may be columns too.
+"""Messages of a broker as rows: each holds a record (JSON, CSV, Avro), and what the broker says of it may be columns too.
 
 Messages are parsed many at once, as the lines of a file are; only where one of them is no record, halves of the lot are.
 """
@@ -14,9 +14,11 @@ from typing import Final
 
 import polars as pl
 
+from jupyter_stream.core import avro
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import SourceError
-from jupyter_stream.sources.casting import TICKS
+from jupyter_stream.sources.avro import AvroRecords, in_digits
+from jupyter_stream.sources.casting import TICKS, stream_type
 from jupyter_stream.sources.conform import both, check_castable, conform, match_names, rejected
 from jupyter_stream.sources.csv_text import CsvFormat
 from jupyter_stream.sources.json_text import JsonFormat
@@ -25,13 +27,15 @@ from jupyter_stream.sources.protocol import Chunk
 from jupyter_stream.sources.text import TextFormat
 
 OPTIONS: Final = {
-    "format": "what a message holds: a 'json' object (unless said), or a record of 'csv' or 'tsv' with the columns by position",
-    "delimiter": "what stands between the fields of CSV, by default ','",
+    "format": "a message is a 'json' object (the default), a record of 'csv' or 'tsv', its fields in the columns' order, "
+    "a record of 'avro', or 'text' as it is for one column",
+    "delimiter": "what separates the fields of CSV, by default ','",
     "quote": "what quotes fields of CSV, by default '\"'; '' for none",
     "null": "words for NULL in CSV besides the empty field, such as 'NA, -'",
     "timestamp_unit": "what numbers in TIMESTAMP columns count since 1970: 's', 'ms', 'us' or 'ns'",
+    **avro.OPTIONS,
 }
-"""Options of every source whose messages are text."""
+"""Options of every source of messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +79,23 @@ class MessageFormat:
         self.schema = schema
         self.record = Schema(tuple(f for f in schema if f.name not in self.told))
         self.where = where
-        kind = choice(options, "format", ("json", "csv", "tsv"), "json")
-        self.is_json = kind == "json"
+        kind = choice(options, "format", ("json", "csv", "tsv", "text", "avro"), "json")
+        self.avro = AvroRecords(options) if kind == "avro" else None
+        self.fields = {f.name: f.name for f in self.record}
+        """Which field of Avro each column is."""
+        if self.avro is not None:
+            there = self.avro.schema.columns
+            self.fields = match_names(self.record, there.names, f"The schema of {where}")
+            check_castable(self.record, there, self.fields, self.tick, where)
+        self.is_json, self.is_text = kind == "json", kind == "text"
+        if self.is_text and [f.dtype for f in self.record] != [pl.String()]:
+            raise SourceError(
+                f"The messages of {where} are text, for one column of type STRING besides what the broker tells.",
+                hint="Declare it: CREATE STREAM name (line STRING), or write format = 'json'.",
+            )
         self._options = {**options, "header": "false"}
         self._delimiter = "\t" if kind == "tsv" else ","
-        self.quote = b"" if self.is_json else options.get("quote", '"').encode()
+        self.quote = b"" if self.is_json or self.avro is not None else options.get("quote", '"').encode()
         self.text(lambda line: "")  # its options are looked at when the source is opened
 
     def text(self, place: Callable[[int], str]) -> TextFormat:
@@ -87,6 +103,15 @@ class MessageFormat:
         if self.is_json:
             return JsonFormat(self.tick, place)
         return CsvFormat(self._options, self.tick, self._delimiter, place)
+
+    def discover(self, values: Sequence[bytes]) -> Schema:
+        """Columns and types as these messages have them; fields of CSV are called `column_1`, ....
+
+        Raises:
+            SourceError: they are no records.
+        """
+        lines = [value.replace(b"\n", b" ") if self.is_json else value for value in values]
+        return self.text(lambda line: "").discover(b"\n".join(lines) + b"\n", Path(self.where))
 
     def parser(self, fields: Sequence[Field]) -> MessageParser:
         """A parser for one read, giving these fields."""
@@ -111,7 +136,8 @@ class MessageParser:
         self._told = [f for f in fields if f.name in form.told]
         record = [f for f in fields if f.name not in form.told] or list(form.record.fields[:1])
         self._record = record
-        self._text = form.text(self._place).parser(Path(form.where), form.record, record) if record else None
+        lines = bool(record) and form.avro is None
+        self._text = form.text(self._place).parser(Path(form.where), form.record, record) if lines else None
         self._line = 1  # of the lot under way, as the parser of text counts them
         self._ends: list[int] | None = None
         self._lot: Sequence[bytes] = ()
@@ -121,7 +147,8 @@ class MessageParser:
     def parse(self, messages: Messages) -> Chunk:
         """Their rows; messages that are no record are told apart."""
         self._messages = messages
-        full = [i for i, value in enumerate(messages.values) if value and not value.isspace()]
+        binary = self._form.avro is not None  # what is blank in a text may be a record
+        full = [i for i, value in enumerate(messages.values) if value and (binary or not value.isspace())]
         told = None
         if len(full) < len(messages.values):
             empty = sorted(set(range(len(messages.values))) - set(full))
@@ -146,9 +173,9 @@ class MessageParser:
             yield chunk
             return
         if chunk.frame.height == len(numbers) and chunk.rejected is None:
-            yield self._with_told(chunk, numbers)
+            yield self._with_metadata(chunk, numbers)
         elif len(numbers) == 1:
-            yield self._with_told(chunk, numbers * chunk.frame.height)
+            yield self._with_metadata(chunk, numbers * chunk.frame.height)
         else:
             half = len(numbers) // 2
             yield from self._rows(numbers[:half])
@@ -156,8 +183,16 @@ class MessageParser:
 
     def _parsed(self, numbers: list[int]) -> Chunk:
         """The records of some messages."""
+        if self._form.avro is not None and self._record:
+            return self._of_avro(self._form.avro, numbers)
         if self._text is None:
             return Chunk(pl.DataFrame({"": numbers}))
+        if self._form.is_text:
+            raw = pl.DataFrame(
+                {self._record[0].name: [self._messages.values[i] for i in numbers]},
+                schema=[(self._record[0].name, pl.Binary())],
+            )
+            return conform(raw, self._record, place=lambda row: self._messages.place(numbers[row]))
         lot = [self._messages.values[i] or b"" for i in numbers]
         data = b"\n".join(lot) + b"\n"
         if self._form.is_json and data.count(b"\n") > len(lot):  # between tokens, since strings hold no newlines
@@ -168,7 +203,18 @@ class MessageParser:
         self._line += data.count(b"\n")
         return chunk
 
-    def _with_told(self, chunk: Chunk, numbers: list[int]) -> Chunk:
+    def _of_avro(self, records: AvroRecords, numbers: list[int]) -> Chunk:
+        """The records of some messages, which are Avro's."""
+        form, messages = self._form, self._messages
+        values = [messages.values[i] or b"" for i in numbers]
+        frame, good, wrong = records.read(values, [form.fields[f.name] for f in self._record])
+        found = pl.DataFrame([frame.get_column(form.fields[f.name]).alias(f.name) for f in self._record])
+        chunk = conform(found, self._record, form.tick, place=lambda row: messages.place(numbers[good[row]]))
+        bad = sorted(wrong)
+        reasons = rejected([in_digits(values[i]) for i in bad], [wrong[i] + messages.place(numbers[i]) for i in bad])
+        return Chunk(chunk.frame, both(chunk.rejected, reasons))
+
+    def _with_metadata(self, chunk: Chunk, numbers: list[int]) -> Chunk:
         """Rows with what the broker says of them."""
         about = self._messages.about[numbers].select(pl.col(self._form.told[f.name]).alias(f.name) for f in self._told)
         raw = pl.DataFrame([(about if f in self._told else chunk.frame).get_column(f.name) for f in self._fields])
@@ -179,6 +225,25 @@ class MessageParser:
         if self._ends is None:
             self._ends = list(accumulate(value.count(b"\n") + 1 for value in self._lot))
         return self._messages.place(self._numbers[bisect_right(self._ends, line - self._line)])
+
+
+def schema_of_options(options: Mapping[str, str]) -> Schema | None:
+    """Columns that the options tell without a message: those of a schema of Avro, or of texts; None where messages tell them."""
+    kind = options.get("format", "json").strip().lower()
+    if kind == "text":
+        return Schema.of([("value", pl.String())])
+    if kind != "avro":
+        return None
+    return Schema.of((f.name, stream_type(f.dtype)) for f in AvroRecords(options).schema.columns)
+
+
+def refuse_avro(options: Mapping[str, str], carried: str) -> None:
+    """Raise `SourceError` where a server that carries text is to carry records of Avro, which are bytes."""
+    if options.get("format", "").strip().lower() == "avro":
+        raise SourceError(
+            f"This server sends {carried}, and records of Avro are bytes.",
+            hint="Write format = 'json', 'csv' or 'text'; Avro comes by kafka://, nats://, mqtt://, redis:// or ws://.",
+        )
 
 
 def undeclared(uri: str) -> SourceError:

@@ -21,10 +21,10 @@ from jupyter_stream.sources.packets import blocks, rows_option
 KINDS: Final = ("bid", "auction", "person")
 OPTIONS: Final = {
     "kind": "'bid' (the default), 'auction' or 'person'",
-    "rows": "how many of that kind, 1,000,000 unless said, or 'unlimited'",
+    "rows": "how many rows of that kind: 1,000,000 by default, or 'unlimited'",
     "seed": "another seed, other rows",
-    "per_second": "events of all kinds in a second of event time, 10,000 unless said",
-    "start": "the first event's time, 2024-01-01 unless said",
+    "per_second": "events of all kinds in a second of event time, 10,000 by default",
+    "start": "the first event's time, 2024-01-01 by default",
 }
 _STRING, _BIGINT = pl.String(), pl.Int64()
 SCHEMAS: Final = {
@@ -101,7 +101,7 @@ class Nexmark:
     def __init__(self, options: Mapping[str, str], start: int | None = None) -> None:
         self._kind = choice(options, "kind", KINDS, "bid")
         self.schema = SCHEMAS[self._kind]
-        self._rows = rows_option(options)
+        self.rows = rows_option(options)
         self._seed = whole(options, "seed", 1)
         self._per_second = whole(options, "per_second", 10_000, least=1)
         self._start = _START if start is None else start
@@ -110,7 +110,7 @@ class Nexmark:
         """The rows in the order of their times, these columns of them."""
         make = {"person": self._person, "auction": self._auction, "bid": self._bid}[self._kind]
         offset, share = _OF_50[self._kind]
-        for first, count in blocks(self._rows):
+        for first, count in blocks(self.rows):
             number = np.arange(first, first + count, dtype=np.int64)
             event = number // share * 50 + offset + number % share
             made = make(event, number, _Random(self._seed, self._kind, first, count))

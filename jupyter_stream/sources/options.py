@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl
 
+from jupyter_stream.core.suggest import nearest
 from jupyter_stream.core.time import parse_duration
 from jupyter_stream.errors import SourceError
 
 GENERAL = {
-    "slack": "how many rows late a row may be: '10 rows'",
-    "punctuation": "the column that makes a row a punctuation",
-    "punctuation_key": "the column that says for which key a punctuation speaks",
-    "idle_timeout": "after how long an idle live source is advanced by the clock: '2 seconds'",
+    "slack": "how many newer rows may come before a row: '10 rows'",
+    "punctuation": "the column with promised times: a row that has one is a punctuation, no data",
+    "punctuation_key": "the column with the key that a punctuation is for",
+    "ahead": "how far a row's time may be ahead of the clock and of the rows before it: '3650 days' by default, or 'any'",
+    "idle_timeout": "after how long without rows the clock moves a live source on: '2 seconds'",
+    "progress": "when the clock moves a stream on that has no rows: 'on demand' (by default), 'periodic 100 ms' or 'none'",
     "skew": "how far the source's clock may be behind ours: '1 second'",
-    "seed": "what random choices start from",
+    "seed": "the number that random choices start from: the same number, the same choices",
+    "time": "'latent' if no TIMESTAMP column is the time of the rows: rows then have the time they arrive",
     "rate": "how fast a replay goes: '1000/s', 'event time', 'event time x60' or 'max'",
 }
 """Options every source takes; what they mean is the engine's business."""
 
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
-
-
-def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate most like `name`, whatever its case; None if none is like it."""
-    by_lower = {c.lower(): c for c in candidates}
-    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else None
 
 
 def did_you_mean(name: str, candidates: Iterable[str], fallback: str = "") -> str:
@@ -47,7 +43,9 @@ def check_known(given: Iterable[str], known: Iterable[str], where: str) -> None:
     for option in given:
         if option.lower() not in names:
             exist = "Options here: " + ", ".join(sorted(names)) + "."
-            raise SourceError(f"{where} has no option '{option}'.", hint=did_you_mean(option, names, exist))
+            raise SourceError(f"{where} has no option '{option}'.", hint=did_you_mean(option, names, exist)).about(
+                option
+            )
 
 
 def split_query(path: str) -> tuple[str, dict[str, str]]:
@@ -65,7 +63,9 @@ def flag(options: Mapping[str, str], name: str, default: bool = False) -> bool:
         return True
     if text.strip().lower() in _FALSE:
         return False
-    raise SourceError(f"Option {name} = '{text}' is neither true nor false.", hint=f"Write {name} = 'true'.")
+    raise SourceError(f"Option {name} = '{text}' is neither true nor false.", hint=f"Write {name} = 'true'.").about(
+        name
+    )
 
 
 def choice(options: Mapping[str, str], name: str, choices: Iterable[str], default: str) -> str:
@@ -75,7 +75,7 @@ def choice(options: Mapping[str, str], name: str, choices: Iterable[str], defaul
     if text in allowed:
         return text
     exist = f"It can be {', '.join(repr(c) for c in allowed)}."
-    raise SourceError(f"Option {name} can't be '{text}'.", hint=did_you_mean(text, allowed, exist))
+    raise SourceError(f"Option {name} can't be '{text}'.", hint=did_you_mean(text, allowed, exist)).about(name)
 
 
 def whole(options: Mapping[str, str], name: str, default: int, least: int = 0) -> int:
@@ -89,8 +89,8 @@ def whole(options: Mapping[str, str], name: str, default: int, least: int = 0) -
         value = least - 1
     if value < least:
         raise SourceError(
-            f"Option {name} = '{text}' is no whole number from {least} up.", hint=f"Write {name} = '1000'."
-        )
+            f"Option {name} = '{text}' must be a whole number of at least {least}.", hint=f"Write {name} = '1000'."
+        ).about(name)
     return value
 
 
@@ -104,7 +104,9 @@ def number(options: Mapping[str, str], name: str, default: float, least: float =
     except ValueError:
         value = float("nan")
     if not value >= least:
-        raise SourceError(f"Option {name} = '{text}' is no number from {least:g} up.", hint=f"Write {name} = '1.5'.")
+        raise SourceError(
+            f"Option {name} = '{text}' must be a number of at least {least:g}.", hint=f"Write {name} = '1.5'."
+        ).about(name)
     return value
 
 
@@ -115,5 +117,7 @@ def duration(options: Mapping[str, str], name: str, default: int) -> int:
         return default
     value = parse_duration(text)
     if value is None:
-        raise SourceError(f"Option {name} = '{text}' is no duration.", hint=f"Write {name} = '2 seconds'.")
+        raise SourceError(
+            f"Option {name} = '{text}' is not a length of time.", hint=f"Write {name} = '2 seconds'."
+        ).about(name)
     return value

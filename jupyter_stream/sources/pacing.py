@@ -87,8 +87,8 @@ def parse_rate(text: str) -> Rate:
     except ValueError:
         pass  # numbers such as 1.2.3: told below
     raise SourceError(
-        f"Option rate = '{text}' is no rate.", hint="Write rate = '1000/s', 'event time', 'event time x60' or 'max'."
-    )
+        f"Option rate = '{text}' is not a rate.", hint="Write rate = '1000/s', 'event time', 'event time x60' or 'max'."
+    ).about("rate")
 
 
 def pace(
@@ -119,8 +119,8 @@ def pace(
     if isinstance(rate, EventTime) and time_column is None:
         raise SourceError(
             "Option rate = 'event time' needs a stream with event times.",
-            hint="Declare it with ORDER BY ts, or say '1000/s'.",
-        )
+            hint="Declare it with ORDER BY ts, or write rate = '1000/s'.",
+        ).about("rate")
     clock = clock or WallClock()
     start = clock.now()
     schedule = _by_count(rate.rows) if isinstance(rate, RowsPerSecond) else _by_event(rate.factor, str(time_column))
@@ -187,5 +187,5 @@ def check_rate(text: str | None, replayable: bool, uri: str) -> None:
         return
     if parse_rate(text) is not None and not replayable:
         raise SourceError(
-            f"{uri} is live: it comes at its own pace, so rate = '{text}' means nothing here.", hint="Leave out rate."
+            f"{uri} is live and comes at its own pace, so rate = '{text}' can't be used.", hint="Leave out rate."
         )

@@ -30,16 +30,16 @@ SCHEMA: Final = Schema.of(
     ]
 )
 OPTIONS: Final = {
-    "rows": "how many, 1,000,000 unless said, or 'unlimited'",
+    "rows": "how many rows: 1,000,000 by default, or 'unlimited'",
     "seed": "another seed, other rows",
-    "per_second": "rows in a second of event time, 16,000 unless said",
-    "ips": "how many addresses there are, 1,000 unless said",
-    "zipf": "how uneven they are: 0 evenly, 1 as a rule (the default), more for fewer busy ones",
-    "disorder": "'none', 'band' (each row up to `bound` late) or 'block' (blocks of `bound`, shuffled inside)",
-    "bound": "the most a row is late, '1 second' unless said",
-    "lull": "how long a silence is, none unless said",
-    "lull_every": "event time from the end of a lull to the next, '10 seconds' unless said",
-    "start": "the first row's time, 2024-01-01 unless said",
+    "per_second": "rows in a second of event time, 16,000 by default",
+    "ips": "how many addresses there are, 1,000 by default",
+    "zipf": "how unequal the addresses are: 0 for all alike, 1 by default; the more, the fewer addresses send most packets",
+    "disorder": "'none', 'band' (each row up to `bound` late) or 'block' (rows shuffled inside blocks of the length `bound`)",
+    "bound": "how late a row can be, '1 second' by default",
+    "lull": "how long a pause without rows is; by default there is none",
+    "lull_every": "event time from the end of a lull to the next, '10 seconds' by default",
+    "start": "the first row's time, 2024-01-01 by default",
 }
 
 _PORTS: Final = np.array([443, 80, 53, 22, 25, 123, 3306, 8080], dtype=np.int32)
@@ -60,7 +60,7 @@ class Packets:
     schema = SCHEMA
 
     def __init__(self, options: Mapping[str, str], start: int | None = None) -> None:
-        self._rows = rows_option(options)
+        self.rows = rows_option(options)
         self._seed = whole(options, "seed", 1)
         self._per_second = whole(options, "per_second", 16_000, least=1)
         self._zipf = number(options, "zipf", 1.0)
@@ -69,11 +69,11 @@ class Packets:
         self._lull = duration(options, "lull", 0)
         self._lull_every = duration(options, "lull_every", 10_000_000)
         if self._disorder != "none" and self._bound < 1:
-            raise SourceError("Option bound = '0' leaves no disorder.", hint="Write bound = '1 second'.")
+            raise SourceError("Option bound = '0' leaves no disorder.", hint="Write bound = '1 second'.").about("bound")
         if self._lull and self._lull_every < 1:
             raise SourceError(
-                "Option lull_every = '0' leaves nothing but silence.", hint="Write lull_every = '10 seconds'."
-            )
+                "Option lull_every = '0' leaves no time for rows.", hint="Write lull_every = '10 seconds'."
+            ).about("lull_every")
         self._start = _START if start is None else start
         ips = whole(options, "ips", 1_000, least=1)
         shares = np.arange(1, ips + 1, dtype=np.float64) ** -self._zipf
@@ -85,7 +85,7 @@ class Packets:
     def read(self, columns: frozenset[str]) -> Iterator[pl.DataFrame]:
         """The rows in arrival order, these columns of them."""
         if self._disorder == "none":
-            for first, count in blocks(self._rows):
+            for first, count in blocks(self.rows):
                 yield self._block(first, count, self._times(first, count), columns)
         else:
             yield from self._disordered(columns)
@@ -99,7 +99,7 @@ class Packets:
     def _disordered(self, columns: frozenset[str]) -> Iterator[pl.DataFrame]:
         """Rows by when they arrive. Rows are held until no later block can have one that arrives before."""
         held = pl.DataFrame()
-        for first, count in blocks(self._rows):
+        for first, count in blocks(self.rows):
             times = self._times(first, count)
             frame = self._block(first, count, times, columns)
             arrives = pl.Series("$arrives", self._arrivals(first, times))

@@ -5,8 +5,13 @@ from __future__ import annotations
 import glob
 from pathlib import Path
 
+from jupyter_stream.core.suggest import nearest
 from jupyter_stream.errors import SourceError
-from jupyter_stream.sources.options import nearest
+
+_MOST_BYTES = 255
+"""Bytes a file's name may have."""
+_MOST_IN_ALL = 4_096
+"""Bytes a path may have, with the one that ends it."""
 
 
 def matching(text: str) -> list[Path]:
@@ -29,15 +34,39 @@ def matching(text: str) -> list[Path]:
 
 
 def absolute(text: str) -> Path:
-    """The path, absolute, with `~` replaced; nothing is looked up."""
-    path = Path(text).expanduser()
-    return path if path.is_absolute() else Path.cwd() / path
+    """The path, absolute, with `~` replaced; nothing is looked up.
+
+    Raises:
+        SourceError: no file can have this name.
+    """
+    try:
+        path = Path(text).expanduser()
+    except RuntimeError:
+        user = text.split("/")[0]
+        raise SourceError(f"There is no user {user[1:]} here.", hint="Write ~/ for your own folder.") from None
+    longest = max((len(part.encode(errors="replace")) for part in path.parts), default=0)
+    if longest > _MOST_BYTES or "\0" in text:
+        wrong = "holds a character that no file's name has" if "\0" in text else f"is {longest:,} bytes long"
+        raise SourceError(f"A name in this path {wrong}.", hint=f"A file's name has {_MOST_BYTES} bytes at most.")
+    whole = path if path.is_absolute() else Path.cwd() / path
+    size = len(str(whole).encode(errors="replace"))
+    if size >= _MOST_IN_ALL:
+        raise SourceError(
+            f"This path is {size:,} bytes long.", hint=f"A path must be shorter than {_MOST_IN_ALL:,} bytes."
+        )
+    return whole
 
 
 def is_open_ended(text: str) -> bool:
     """Whether further files may come to belong to it: a folder, or a pattern in a folder that exists."""
     path = absolute(text)
     return path.is_dir() or (glob.has_magic(str(path)) and not path.is_file() and _fixed_part(path).is_dir())
+
+
+def is_path(text: str) -> bool:
+    """Whether a text is the path of files rather than a name: it has folders, a pattern, or an ending data have."""
+    known = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".gz")
+    return "/" in text or glob.has_magic(text) or text.lower().endswith(known)
 
 
 def nothing_there(text: str) -> SourceError:

@@ -12,12 +12,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from jupyter_stream.core.figures import Figures
 from jupyter_stream.core.schema import Field, Schema
+from jupyter_stream.core.share import Share
 
 BATCH_ROWS = 65_536
 """Rows joined or handed over at once where they come in small lots."""
 REPLAY_ROWS = 4 * BATCH_ROWS
 """Rows a replay hands over at once: two threads then meet a quarter as often (66 M rows/s through the engine, 47 before)."""
+PEEKED_ROWS = 1_000
+"""Rows of a frame that are looked at when a stream over it is declared."""
 
 REJECTED = Schema.of((("raw", pl.String()), ("reason", pl.String())))
 """Columns of what `errors(name)` gets from a source."""
@@ -30,10 +34,27 @@ class Chunk:
     Attributes:
         frame: rows in the declared columns and types (only the columns asked for).
         rejected: records that could not be parsed or cast, as text with the reason; None when there were none.
+        place: where a source that `Resumes` goes on behind these rows; None from others.
     """
 
     frame: pl.DataFrame
     rejected: pl.DataFrame | None = None
+    place: object = None
+
+
+class Trouble:
+    """What keeps a source from reading just now, though it goes on trying.
+
+    Attributes:
+        text: for people, one sentence and what to do; None while all is well.
+    """
+
+    def __init__(self) -> None:
+        self.text: str | None = None
+
+    def over(self) -> None:
+        """All is well."""
+        self.text = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +65,16 @@ class Request:
         columns: the columns wanted, in the schema's spelling; the source reads and converts no others, and a record whose
             only fault is in another column is not rejected. None for all; for none at all a source gives one column.
         stop: set when the reader has lost interest; a source blocking on input looks at it at least every 100 ms.
+        trouble: where the source says what keeps it from reading, for views to show.
         caught_up: set by a source that `Informs` once it has handed over what was there when it began.
+        share: where a source that knows its end says how much it has read.
     """
 
     columns: tuple[str, ...] | None = None
     stop: threading.Event = field(default_factory=threading.Event)
+    trouble: Trouble = field(default_factory=Trouble)
     caught_up: threading.Event = field(default_factory=threading.Event)
+    share: Share = field(default_factory=Share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +86,14 @@ class Context:
         schema: the declared columns, None when the statement declares none (the source then finds its own).
         options: the WITH options, names in lower case.
         namespace: the notebook's variables, for `frame://` and `python://`.
+        figures: what the session that opens it tells of itself, for `system://`; None without a session.
     """
 
     uri: str
     schema: Schema | None
     options: Mapping[str, str]
     namespace: Mapping[str, object]
+    figures: Figures | None = None
 
     @property
     def path(self) -> str:
@@ -101,6 +128,14 @@ class Prunable(Protocol):
 
 
 @runtime_checkable
+class Peeks(Protocol):
+    """A source whose first rows can be looked at without disturbing anybody: nothing is used up, nothing is called."""
+
+    def peek(self) -> pl.DataFrame:
+        """Some of its first rows as they are now. Raises `SourceError` when it can't be read any more."""
+
+
+@runtime_checkable
 class Informs(Protocol):
     """A source that sets `Request.caught_up`: where a live one has a past, its silence counts from then on."""
 
@@ -119,8 +154,24 @@ class Journaled(Protocol):
         """
 
 
+@runtime_checkable
+class Resumes(Protocol):
+    """A source that goes on at a place where a former read of it was, also one of a process that has ended."""
+
+    def read_on(self, request: Request, place: object) -> Iterator[Chunk]:
+        """As `read`, every chunk with the place behind it.
+
+        Args:
+            request: as of `read`.
+            place: what a chunk of a former read had; None to begin at the beginning.
+
+        Raises:
+            SourceError: it can't go on there any more.
+        """
+
+
 @dataclass(frozen=True, slots=True)
-class Connector:
+class SourceConnector:
     """How to open the sources of one scheme.
 
     Attributes:
@@ -128,12 +179,16 @@ class Connector:
         example: a URI that shows its form.
         options: what can be said in WITH, besides what every source takes: name in lower case, what it does.
         open: makes the source; raises `SourceError` when what the URI names isn't there.
+        to_end: options that have it end with what is there, where it would wait for more.
+        also: other schemes of the same sources, such as the one over TLS.
     """
 
     scheme: str
     example: str
     options: Mapping[str, str]
     open: Callable[[Context], Source]
+    to_end: Mapping[str, str] = field(default_factory=dict)
+    also: tuple[str, ...] = ()
 
 
 def wanted(schema: Schema, request: Request) -> tuple[Field, ...]:

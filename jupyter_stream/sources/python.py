@@ -13,12 +13,13 @@ from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from jupyter_stream.core import threads
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.errors import SourceError, StreamError
 from jupyter_stream.sources.casting import TICKS
 from jupyter_stream.sources.conform import check_castable, conform, match_names
 from jupyter_stream.sources.options import choice, did_you_mean
-from jupyter_stream.sources.protocol import BATCH_ROWS, Chunk, Connector, Context, Request, Source, wanted
+from jupyter_stream.sources.protocol import BATCH_ROWS, Chunk, Context, Request, Source, SourceConnector, wanted
 from jupyter_stream.sources.tabular import declared, is_frame, raw_schema, slices
 from jupyter_stream.sources.values import infer, rows_to_chunk
 
@@ -152,7 +153,21 @@ class _Pull:
 
     def start(self) -> None:
         """Begin to pull."""
-        threading.Thread(target=self._run, name=self._uri, daemon=True).start()
+        threads.on_fork(self._forked)
+        threads.begin(self._uri, self._run, self._died)
+
+    def _forked(self) -> None:
+        """This is a process forked from the one that reads it, and it has no thread here."""
+        self._changed = threading.Condition()
+        if not self._ended:
+            self._error = SourceError(f"{self._uri} is read by the process from which this one was forked.")
+            self._items.clear()
+            self._ended = True
+
+    def _died(self, error: BaseException | None) -> None:
+        """Its thread ended in the middle of its work."""
+        self._error = self._error or error or RuntimeError("its thread ended")
+        self._ended = True
 
     def cancel(self) -> None:
         """Nobody wants more. A generator that is waiting for something ends when that comes."""
@@ -279,7 +294,7 @@ def _open(context: Context) -> Source:
     return PythonSource(context)
 
 
-PYTHON = Connector(
+PYTHON = SourceConnector(
     scheme="python",
     example="python://ticks",
     options={"timestamp_unit": "what numbers in TIMESTAMP columns count since 1970: 's', 'ms', 'us' or 'ns'"},

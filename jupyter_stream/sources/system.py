@@ -1,28 +1,29 @@
-"""`system://cpu|memory|network|disk`: this machine, live. Rates per second, not counters since the machine started."""
+"""`system://`: this machine, live, as rates (`cpu`, `memory`, `network`, `disk`), and the session itself (`queries` and others).
+
+A look at the session gives as many rows as there are queries, operators, queues or synopses, however busy they are. So a query
+over them adds its own few rows to each look, and no more: what it watches of itself doesn't grow.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import polars as pl
 import psutil
 
+from jupyter_stream.core.figures import FIGURES, Columns, Row, Sampler
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.core.time import show_duration
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.conform import check_castable, conform, match_names
 from jupyter_stream.sources.options import check_known, did_you_mean, duration, split_query
-from jupyter_stream.sources.protocol import Chunk, Connector, Context, Request, Source, wanted
+from jupyter_stream.sources.protocol import Chunk, Context, Request, Source, SourceConnector, wanted
 
 _LEAST: Final = 100_000
 """Microseconds between samples at least: below, the kernel's own counters are too coarse."""
-
-Row: TypeAlias = tuple[Any, ...]
-Sampler: TypeAlias = Callable[[], list[Row]]
-"""Rows without their time, of what happened since the call before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,11 @@ class Gauge:
         sampler: makes a sampler; its first sample is of no use.
     """
 
-    columns: tuple[tuple[str, pl.DataType, str | None], ...]
-    sampler: Callable[[], Sampler]
+    columns: Columns
+    sampler: Callable[[Context], Sampler]
 
 
-def _cpu() -> Sampler:
+def _cpu(_context: Context) -> Sampler:
     # Not psutil.cpu_percent: it measures from whoever called it last.
     before = psutil.cpu_times(percpu=True)
 
@@ -61,7 +62,7 @@ def _busy(before: Any, now: Any) -> float:
     return 100.0 * (total - grown["idle"] - grown.get("iowait", 0.0)) / total if total > 0 else 0.0
 
 
-def _memory() -> Sampler:
+def _memory(_context: Context) -> Sampler:
     def sample() -> list[Row]:
         memory = psutil.virtual_memory()
         return [(memory.total, memory.available, memory.used, float(memory.percent), psutil.swap_memory().used)]
@@ -89,14 +90,24 @@ def _rates(counters: Callable[[], Mapping[str, Any]], names: tuple[str, ...]) ->
     return sample
 
 
-def _network() -> Sampler:
+def _network(_context: Context) -> Sampler:
     names = ("bytes_sent", "bytes_recv", "packets_sent", "packets_recv")
     return _rates(lambda: psutil.net_io_counters(pernic=True) or {}, names)
 
 
-def _disk() -> Sampler:
+def _disk(_context: Context) -> Sampler:
     names = ("read_bytes", "write_bytes", "read_count", "write_count")
     return _rates(lambda: psutil.disk_io_counters(perdisk=True) or {}, names)
+
+
+def _of_session(name: str) -> Gauge:
+    """Figures that the session has of itself."""
+
+    def sampler(context: Context) -> Sampler:
+        assert context.figures is not None
+        return context.figures(name)
+
+    return Gauge(FIGURES[name], sampler)
 
 
 _STRING, _DOUBLE, _BIGINT = pl.String(), pl.Float64(), pl.Int64()
@@ -132,6 +143,7 @@ GAUGES: Final[dict[str, Gauge]] = {
         ),
         _disk,
     ),
+    **{name: _of_session(name) for name in FIGURES},
 }
 """What can be watched, by the name after `system://`. All have `ts` first, the time of the sample, growing."""
 
@@ -153,13 +165,15 @@ class SystemSource:
         if name not in GAUGES:
             hint = did_you_mean(name, GAUGES, f"There are {', '.join('system://' + g for g in GAUGES)}.")
             raise SourceError(f"There is no 'system://{name}'.", hint=hint)
-        self._gauge = GAUGES[name]
+        self._gauge, self._context = GAUGES[name], context
+        if name in FIGURES and context.figures is None:
+            raise SourceError(f"'system://{name}' is of a session, and none has opened it.")
         self._every = duration({**query, **context.options}, "every", 1_000_000)
         if self._every < _LEAST:
             raise SourceError(
                 f"Option every = '{show_duration(self._every)}' is below 100 milliseconds.",
                 hint="Write every = '1 second'.",
-            )
+            ).about("every")
         self._raw = Schema.of([("ts", TIMESTAMP), *((n, dtype) for n, dtype, _ in self._gauge.columns)])
         self.schema = context.schema or self._raw
         names = match_names(self.schema, self._raw.names, context.uri)
@@ -171,7 +185,7 @@ class SystemSource:
     def read(self, request: Request) -> Iterator[Chunk]:
         """A chunk each interval until told to stop; the first after one interval."""
         fields = wanted(self.schema, request)
-        sample = self._gauge.sampler()
+        sample = self._gauge.sampler(self._context)
         sample()
         every, last = self._every / 1e6, 0
         due = time.monotonic() + every
@@ -190,9 +204,9 @@ def _open(context: Context) -> Source:
     return SystemSource(context)
 
 
-SYSTEM = Connector(
+SYSTEM = SourceConnector(
     scheme="system",
     example="system://cpu",
-    options={"every": "how often to look: '1 second' unless said, '100 milliseconds' at least"},
+    options={"every": "how often to look: '1 second' by default, at least '100 milliseconds'"},
     open=_open,
 )

@@ -17,6 +17,7 @@ from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.casting import stream_type
 from jupyter_stream.sources.of_pandas import is_pandas_column, is_pandas_frame, is_pandas_null
 from jupyter_stream.sources.protocol import REPLAY_ROWS
+from jupyter_stream.sources.utf8 import trusted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,12 +69,19 @@ def raw_schema(value: Any, where: str) -> Schema:
         return Schema.from_frame(pl.DataFrame(value).clear())
     if len(set(schema.names)) < len(schema.names):
         raise SourceError(f"{where} has two columns of the same name.", hint="Rename one of them.")
-    return Schema.from_frame(pl.from_arrow(schema.empty_table()))  # type: ignore[arg-type]
+    return Schema.from_frame(pl.from_arrow(schema.empty_table()))  # type: ignore[arg-type]  # a table gives a frame
 
 
 def declared(raw: Schema) -> Schema:
-    """The schema a stream over such columns has when none was declared."""
-    return Schema.of((f.name, stream_type(f.dtype)) for f in raw)
+    """The schema a stream over such columns has when none was declared: those that have a name."""
+    return Schema.of((f.name, stream_type(f.dtype)) for f in raw if f.name)
+
+
+def height(value: Any) -> int:
+    """How many rows a frame has; 0 where that isn't known before they are read."""
+    if isinstance(value, pa.Table | pa.RecordBatch):
+        return int(value.num_rows)
+    return len(value) if is_pandas_frame(value) or isinstance(value, pl.DataFrame) else 0
 
 
 def slices(value: Any, columns: Sequence[str], rows: int = REPLAY_ROWS) -> Iterator[pl.DataFrame]:
@@ -82,7 +90,7 @@ def slices(value: Any, columns: Sequence[str], rows: int = REPLAY_ROWS) -> Itera
         yield from _pandas_slices(value, columns, rows)
     elif isinstance(value, pa.RecordBatchReader):
         for batch in value:
-            yield from _cut(pl.from_arrow(batch.select(list(columns))), rows)
+            yield from _cut(_of_arrow(batch, columns), rows)
     else:
         yield from _cut(_polars(value, columns), rows)
 
@@ -93,8 +101,13 @@ def _polars(value: Any, columns: Sequence[str]) -> pl.DataFrame:
     if isinstance(value, pl.DataFrame):
         return value.select(columns)
     if isinstance(value, pa.Table | pa.RecordBatch):
-        return pl.from_arrow(value.select(list(columns)))  # type: ignore[return-value]
+        return _of_arrow(value, columns)
     return pl.DataFrame(value).select(columns)
+
+
+def _of_arrow(value: pa.Table | pa.RecordBatch, columns: Sequence[str]) -> pl.DataFrame:
+    """Text that is no UTF-8 comes as bytes: Polars takes it on trust."""
+    return pl.DataFrame([pl.Series(name, trusted(value.column(name))) for name in columns])
 
 
 def _cut(frame: Any, rows: int) -> Iterator[pl.DataFrame]:
@@ -109,7 +122,21 @@ def _pandas_columns(frame: pd.DataFrame) -> dict[str, pd.Series[Any]]:
     own = {str(c): i for i, c in enumerate(frame.columns)}
     levels = {str(n): i for i, n in enumerate(frame.index.names) if n is not None and str(n) not in own}
     found = {name: pd.Series(frame.index.get_level_values(i)) for name, i in levels.items()}
-    return found | {name: frame.iloc[:, i] for name, i in own.items()}
+    found |= {name: frame.iloc[:, i] for name, i in own.items()}
+    return {name: _for_arrow(column) for name, column in found.items()}
+
+
+def _for_arrow(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A column that Arrow can take: sparse ones with all their values, those of types it doesn't know as Python objects."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.SparseDtype):
+        column = column.sparse.to_dense()  # type: ignore[attr-defined]  # pandas-stubs doesn't know it
+    try:
+        known = not isinstance(pa.array(column.iloc[:0], from_pandas=True).type, pa.BaseExtensionType)
+    except (pa.ArrowException, TypeError, ValueError):
+        known = False
+    return column if known else column.astype(object)
 
 
 def _pandas_slices(frame: pd.DataFrame, columns: Sequence[str], rows: int) -> Iterator[pl.DataFrame]:
@@ -125,7 +152,7 @@ def _pandas_column(column: pd.Series[Any], name: str) -> Slice:
         dtype = _pandas_type(column)
         values = column.to_numpy()
         return lambda start, rows: _objects(values[start : start + rows], dtype).alias(name)
-    whole = _without_nan(pl.Series(name, pa.array(column, from_pandas=True)))
+    whole = _without_nan(pl.Series(name, trusted(pa.array(column, from_pandas=True))))
     return lambda start, rows: whole.slice(start, rows)
 
 
@@ -139,7 +166,7 @@ def _pandas_type(column: pd.Series[Any]) -> pl.DataType:
         return _BY_INFERENCE[kind]
     try:
         return pl.Series(pa.array(column, from_pandas=True)).dtype
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+    except (pa.ArrowException, UnicodeEncodeError, OverflowError, pl.exceptions.PolarsError):
         return pl.String()
 
 
@@ -149,9 +176,18 @@ def _objects(values: np.ndarray[Any, Any], dtype: pl.DataType) -> pl.Series:
     kind = {pl.String: pa.large_string(), pl.Float64: pa.float64()}.get(type(dtype))
     try:
         found = pl.Series(pa.array(values, kind, from_pandas=True))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        found = pl.Series([None if _is_missing(v) else str(v) for v in values], dtype=pl.String)
+    except (pa.ArrowException, UnicodeEncodeError, OverflowError):
+        found = _as_text(values)
     return found.cast(dtype) if isinstance(found.dtype, pl.Null) else _without_nan(found)
+
+
+def _as_text(values: np.ndarray[Any, Any]) -> pl.Series:
+    """What values are called; as bytes, which `conform` refuses row by row, where halves of characters are among them."""
+    texts = [None if _is_missing(v) else str(v) for v in values]
+    try:
+        return pl.Series(texts, dtype=pl.String)
+    except UnicodeEncodeError:
+        return pl.Series([None if t is None else t.encode(errors="surrogatepass") for t in texts], dtype=pl.Binary)
 
 
 def _is_missing(value: Any) -> bool:

@@ -38,7 +38,7 @@ def rows_to_chunk(items: Sequence[object], schema: Schema, fields: Sequence[Fiel
     kinds = set(map(type, items))
     if kinds == {dict}:
         kept, misfits = items, None
-        columns = [_from_dicts(items, f.name) for f in fields]  # type: ignore[arg-type]
+        columns = [_from_dicts(items, f.name) for f in fields]  # type: ignore[arg-type]  # all are dicts
     else:
         kept, columns, misfits = _from_anything(items, schema, fields)
     raw: list[pl.Series] = []
@@ -48,7 +48,7 @@ def rows_to_chunk(items: Sequence[object], schema: Schema, fields: Sequence[Fiel
         raw.append(series)
         for row in bad:
             value = values[row]
-            broken.setdefault(row, f"column {field.name}: {_text(value)} is no {type_name(field.dtype)}")
+            broken.setdefault(row, f"column {field.name}: {_text(value)} can't be read as {type_name(field.dtype)}")
     chunk = conform(pl.DataFrame(raw), fields, tick)
     if broken:
         rows = sorted(broken)
@@ -88,11 +88,14 @@ def column(name: str, values: Sequence[Any], target: pl.DataType, tick: int | No
 
 
 def infer(items: Iterable[Any]) -> Schema | None:
-    """The schema that a list of dicts or dataclass instances tells by itself; None if they don't."""
+    """The schema that a list of dicts or dataclass instances tells by itself; None if they don't.
+
+    A key with half of a character is no column: no text in UTF-8 can hold it.
+    """
     rows = [dataclasses.asdict(i) if _is_dataclass(i) else i for i in items]
     if not rows or not all(isinstance(row, Mapping) for row in rows):
         return None
-    names = list(dict.fromkeys(str(name) for row in rows for name in row))
+    names = [n for n in dict.fromkeys(str(name) for row in rows for name in row) if _is_whole(n)]
     return Schema.of((name, _inferred([row.get(name) for row in rows])) for name in names)
 
 
@@ -100,7 +103,7 @@ def _inferred(values: list[Any]) -> pl.DataType:
     plain = [_plain(v) for v in values]
     try:
         return stream_type(pl.Series(plain, strict=True).dtype)
-    except (TypeError, pl.exceptions.PolarsError):
+    except (TypeError, OverflowError, UnicodeEncodeError, pl.exceptions.PolarsError):
         kinds = {type(v) for v in plain} - {type(None)}
         return pl.Float64() if kinds <= {int, float} else pl.String()
 
@@ -108,13 +111,29 @@ def _inferred(values: list[Any]) -> pl.DataType:
 def _one_kind(
     name: str, values: Sequence[Any], kind: type, target: pl.DataType, tick: int | None
 ) -> tuple[pl.Series, list[int]]:
+    halves = [i for i, v in enumerate(values) if isinstance(v, str) and not _is_whole(v)] if kind is str else []
+    if halves:
+        values = [None if i in set(halves) else v for i, v in enumerate(values)]
+        series, wrong = _one_kind(name, values, kind, target, tick)
+        return series, sorted([*halves, *wrong])
     before = _series(name, values, kind)
     if before is None or not castable(before.dtype, target, tick):
         return pl.Series(name, [None] * len(values), dtype=target), [i for i, v in enumerate(values) if not _is_null(v)]
     after = cast(before, target, tick).alias(name)
-    if after.null_count() == before.null_count() and kind is not int:
+    if not after.null_count() or (after.null_count() == before.null_count() and kind is not int):
         return after, []
     return after, [i for i in after.is_null().arg_true().to_list() if not _is_null(values[i])]
+
+
+def _is_whole(text: str) -> bool:
+    """Whether no character of it is only half of one."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _series(name: str, values: Sequence[Any], kind: type) -> pl.Series | None:
@@ -208,7 +227,7 @@ def _row(item: Any, schema: Schema) -> Sequence[Any] | str:
         return f"{len(item)} values for the {len(schema)} columns {', '.join(schema.names)}"
     if len(schema) == 1:
         return (item,)
-    return f"a {type(item).__name__} is no row: yield a dict, a tuple or a dataclass"
+    return f"a {type(item).__name__} is not a row: yield a dict, a tuple or a dataclass"
 
 
 def _is_dataclass(item: object) -> bool:

@@ -13,6 +13,21 @@ from jupyter_stream.functions.spark import quoted
 from jupyter_stream.functions.types import spark_name
 from jupyter_stream.plan.logical import AggregateCall
 from jupyter_stream.spark.expressions import TIME, sql
+from jupyter_stream.spark.rows import (
+    BASIC,
+    DISTINCT_SKETCH,
+    ENDS,
+    FREQUENT,
+    LISTS,
+    MODE,
+    OF_DISTINCT,
+    OTHER_AGGREGATES,
+    QUANTILES,
+    SPREAD,
+    TRUTH,
+    USER_DEFINED,
+    Support,
+)
 
 Filter: TypeAlias = str
 """` FILTER (WHERE ...)`, or nothing."""
@@ -22,17 +37,17 @@ ARRIVAL: Final = "`$row`"
 
 
 @dataclass(frozen=True, slots=True)
-class OnSpark:
+class AggregateOnSpark:
     """An aggregate on Spark.
 
     Attributes:
-        support: the name of its row in the support table.
+        support: its row in the support table.
         write: its SQL, from the arguments' SQL and the FILTER clause.
         ordered: whether it goes by time and arrival number.
         distinct: the SQL with DISTINCT; None where there is none.
     """
 
-    support: str
+    support: Support
     write: Write
     ordered: bool = False
     distinct: Write | None = None
@@ -59,6 +74,12 @@ def _distinct_sum(call: AggregateCall, args: tuple[str, ...], where: Filter) -> 
     values = f"collect_set({args[0]}){where}"
     dtype = spark_name(call.dtype)
     return f"CASE WHEN size({values}) > 0 THEN aggregate({values}, CAST(0 AS {dtype}), (a, v) -> CAST(a + v AS {dtype})) END"
+
+
+def _avg(call: AggregateCall, args: tuple[str, ...], where: Filter) -> str:
+    if isinstance(call.args[0].dtype, pl.Decimal):  # Spark's own is a DECIMAL, rounded four digits farther
+        return f"CAST(sum({args[0]}){where} AS DOUBLE) / count({args[0]}){where}"
+    return f"avg({args[0]}){where}"
 
 
 def _distinct_avg(call: AggregateCall, args: tuple[str, ...], where: Filter) -> str:
@@ -102,64 +123,78 @@ def _collect_list(call: AggregateCall, args: tuple[str, ...], where: Filter) -> 
 
 def _string_agg(call: AggregateCall, args: tuple[str, ...], where: Filter) -> str:
     values = _values(args, where)
-    return f"CASE WHEN size({values}) > 0 THEN array_join({values}, {quoted(str(call.parameters[0]))}) END"
+    separator = quoted(str(call.parameters[0]) if call.parameters else "")
+    return f"CASE WHEN size({values}) > 0 THEN array_join({values}, {separator}) END"
 
 
 def _quantile(call: AggregateCall, args: tuple[str, ...], where: Filter) -> str:
     return f"percentile({args[0]}, CAST('{call.parameters[0]!r}' AS DOUBLE)){where}"
 
 
-_BASIC: Final = "count, sum, avg, min, max"
-_SPREAD: Final = "var_samp, var_pop, stddev_samp, stddev_pop"
-_ENDS: Final = "first, last, arg_min, arg_max"
-_TRUTH: Final = "bool_and, bool_or, count_if"
-
-AGGREGATES: Final[dict[str, OnSpark]] = {
-    "count": OnSpark(_BASIC, _count, distinct=_distinct_count),
-    "sum": OnSpark(_BASIC, _plain("sum"), distinct=_distinct_sum),
-    "avg": OnSpark(_BASIC, _plain("avg"), distinct=_distinct_avg),
-    "min": OnSpark(_BASIC, _plain("min"), distinct=_plain("min")),
-    "max": OnSpark(_BASIC, _plain("max"), distinct=_plain("max")),
-    "bool_and": OnSpark(_TRUTH, _plain("bool_and"), distinct=_plain("bool_and")),
-    "bool_or": OnSpark(_TRUTH, _plain("bool_or"), distinct=_plain("bool_or")),
-    "count_if": OnSpark(_TRUTH, _plain("count_if")),
-    "var_samp": OnSpark(_SPREAD, _plain("var_samp")),
-    "var_pop": OnSpark(_SPREAD, _plain("var_pop")),
-    "stddev_samp": OnSpark(_SPREAD, _plain("stddev_samp")),
-    "stddev_pop": OnSpark(_SPREAD, _plain("stddev_pop")),
-    "first": OnSpark(_ENDS, _first, ordered=True),
-    "last": OnSpark(_ENDS, _last, ordered=True),
-    "arg_min": OnSpark(_ENDS, _arg_min, ordered=True),
-    "arg_max": OnSpark(_ENDS, _arg_max, ordered=True),
-    "median": OnSpark("median, quantile", lambda call, args, where: f"percentile({args[0]}, 0.5D){where}"),
-    "quantile": OnSpark("median, quantile", _quantile),
-    "mode": OnSpark("mode", lambda call, args, where: f"mode({args[0]}, true){where}"),
-    "collect_list": OnSpark("collect_list, string_agg", _collect_list, ordered=True),
-    "string_agg": OnSpark("collect_list, string_agg", _string_agg, ordered=True),
-    "approx_count_distinct": OnSpark(
-        "approx_count_distinct", lambda call, args, where: f"approx_count_distinct({args[0]}, 0.011D){where}"
+AGGREGATES: Final[dict[str, AggregateOnSpark]] = {
+    "count": AggregateOnSpark(BASIC, _count, distinct=_distinct_count),
+    "sum": AggregateOnSpark(BASIC, _plain("sum"), distinct=_distinct_sum),
+    "avg": AggregateOnSpark(BASIC, _avg, distinct=_distinct_avg),
+    "min": AggregateOnSpark(BASIC, _plain("min"), distinct=_plain("min")),
+    "max": AggregateOnSpark(BASIC, _plain("max"), distinct=_plain("max")),
+    "bool_and": AggregateOnSpark(TRUTH, _plain("bool_and"), distinct=_plain("bool_and")),
+    "bool_or": AggregateOnSpark(TRUTH, _plain("bool_or"), distinct=_plain("bool_or")),
+    "count_if": AggregateOnSpark(TRUTH, _plain("count_if")),
+    "var_samp": AggregateOnSpark(SPREAD, _plain("var_samp")),
+    "var_pop": AggregateOnSpark(SPREAD, _plain("var_pop")),
+    "stddev_samp": AggregateOnSpark(SPREAD, _plain("stddev_samp")),
+    "stddev_pop": AggregateOnSpark(SPREAD, _plain("stddev_pop")),
+    "first": AggregateOnSpark(ENDS, _first, ordered=True),
+    "last": AggregateOnSpark(ENDS, _last, ordered=True),
+    "arg_min": AggregateOnSpark(ENDS, _arg_min, ordered=True),
+    "arg_max": AggregateOnSpark(ENDS, _arg_max, ordered=True),
+    "median": AggregateOnSpark(QUANTILES, lambda call, args, where: f"percentile({args[0]}, 0.5D){where}"),
+    "quantile": AggregateOnSpark(QUANTILES, _quantile),
+    "mode": AggregateOnSpark(MODE, lambda call, args, where: f"mode({args[0]}, true){where}"),
+    "collect_list": AggregateOnSpark(LISTS, _collect_list, ordered=True),
+    "string_agg": AggregateOnSpark(LISTS, _string_agg, ordered=True),
+    "approx_count_distinct": AggregateOnSpark(
+        DISTINCT_SKETCH, lambda call, args, where: f"approx_count_distinct({args[0]}, 0.011D){where}"
     ),
 }
 """By registered name."""
 
-REFUSED: Final[dict[str, str]] = {
-    "heavy_hitters": "heavy_hitters, approx_top_k",
-    "approx_top_k": "heavy_hitters, approx_top_k",
+OURS: Final[dict[str, Support]] = {
+    "heavy_hitters": FREQUENT,
+    "approx_top_k": FREQUENT,
+    **dict.fromkeys(
+        (
+            *("bit_and", "bit_or", "bit_xor", "topk", "topkdistinct", "earliest_by_offset", "latest_by_offset"),
+            *("covar_pop", "covar_samp", "corr", "skewness", "kurtosis", "quantile_disc"),
+            *("regr_avgx", "regr_avgy", "regr_count", "regr_intercept", "regr_r2"),
+            *("regr_slope", "regr_sxx", "regr_sxy", "regr_syy"),
+        ),
+        OTHER_AGGREGATES,
+    ),
 }
+"""The kernel's."""
+ROWS_OF_CALLS: Final = (
+    *dict.fromkeys(known.support for known in AGGREGATES.values()),
+    *(row for row in dict.fromkeys(OURS.values()) if row != OTHER_AGGREGATES),
+    OF_DISTINCT,
+    USER_DEFINED,
+    OTHER_AGGREGATES,
+)
+"""All that `support_of` may give."""
 
 
-def support_of(call: AggregateCall) -> str:
-    """The name of its row in the support table."""
+def support_of(call: AggregateCall) -> Support:
+    """Its row in the support table."""
     if call.function in (ROWS, HELD):
-        return "user-defined aggregates"
+        return USER_DEFINED
     known = AGGREGATES.get(call.function)
     if known is None:
-        return REFUSED.get(call.function, "other aggregates")
+        return OURS.get(call.function, OTHER_AGGREGATES)
     if not call.distinct:
         return known.support
     if known.distinct is None:
-        return "other aggregates"
-    return "count, sum, avg of DISTINCT" if call.function in ("count", "sum", "avg") else known.support
+        return OTHER_AGGREGATES
+    return OF_DISTINCT if call.function in ("count", "sum", "avg") else known.support
 
 
 def aggregate_sql(call: AggregateCall, guarded: bool) -> str:

@@ -32,11 +32,12 @@ from jupyter_stream.core.messages import (
 )
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import MIN_TIME
-from jupyter_stream.plan.catalog import PunctuationColumn, StreamDef
 from jupyter_stream.spark.expressions import SHIFT
 from jupyter_stream.spark.spool import KEY_SAID, SAID, TICK
 from jupyter_stream.spark.types import from_spark
 
+WRITTEN: Final = "$written"
+"""The column of blocks that come back where answers are written elsewhere."""
 _NOTE: Final = b"jupyter_stream"
 """In the metadata of a block: what it holds, in JSON."""
 _REPLACES: Final = b"jupyter_stream.replaces"
@@ -59,14 +60,52 @@ class LateNamed:
     frame: pl.DataFrame
 
 
-Said: TypeAlias = Message | LateNamed
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Of a relation whose input has ended: the last time of those of its rows that aren't a stream's own.
+
+    Attributes:
+        last: microseconds.
+    """
+
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenElsewhere:
+    """Answers that were written where they were made.
+
+    Attributes:
+        sink: into which of the query's sinks.
+        pieces: what the sink is to be told of them, with their number as `rows`.
+    """
+
+    sink: int
+    pieces: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedElsewhere:
+    """Answers that a sink will never take.
+
+    Attributes:
+        sink: which of the query's sinks.
+        failed: the answers, and why.
+    """
+
+    sink: int
+    failed: Failed
+
+
+@dataclass(frozen=True, slots=True)
+class SinkAway:
+    """Answers could not be written just now; why, a sentence."""
+
+    why: str
+
+
+Said: TypeAlias = Message | LateNamed | Ended | WrittenElsewhere | RefusedElsewhere | SinkAway
 """What operators say, on its way out of Spark."""
-
-
-def key_promised(stream: StreamDef) -> str | None:
-    """The column for whose values a stream makes promises one by one, if it does."""
-    progress = stream.time.progress
-    return progress.key if isinstance(progress, PunctuationColumn) else None
 
 
 def block_of(batch: Any) -> bytes:
@@ -144,6 +183,17 @@ def blocks_of(made: Iterable[tuple[int, Said]]) -> Iterator[bytes]:
                 note["kind"] = "missed"
             case LateNamed(name=name, frame=frame):
                 note |= {"kind": "late", "name": name}
+            case Ended(last=last):
+                frame = pl.DataFrame({TS: [last]}, schema={TS: pl.Int64()})
+                note["kind"] = "ended"
+            case WrittenElsewhere(sink=sink, pieces=frame):
+                note |= {"kind": "written", "sink": sink}
+            case RefusedElsewhere(sink=sink, failed=Failed(frame=frame, reasons=reasons)):
+                frame = frame.with_columns(reasons.alias(_REASON))
+                note |= {"kind": "refused", "sink": sink}
+            case SinkAway(why=why):
+                frame = pl.DataFrame({_REASON: [why]})
+                note["kind"] = "away"
             case _:
                 continue
         if frame.height or note["kind"] == "answers":
@@ -154,7 +204,11 @@ def blocks_of(made: Iterable[tuple[int, Said]]) -> Iterator[bytes]:
             yield block_of(table.replace_schema_metadata(metadata))
 
 
-def told(blocks: Iterable[bytes]) -> Iterator[tuple[int, Batch | Failed | Missed | LateNamed]]:
+Heard: TypeAlias = Batch | Failed | Missed | LateNamed | Ended | WrittenElsewhere | RefusedElsewhere | SinkAway
+"""What is heard of it."""
+
+
+def decoded(blocks: Iterable[bytes]) -> Iterator[tuple[int, Heard]]:
     """What operators said, of their blocks, and of which stream."""
     import pyarrow as pa
 
@@ -167,6 +221,14 @@ def told(blocks: Iterable[bytes]) -> Iterator[tuple[int, Batch | Failed | Missed
         match note["kind"]:
             case "failed":
                 yield note["of"], Failed(frame.drop(_REASON), frame.get_column(_REASON))
+            case "written":
+                yield note["of"], WrittenElsewhere(note["sink"], frame)
+            case "refused":
+                yield note["of"], RefusedElsewhere(note["sink"], Failed(frame.drop(_REASON), frame.get_column(_REASON)))
+            case "away":
+                yield note["of"], SinkAway(str(frame.item()))
+            case "ended":
+                yield note["of"], Ended(int(ints(frame.get_column(TS))[0]))
             case "late":
                 yield note["of"], LateNamed(note["name"], frame)
             case "missed":

@@ -35,6 +35,11 @@ def instant(time: str) -> str:
     return f"timestamp_micros({micros(time)})"
 
 
+def item(expr: Expr, name: str) -> str:
+    """A column of a select list."""
+    return f"{sql(expr)} AS {quoted(name)}"
+
+
 def sql(expr: Expr, time: str = TIME) -> str:
     """The expression in Spark's SQL.
 

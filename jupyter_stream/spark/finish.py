@@ -9,19 +9,18 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream import aggregates
+from jupyter_stream.arrays.exact import BEYOND
 from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START, Batch, Failed, ints
 from jupyter_stream.core.schema import TIMESTAMP, Field, Schema
-from jupyter_stream.operators import planned
-from jupyter_stream.operators.filter import Filter as FilterOperator
-from jupyter_stream.operators.graph import build
-from jupyter_stream.operators.project import Project as ProjectOperator
-from jupyter_stream.operators.table_lookup import TableLookup
-from jupyter_stream.plan.logical import Aggregate, Filter, Lookup, Plan, Project
+from jupyter_stream.flow.protocol import Operator
+from jupyter_stream.flow.table_lookup import TableLookup
+from jupyter_stream.plan.logical import Aggregate, Plan
+from jupyter_stream.plan.time_of import integer_time
 from jupyter_stream.spark.expressions import SHIFT
-from jupyter_stream.spark.preflight import Stage, above, finished_here, outermost
-from jupyter_stream.spark.translate import OVERFLOWED, integer_time
+from jupyter_stream.spark.nodes import SUPPORT
+from jupyter_stream.spark.stage import Stage, above, finished_here, has_empty_extents, outermost, window_of
 from jupyter_stream.spark.types import from_spark
-from jupyter_stream.windows import TimeWindow
+from jupyter_stream.spark.windowed import OVERFLOWED
 
 _AT_ONCE = 262_144
 """Empty extents made at a time."""
@@ -37,23 +36,24 @@ class Finish:
     def __init__(self, plan: Plan) -> None:
         self._schema = plan.schema
         self._stage = outermost(plan) if finished_here(plan) else None
-        self._operators: list[FilterOperator | ProjectOperator | TableLookup] = []
+        self._operators: list[Operator] = []
         self._last: int | None = None
         if self._stage is None:
             return
         fields = list(self._stage.schema.fields)
-        if isinstance(self._stage, Aggregate):
+        if window_of(self._stage) is not None:
             time = pl.Int64() if integer_time(self._stage) else TIMESTAMP
             fields += [Field(WINDOW_START, time), Field(WINDOW_END, time), Field(WINDOW_ID, pl.Int64())]
         self._inner = Schema(tuple(fields))
         for node in reversed(above(plan)):
-            match node:
-                case Filter(predicate=predicate):
-                    self._operators.append(FilterOperator(predicate))
-                case Project(items=items):
-                    self._operators.append(ProjectOperator(items))
-                case Lookup():
-                    self._operators.append(planned.lookup(node, build))
+            make = SUPPORT[type(node)].operators
+            assert make is not None
+            self._operators += make(node)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether it has to see all answers, in their order: it fills in extents without rows."""
+        return self._stage is not None and has_empty_extents(self._stage)
 
     @property
     def lookups(self) -> list[TableLookup]:
@@ -84,7 +84,7 @@ class Finish:
                     pl.col(WINDOW_START).alias("window_start"),
                     pl.col(WINDOW_END).alias("window_end"),
                 )
-                yield Failed(bad, pl.Series(["a sum is beyond BIGINT"] * bad.height))
+                yield Failed.all(bad, BEYOND)
                 frame = frame.filter(~beyond)
             frame = frame.drop(OVERFLOWED)
         frame = frame.with_columns(pl.col(TS).cast(pl.Int64) - SHIFT)
@@ -105,29 +105,25 @@ class Finish:
         """Ungrouped: the extents without rows between those that hold some; Spark gives extents in the order they close."""
         if not frame.height:
             return
-        if not isinstance(aggregate, Aggregate):
+        if not has_empty_extents(aggregate):
             yield frame
             return
-        window = aggregate.window
-        if aggregate.keys or not isinstance(window, TimeWindow):
-            yield frame
-            return
+        assert isinstance(aggregate, Aggregate)
         frame = frame.sort(WINDOW_ID)
         held = ints(frame.get_column(WINDOW_ID))
         known = held if self._last is None else np.concatenate([[self._last], held])
         self._last = int(held[-1])
         for i in np.flatnonzero(np.diff(known) > 1).tolist():
             for start in range(int(known[i]) + 1, int(known[i + 1]), _AT_ONCE):
-                yield self._empty(np.arange(start, min(int(known[i + 1]), start + _AT_ONCE)), frame, aggregate, window)
+                yield self._empty(np.arange(start, min(int(known[i + 1]), start + _AT_ONCE)), frame, aggregate)
         yield frame
 
-    def _empty(self, extents: Any, like: pl.DataFrame, aggregate: Aggregate, window: TimeWindow) -> pl.DataFrame:
-        assert window.range is not None
-        ends = extents * window.slide + window.phase
-        system = {WINDOW_START: ends - window.range, WINDOW_END: ends, WINDOW_ID: extents, TS: ends - 1 + SHIFT}
-        zero = {
-            c.name for c in aggregate.aggregates if c.function == "count" or c.function in aggregates.ZERO_OF_NOTHING
-        }
+    def _empty(self, extents: Any, like: pl.DataFrame, aggregate: Aggregate) -> pl.DataFrame:
+        bounds = aggregate.window.bounds(extents)
+        assert bounds is not None
+        starts, ends = bounds
+        system = {WINDOW_START: starts, WINDOW_END: ends, WINDOW_ID: extents, TS: ends - 1 + SHIFT}
+        zero = {c.name for c in aggregate.aggregates if aggregates.of_nothing(c.function) == 0}
         columns = []
         for name, dtype in like.schema.items():
             if name in system:

@@ -1,4 +1,7 @@
-"""A query as a streaming DataFrame of Spark's, for programs that go on from there: files and topics read by Spark, all native."""
+"""A query as a streaming DataFrame of Spark's, for programs that go on from there: files and topics read by Spark.
+
+What Spark has operators for is its own; any other query runs as operators of ours inside the DataFrame (`inside_frame`).
+"""
 
 from __future__ import annotations
 
@@ -7,29 +10,35 @@ import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from jupyter_stream.core.messages import TS
 from jupyter_stream.core.schema import Field
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.plan.catalog import StreamDef, Watermark
-from jupyter_stream.plan.logical import Aggregate, Lookup, Plan, Query, Scan, walk
-from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
+from jupyter_stream.plan.logical import Aggregate, BoundQuery, Join, Lookup, Plan, Scan, TableRelation, streams, walk
+from jupyter_stream.plan.needs import counts_arrivals, needed_columns, reads_row_numbers
 from jupyter_stream.spark import preflight
+from jupyter_stream.spark.expressions import quoted
+from jupyter_stream.spark.inside import ROCKSDB, in_turn
+from jupyter_stream.spark.inside_frame import answers_inside
 from jupyter_stream.spark.rewrite import normal
 from jupyter_stream.spark.settings import Settings, files_at_once
 from jupyter_stream.spark.spool import rows_of_files, with_time
+from jupyter_stream.spark.stage import has_empty_extents, ordered, window_of
 from jupyter_stream.spark.start import check, session
+from jupyter_stream.spark.tables import rows_now
 from jupyter_stream.spark.texts import kind_of, rows_of_texts
 from jupyter_stream.spark.topics import check_readable, rows_of_topic, topic_of
 from jupyter_stream.spark.translate import translate_whole
+from jupyter_stream.spark.types import spark_ddl
 
 
-def streaming_frame(query: Query, namespace: Mapping[str, object], max_files: int | None = None) -> Any:
+def streaming_frame(query: BoundQuery, namespace: Mapping[str, object], max_files: int | None = None) -> Any:
     """The `pyspark.sql.DataFrame` of a query's answers.
 
-    All of it is Spark's own: late rows are dropped without a word, a failing expression ends the stream, an extent without rows
-    gives none.
+    Late rows are judged by micro-batches and not listed, a failing expression ends the stream, and what is still open when the
+    input ends is not given; where all is Spark's own, an extent without rows gives none. A warning says so before.
 
     Args:
         query: reads streams over files or topics of Kafka, in order or with a watermark.
@@ -37,38 +46,99 @@ def streaming_frame(query: Query, namespace: Mapping[str, object], max_files: in
         max_files: how many files a micro-batch takes at most, of each stream; None for all there are.
 
     Raises:
-        QueryError: that is no number of files.
-        UnsupportedError: a part of it isn't Spark's own; the message names it.
+        QueryError: that is not a number of files.
+        UnsupportedError: Spark can't have it so; the message says what and why.
     """
     at_once = files_at_once(max_files)
     preflight.refuse(query)
-    _refuse(query)
+    refuse(query)
     check(namespace, Settings())
-    plan = normal(query.plan)
     # not on the main thread, where a starting Spark would take over the notebook's interrupts
     with ThreadPoolExecutor(1) as apart:
         spark = apart.submit(session, namespace, Settings()).result()
+    told = " ".join(open_answers(query))
+    if told:
+        warnings.warn(told, stacklevel=3)
+    return frame_of(query, spark, at_once)
+
+
+def frame_of(query: BoundQuery, spark: Any, at_once: int | None = None) -> Any:
+    """The DataFrame of a query that `refuse` has let pass.
+
+    Args:
+        query: the query.
+        spark: the `SparkSession`; a `WrittenSpark` for one that `refuse_ours` has let pass.
+        at_once: how many files of a stream a micro-batch takes at most; None for all there are.
+    """
+    if runs_inside(query):
+        needed = needed_columns(query.plan)
+        read = [_rows_of(spark, s, needed[s.name], at_once) for s in streams(query.plan)]
+        spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
+        buckets = int(spark.conf.get("spark.sql.shuffle.partitions"))
+        return answers_inside(query, read, buckets, Settings().patience)
+    plan = normal(query.plan)
     needed = needed_columns(plan)
 
     def given(node: Plan) -> Any:
         if not isinstance(node, Scan):
             return None
         stream = node.stream
-        time, progress = stream.time.column or "", stream.time.progress
-        assert isinstance(progress, Watermark)
-        fields = [f for f in stream.schema if f.name in needed[stream.name] or f.name == time]
-        topic = topic_of(stream.source)
-        if topic is not None:
-            rows = with_time(rows_of_topic(spark, topic), fields, time)
-        else:
-            rows = _rows_of_files(spark, stream, fields, time, at_once)
-        return rows.withWatermark(f"`{TS}`", f"{-(-progress.delay // 1000)} milliseconds")
+        rows = _rows_of(spark, stream, needed[stream.name], at_once)
+        read = needed[stream.name] | {stream.time.column}
+        unread = [f for f in stream.schema if f.name not in read]  # a join names all columns, read or not
+        if unread:
+            nulls = (f"CAST(NULL AS {spark_ddl(f.dtype)}) AS {quoted(f.name)}" for f in unread)
+            rows = rows.selectExpr("*", *nulls)
+        return rows
 
-    return translate_whole(plan, given)
+    return translate_whole(plan, given, lambda table: rows_now(table, spark))
+
+
+def _rows_of(spark: Any, stream: StreamDef, wanted: frozenset[str], at_once: int | None) -> Any:
+    """The rows of a stream with those columns and its time, `$ts`, and a watermark."""
+    time, progress = stream.time.column or "", stream.time.progress
+    assert isinstance(progress, Watermark)
+    fields = [f for f in stream.schema if f.name in wanted or f.name == time]
+    topic = topic_of(stream.source)
+    if topic is not None:
+        rows = with_time(rows_of_topic(spark, topic), fields, time)
+    else:
+        rows = _rows_of_files(spark, stream, fields, time, at_once)
+    return rows.withWatermark(f"`{TS}`", f"{-(-progress.delay // 1000)} milliseconds")
+
+
+def runs_inside(query: BoundQuery) -> bool:
+    """Whether it runs as operators of ours: Spark has none for a part of it, or rows of one time are told apart."""
+    plan = query.plan
+    return preflight.runs_inside(query) or reads_row_numbers(plan) or any(ordered(n) for n in walk(plan))
+
+
+def open_answers(query: BoundQuery) -> list[str]:
+    """Sentences that say which answers stay out, as those of the end with `trigger(availableNow=True)`, or may be others."""
+    nodes, inside, said = list(walk(normal(query.plan))), runs_inside(query), []
+    kept = [n for n in nodes if isinstance(n, Aggregate | Join)]
+    waiting = next((n for n in kept if getattr(n, "kind", None) not in ("inner", "semi")), None)
+    if inside or waiting is not None:
+        what = "a window" if window_of(waiting) is not None else "a row without partner"
+        said.append(
+            f"Spark gives {'an answer' if inside else what} only when a later row has come, so the last ones are missing where "
+            "the input ends, as with trigger(availableNow=True)."
+        )
+    if not inside and any(map(has_empty_extents, nodes)):
+        said.append("It gives no answer for an extent without rows, whose count is 0.")
+    tables = _tables(query.plan)
+    if tables:
+        said.append(f"It reads {' and '.join(tables)} now: what changes there later doesn't reach it.")
+    if inside or kept:
+        said.append(
+            "Spark looks for late rows once in each micro-batch and lists none: it may use some that are late here."
+        )
+        said.append("Started with --engine spark the query gives the answers of the kernel.")
+    return said
 
 
 def _rows_of_files(spark: Any, stream: StreamDef, fields: Sequence[Field], time: str, at_once: int | None) -> Any:
-    path = stream.uri.removeprefix("file://")
+    path = str(Path(stream.uri.removeprefix("file://")).absolute())  # Spark may have another folder of work
     files = _files(path)
     kind = kind_of(files, stream.options)
     if at_once is not None and at_once < len(files):
@@ -93,44 +163,60 @@ def _warn_of_order(name: str, files: Sequence[Path]) -> None:
             return
 
 
-def _refuse(query: Query) -> None:
-    if preflight.runs_inside(query):
-        raise UnsupportedError(
-            "a part of the query runs as our operators, which a DataFrame can't hold",
-            hint="EXPLAIN ... ON SPARK names it. Start the query with --engine spark instead.",
-        )
-    for node in walk(query.plan):
-        if isinstance(node, Lookup):
-            raise UnsupportedError(
-                f"the table {node.table.name} is this session's, which a DataFrame can't follow",
-                hint="Start the query with --engine spark instead.",
-            )
-        topic = topic_of(node.stream.source) if isinstance(node, Scan) else None
+def refuse(query: BoundQuery) -> None:
+    """Raise `UnsupportedError` for the first part of a query that a streaming DataFrame can't have."""
+    for stream in streams(query.plan):
+        topic = topic_of(stream.source)
         if topic is not None:
             check_readable(topic)
-        if isinstance(node, Scan) and not _readable(node.stream):
+        elif not _readable(stream):
             raise UnsupportedError(
-                f"the rows of {node.stream.name} reach Spark through this session only",
-                hint="A DataFrame reads topics of Kafka, and Parquet, CSV or JSON lines of one kind, whole, in order or with a "
-                "watermark: SOURCE 'file:///archive'.",
+                f"Spark can't read the rows of {stream.name} by itself",
+                hint="A DataFrame reads topics of Kafka, and Parquet, CSV or JSON lines of one kind, whole: "
+                f"SOURCE 'file:///archive'. {_INSTEAD}",
             )
-    if reads_row_numbers(query.plan) or any(
-        isinstance(n, Aggregate) and preflight.ordered(n) for n in walk(query.plan)
-    ):
+        if not isinstance(stream.time.progress, Watermark):
+            raise UnsupportedError(
+                f"Spark reads the rows of {stream.name} in several places at once, and knows of progress what a watermark says",
+                hint=f"Declare the stream ORDER BY a column, or with WATERMARK FOR. {_INSTEAD}",
+            )
+    if counts_arrivals(query.plan):
         raise UnsupportedError(
-            "row_num, first, last and lists go by the order of arrival, which a DataFrame doesn't know",
-            hint="Use min or max, or start the query with --engine spark instead.",
+            "row_num, windows of ROWS and the like go by the order of arrival, which a DataFrame doesn't have: Spark reads files "
+            "and parts of files at the same time",
+            hint=f"Use times, as in [RANGE 1 MINUTE]. {_INSTEAD}",
         )
+    if in_turn(query):
+        raise UnsupportedError(
+            "provisional answers go by when each row came, and a DataFrame in append mode can't take one back",
+            hint=f"Leave EMIT out. {_INSTEAD}",
+        )
+
+
+def refuse_ours(query: BoundQuery) -> None:
+    """Raise `UnsupportedError` for the first part of a query that isn't Spark's own."""
+    if runs_inside(query):
+        raise UnsupportedError(
+            "first, last and lists go by the order of arrival among rows of one time, which Spark doesn't know",
+            hint=f"Use min or max. {_INSTEAD}",
+        )
+    for table in _tables(query.plan):
+        raise UnsupportedError(f"the table {table} belongs to this session", hint=_INSTEAD)
+
+
+def _tables(plan: Plan) -> list[str]:
+    """The names of the tables it reads."""
+    return sorted({n.table.name for n in walk(plan) if isinstance(n, Lookup | TableRelation)})
+
+
+_INSTEAD: Final = "Or start the query with --engine spark instead."
 
 
 def _readable(stream: StreamDef) -> bool:
     files = _files(stream.uri.removeprefix("file://")) if stream.uri.startswith("file://") else []
     parquet = bool(files) and all(f.suffix == ".parquet" for f in files)
     whole = not {"follow", "rate"} & set(stream.options)
-    readable = topic_of(stream.source) is not None or (
-        whole and (parquet or kind_of(files, stream.options) is not None)
-    )
-    return readable and isinstance(stream.time.progress, Watermark)
+    return whole and (parquet or kind_of(files, stream.options) is not None)
 
 
 def _files(path: str) -> list[Path]:

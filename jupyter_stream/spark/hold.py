@@ -60,7 +60,7 @@ class Hold:
             if time.monotonic() >= end:
                 file.close()
                 raise StreamError(
-                    f"another Spark still writes to the checkpoint {self._path.parent}: that of a kernel that has ended, maybe. "
+                    f"another Spark still writes to the checkpoint {self._path.parent}, perhaps that of a kernel that has ended. "
                     "End its process, or name another folder"
                 )
             if not told:

@@ -10,11 +10,12 @@ from typing import TypeAlias
 import polars as pl
 
 from jupyter_stream.core.messages import ROW
-from jupyter_stream.operators.graph import Boundary, Entry
+from jupyter_stream.flow.progress_for_all import ForAll
+from jupyter_stream.graph.graph import Boundary, Entry
 from jupyter_stream.plan.catalog import StreamDef, Watermark
-from jupyter_stream.spark.blocks import key_promised
-from jupyter_stream.spark.handed import Handed, WholeFile
+from jupyter_stream.plan.keyed import key_promised
 from jupyter_stream.spark.judge import Judge, Way
+from jupyter_stream.spark.linked_files import LinkedFiles, WholeFile
 from jupyter_stream.spark.spool import Spool
 
 Files: TypeAlias = Sequence[tuple[Path, int]]
@@ -31,6 +32,7 @@ class Inlet:
         boundaries: from which times on its rows miss no final answer, given a punctuation.
         needed: the columns Spark sees.
         late: its late rows, where operators inside Spark say which of them missed answers.
+        unheard: whether these operators make nothing of promises for one key, and say nothing of rows that broke one.
         handed: its files, where Spark reads them.
 
     Args:
@@ -53,13 +55,14 @@ class Inlet:
     ) -> None:
         self.way = way
         self.judge = Judge(way)
+        self.unheard = all(e.target is not None and isinstance(e.target.step.operator, ForAll) for e in inside)
         self.boundaries: list[Boundary] = [e.boundary for e in inside] if inside else [way.boundary]
         self.needed = columns if way.base is way.scan else frozenset(way.base.schema.names)
-        self.handed: Handed | None = None
+        self.handed: LinkedFiles | None = None
         time = None
         if files is not None and not inside and self._only_times:
             time = way.scan.stream.time.column
-            self.handed = Handed(files, [n for n in way.base.schema.names if n in self.needed])
+            self.handed = LinkedFiles(files, [n for n in way.base.schema.names if n in self.needed])
         schema = way.base.schema
         key = key_promised(way.scan.stream) if inside else None
         if key is not None:

@@ -5,6 +5,7 @@ Of the engine it knows nothing: rows are in the spools of the inlets, and what a
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -14,17 +15,20 @@ from typing import Any, Final
 
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.errors import StreamError
-from jupyter_stream.plan.logical import Plan, Query
+from jupyter_stream.plan.logical import BoundQuery, Plan
+from jupyter_stream.spark.expressions import sql
 from jupyter_stream.spark.hold import Hold
 from jupyter_stream.spark.inlet import Inlet
-from jupyter_stream.spark.inside import ROCKSDB, Network, run_inside
-from jupyter_stream.spark.reasons import told
+from jupyter_stream.spark.inside import ROCKSDB, Network, partition, run_inside
+from jupyter_stream.spark.phases import Phases
+from jupyter_stream.spark.reasons import reason_of
 from jupyter_stream.spark.remote import MemorySink, is_remote, release
 from jupyter_stream.spark.settings import STALLED, Settings
-from jupyter_stream.spark.start import SOCKETS, session
+from jupyter_stream.spark.spread import SpreadWriting, away
+from jupyter_stream.spark.start import SOCKETS, session, starts
 from jupyter_stream.spark.state_server import SILENT
 from jupyter_stream.spark.stopping import stopped
-from jupyter_stream.spark.tables import Versions
+from jupyter_stream.spark.tables import TableHistory
 from jupyter_stream.spark.translate import translate
 
 log = logging.getLogger(__name__)
@@ -43,8 +47,6 @@ _SLOW: Final = "failed to connect back"
 as long as a query may get nowhere."""
 _STALLS: Final = 2
 """How often a query goes on from its checkpoint before it fails."""
-_ANSWER: Final = 0.2
-"""The part of the time a query may get nowhere that Spark's state server has for an answer, which takes it milliseconds."""
 _LONGER: Final = f"Slow tasks get longer with --conf {STALLED}='1 hour'"
 _STRANGERS: Final = (
     "Another program may be connecting to the ports this Spark listens at: start it with "
@@ -55,11 +57,26 @@ _STOP: Final = "60s"
 """How long Spark may take to let go of a micro-batch; without a limit it could wait for ever."""
 
 
+class _Ended(StreamError):
+    """A micro-batch began when its query had ended already: Spark is to take it for unanswered, and nobody is to hear of it."""
+
+
+class _Expected(logging.Filter):
+    """Keeps py4j from logging as an error, with its trace, what a query that is being stopped answers to Spark."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], _Ended))
+
+
+for _name in ("py4j.clientserver", "py4j.java_gateway"):
+    logging.getLogger(_name).addFilter(_Expected())
+
+
 class _Stalled(Exception):
     """Spark's query is in a micro-batch that gets nowhere."""
 
 
-class Job:
+class SparkJob:
     """Spark's query for one of ours.
 
     Args:
@@ -74,6 +91,7 @@ class Job:
         settings: how it is to run.
         take: given each micro-batch once: its number and its answers, a `pyarrow.Table`; in a thread of Spark's.
         look: given Spark's query now and then, to measure it; in the thread of `follow`.
+        phases: told what it is doing before its first answers.
 
     Attributes:
         answered: the last micro-batch whose answers were taken, -1 for none.
@@ -81,27 +99,32 @@ class Job:
         input_ended: set once no more rows will come: the query then ends when Spark has taken what is there.
         table_changed: set when a table holds something else.
         stopping: set when the query is to end.
+        spread: has executors write answers; None where they come here.
+        waits_for: told why they can't just now.
     """
 
     def __init__(
         self,
         name: str,
-        query: Query,
+        query: BoundQuery,
         plan: Plan,
         inside: Network | None,
         inlets: Sequence[Inlet],
-        tables: Mapping[TableRows | None, Versions],
+        tables: Mapping[TableRows | None, TableHistory],
         folder: Path,
         namespace: Mapping[str, object],
         settings: Settings,
         take: Callable[[int, Any], None],
         look: Callable[[Any], None],
+        phases: Phases,
     ) -> None:
         self.answered = -1
         self.broken: str | None = None
         self.input_ended = threading.Event()
         self.table_changed = threading.Event()
         self.stopping = threading.Event()
+        self.spread: SpreadWriting | None = None
+        self.waits_for: Callable[[str], None] = lambda why: None
         self.streaming: Any = None
         self._context: Any = None  # Spark's; None on Spark Connect
         self._hold = Hold(folder)
@@ -121,6 +144,7 @@ class Job:
         self._answering = threading.Lock()
         self._changing = threading.Lock()
         self._letting_go = False
+        self.phases = phases
 
     def change_table(self) -> None:
         """A table holds something else: rows that come now are not for the query that Spark runs, which knows it as it was."""
@@ -140,7 +164,7 @@ class Job:
                     self._watch(query)
                 return
             except Exception as error:
-                text = told(error)
+                text = reason_of(error)
                 silent = SILENT in text
                 stalled = silent or isinstance(error, _Stalled)
                 if self.stopping.is_set() or self._sink is not None or not (stalled or _SLOW in text):
@@ -182,7 +206,11 @@ class Job:
             return inlet.spool.rows_of(spark, path, inlet.stream.time.column or "")
 
         buckets = 0 if self._inside is None else int(spark.conf.get("spark.sql.shuffle.partitions"))
-        return self._made(spark, rows, buckets).toArrow()
+        made = self._made(spark, rows, buckets)
+        self.phases.enter("first micro-batch")
+        table = made.toArrow()
+        self.phases.leave()
+        return table
 
     def stop(self) -> None:
         """Have Spark let go of it."""
@@ -196,7 +224,10 @@ class Job:
     # -- beginning ---------------------------------------------------------------------------------------------------
 
     def _session(self) -> Any:
+        if starts(self._namespace):
+            self.phases.enter("starting Java")
         spark = session(self._namespace, self._settings)
+        self.phases.enter("planning")
         if is_remote(spark):
             self._sessions.append(spark)
         return spark
@@ -234,13 +265,14 @@ class Job:
         if self.streaming is None and all(i.all_there for i in self._inlets):
             self.input_ended.wait(_GATHER)
         self.streaming = writer.start()
+        self.phases.enter("first micro-batch")
         return self.streaming
 
     def _made(self, spark: Any, rows: Callable[[Inlet], Any], buckets: int) -> Any:
         """The DataFrame of its answers."""
         if self._inside is not None:
             below, needed = [rows(i) for i in self._inlets], [i.needed for i in self._inlets]
-            return run_inside(self._query, self._inside, below, needed, buckets, self._settings.stalled * _ANSWER)
+            return run_inside(self._query, self._inside, below, needed, buckets, self._settings.patience)
         waiting = list(self._inlets)
 
         def given(node: Plan) -> Any:
@@ -254,10 +286,16 @@ class Job:
 
     def _buckets(self, spark: Any) -> int:
         """How many operators of ours share the work: the same number whenever a query goes on from its checkpoint."""
-        note = self._folder / "buckets"
+        note, spread = self._folder / "buckets", [[sql(e) for e in by] for by in partition(self._query)]
         if not note.exists():
-            note.write_text(spark.conf.get("spark.sql.shuffle.partitions"))
-        return int(note.read_text())
+            buckets = int(spark.conf.get("spark.sql.shuffle.partitions"))
+            note.write_text(json.dumps({"buckets": buckets, "by": spread}))
+        kept = json.loads(note.read_text())
+        if not isinstance(kept, dict) or kept["by"] != spread:
+            raise StreamError(
+                f"the checkpoint {self._folder} is of a version that spread rows otherwise: name a new folder for it"
+            )
+        return int(kept["buckets"])
 
     # -- watching ----------------------------------------------------------------------------------------------------
 
@@ -288,7 +326,7 @@ class Job:
             if ended and drained is None:
                 drained = _drained(query)
             if progress.stalled(query, self.answered):
-                raise _Stalled(f"Spark got nowhere for {self._settings.stalled:g} seconds: no task ended")
+                raise _Stalled(f"Spark made no progress for {self._settings.stalled:g} seconds: no task ended")
         failure = query.exception()
         self._look(query)
         self._poll(query, last=failure is None and not self.stopping.is_set())
@@ -302,6 +340,7 @@ class Job:
         table = None if self._sink is None else self._sink.news(query, last=last)
         if table is not None:
             self.answered += 1
+            self.phases.leave(measured=all(i.all_there for i in self._inlets))
             self._take(self.answered, table)
 
     def _let_go(self, query: Any) -> None:
@@ -313,20 +352,36 @@ class Job:
         with stopped(query, self._context), self._answering:
             self._letting_go = False
 
+    def _collected(self, frame: Any) -> Any:
+        """What a micro-batch gave; where executors write its answers, that, once they could."""
+        if self.spread is None:
+            return frame.toArrow()
+        while True:
+            table = self.spread.of(frame).toArrow()
+            why = away(table)
+            if why is None:
+                return table
+            self.waits_for(why)
+            if self.stopping.is_set():
+                raise _Ended("the query is being stopped")
+
     def _batch(self, frame: Any, number: int) -> None:
         """A micro-batch, on a thread of Spark's."""
         with self._answering:
             if self.stopping.is_set() or self.broken is not None:
                 # returning, Spark would note in its checkpoint that this was answered, whose rows then come never again
-                raise StreamError(self.broken or "the query is being stopped")
+                raise _Ended(self.broken or "the query is being stopped")
             try:
-                table = frame.toArrow()
+                table = self._collected(frame)
+            except _Ended:
+                raise
             except Exception as error:
-                text = told(error)
+                text = reason_of(error)
                 if not self._letting_go:
                     self.broken = text
                 # else Spark would take the micro-batch for done, and go on after it when the query is started again
                 raise StreamError(text) from None
+            self.phases.leave(measured=all(i.all_there for i in self._inlets))
             if number > self.answered:  # else Spark had to compute it again for its state, which it had not committed
                 self._take(number, table)
                 self.answered = number
@@ -384,9 +439,10 @@ def _drained(query: Any) -> threading.Event:
     def drain() -> None:
         try:
             query.processAllAvailable()
-        except Exception:  # the query tells of it
+        except BaseException:  # the query tells of it
             log.debug("draining a query", exc_info=True)
-        done.set()
+        finally:
+            done.set()
 
     threading.Thread(target=drain, name="jupyter-stream drain", daemon=True).start()
     return done

@@ -6,16 +6,32 @@ whole milliseconds between them; beside those stand the exact bounds, in microse
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterator
+from typing import Final
 
 from jupyter_stream.core.messages import TS, UNTIL
 from jupyter_stream.core.time import MAX_TIME
+from jupyter_stream.functions.expression import show
+from jupyter_stream.graph import planned
+from jupyter_stream.graph.graph import build
 from jupyter_stream.plan.logical import Join, Lookup
+from jupyter_stream.plan.references import judged
+from jupyter_stream.plan.wording import in_words
 from jupyter_stream.spark.expressions import SHIFT, TIME, quoted, sql
-from jupyter_stream.windows import LifetimeWindow, TimeWindow, Window
-
-Frame: TypeAlias = Any
-"""A `pyspark.sql.DataFrame`."""
+from jupyter_stream.spark.failing import condition_can_fail, filtered
+from jupyter_stream.spark.node_support import Frame, NodeSupport, Part
+from jupyter_stream.spark.rows import (
+    ABOVE_JOINS_WITHOUT_BOUNDS,
+    FAILING_CONDITIONS,
+    FOREIGN_KEYS_JOINED,
+    JOINS,
+    JOINS_OF_WINDOWS,
+    LOOK_UPS,
+    OUTER_JOINS,
+    OUTER_JOINS_WITHOUT_BOUNDS,
+)
+from jupyter_stream.spark.stage import below, unbounded, windows_below
+from jupyter_stream.spark.written import expr_for
 
 SINCE: Final = "$since"
 """From which time of stream rows on a version of a table goes, microseconds."""
@@ -38,11 +54,10 @@ _HOW_TABLE: Final = {"inner": "inner", "left": "left_outer", "semi": "left_semi"
 
 def join(plan: Join, left: Frame, right: Frame) -> Frame:
     """Pairs of rows; `$ts` is the later of their times, `$until` the earlier end of their lifetimes."""
-    from pyspark.sql.functions import expr
-
-    lengths = [None if isinstance(w, TimeWindow) else _length(w) for w in plan.windows]
-    if any(isinstance(w, TimeWindow) for w in plan.windows):
-        lengths = [None, None]  # equal extents say who meets
+    expr = expr_for(left)
+    lengths: list[int | None] = [None, None]
+    if not any(w.sliding for w in plan.windows):  # otherwise equal extents say who meets
+        lengths = [w.length for w in plan.windows]
     ends = lengths != [None, None] or UNTIL in (*left.columns, *right.columns)
     own = plan.left.schema.names
     left = left.selectExpr(
@@ -87,8 +102,7 @@ def look_up(plan: Lookup, stream: Frame, table: Frame) -> Frame:
         stream: the stream's rows.
         table: the table's, with `$since` and `$until`.
     """
-    from pyspark.sql.functions import expr
-
+    expr = expr_for(stream)
     before = stream.columns
     stream = stream.selectExpr("*", *(f"{sql(own)} AS `$left key {i}`" for i, (own, _) in enumerate(plan.keys)))
     renamed = zip(plan.table.schema.names, plan.right_names, strict=True)
@@ -108,16 +122,11 @@ def look_up(plan: Lookup, stream: Frame, table: Frame) -> Frame:
     return made.selectExpr(*(quoted(c) for c in (*before, *new)))
 
 
-def _length(window: Window) -> int | None:
-    assert isinstance(window, LifetimeWindow)
-    return window.range
-
-
 def _end(rows: Frame, length: int | None) -> str:
-    """The end of the rows' lifetimes, in shifted microseconds."""
+    """The end of the rows' lifetimes, in shifted microseconds; never, where that is beyond the axis."""
     if UNTIL in rows.columns:
         return quoted(UNTIL)
-    return f"{MAX_TIME}L" if length is None else f"unix_micros({TIME}) + {length}L"
+    return f"{MAX_TIME}L" if length is None else f"coalesce(try_add(unix_micros({TIME}), {length}L), {MAX_TIME}L)"
 
 
 def _bounds(plan: Join) -> list[str]:
@@ -134,4 +143,45 @@ def _millis(count: int) -> str:
     return f"INTERVAL '{count / 1000:.3f}' SECOND"
 
 
-__all__ = ["SINCE", "join", "look_up"]
+def _failing_condition(plan: Join | Lookup) -> Iterator[Part]:
+    if plan.kind != "inner" and plan.residual is not None and condition_can_fail(plan.residual):
+        yield in_words(show(plan.residual), plan), FAILING_CONDITIONS
+
+
+def _join_parts(plan: Join) -> Iterator[Part]:
+    yield f"{plan.kind} join", JOINS if plan.kind == "inner" else OUTER_JOINS
+    told = judged(plan)
+    if told is not None:
+        yield str(told.constraint), FOREIGN_KEYS_JOINED
+
+
+def _join_also(plan: Join, outermost: bool) -> Iterator[Part]:
+    if plan.kind != "inner" and unbounded(plan):
+        yield f"{plan.kind} join", OUTER_JOINS_WITHOUT_BOUNDS
+    yield from _failing_condition(plan)
+    if windows_below(plan):
+        yield "join of windows", JOINS_OF_WINDOWS
+    if any(unbounded(n) for n in below(plan)):
+        yield "join over it", ABOVE_JOINS_WITHOUT_BOUNDS
+
+
+JOIN: Final = NodeSupport[Join](
+    rows=(
+        *(JOINS, OUTER_JOINS, OUTER_JOINS_WITHOUT_BOUNDS, FAILING_CONDITIONS),
+        *(JOINS_OF_WINDOWS, ABOVE_JOINS_WITHOUT_BOUNDS, FOREIGN_KEYS_JOINED),
+    ),
+    parts=_join_parts,
+    also=_join_also,
+    translate=lambda plan, inputs, _: join(plan, *inputs),
+    normal=filtered,
+)
+LOOK_UP: Final = NodeSupport[Lookup](
+    rows=(LOOK_UPS, FAILING_CONDITIONS),
+    parts=lambda plan: [(f"{plan.kind} look-up in {plan.table.name}", LOOK_UPS)],
+    also=lambda plan, _: _failing_condition(plan),
+    translate=lambda plan, inputs, around: look_up(plan, inputs[0], around.table(plan.table)),
+    normal=filtered,
+    operators=lambda plan: [planned.lookup(plan, build)],
+)
+
+__all__ = ["JOIN", "LOOK_UP", "SINCE", "join", "look_up"]

@@ -14,20 +14,19 @@ import polars as pl
 
 from jupyter_stream.core.messages import BROKEN, LATE_ID, TS, Batch, Failed, Int64s, Missed, ints
 from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.flow.evaluate import Evaluator
+from jupyter_stream.flow.named import Named
+from jupyter_stream.flow.progress_for_all import ForAll
+from jupyter_stream.flow.protocol import Operator
+from jupyter_stream.flow.retime import Retime
+from jupyter_stream.flow.table_lookup import TableLookup
 from jupyter_stream.functions import Column, Expr
-from jupyter_stream.operators import planned
-from jupyter_stream.operators.evaluate import Evaluator
-from jupyter_stream.operators.filter import Filter as FilterOperator
-from jupyter_stream.operators.graph import build
-from jupyter_stream.operators.named import Named
-from jupyter_stream.operators.project import Project as ProjectOperator
-from jupyter_stream.operators.retime import Retime
-from jupyter_stream.operators.table_lookup import TableLookup
-from jupyter_stream.plan.logical import Aggregate, Derived, Filter, Join, Lookup, Plan, Project, Scan, Union
+from jupyter_stream.plan.keyed import key_of, keys_of_join, promised
+from jupyter_stream.plan.logical import Aggregate, Join, Plan, Project, Scan, Union
 from jupyter_stream.spark.expressions import SHIFT
-from jupyter_stream.spark.preflight import Stage, expressions, looked_up_here, on_column, stage_inputs
-from jupyter_stream.spark.rewrite import can_fail
-from jupyter_stream.windows import SessionWindow, TimeWindow
+from jupyter_stream.spark.failing import can_fail
+from jupyter_stream.spark.nodes import SUPPORT
+from jupyter_stream.spark.stage import Stage, looked_up_here, on_column, stage_inputs, window_of
 
 _NUMBER = "$number"
 
@@ -40,14 +39,18 @@ class Way:
         nodes: what is on it, the stream's end first.
         stage: the node it leads to: a window or a join; None if rows go straight to the result.
         port: which input of the stage.
+        keyed: whether promises for one key make answers of the stage final.
         base: the node whose rows go to Spark: the stream, or all the way to the stage where that is ours.
     """
 
-    def __init__(self, scan: Scan, nodes: tuple[Plan, ...], stage: Stage | None, port: int) -> None:
+    def __init__(
+        self, scan: Scan, nodes: tuple[Plan, ...], stage: Stage | None, port: int, *, keyed: bool = True
+    ) -> None:
         self.scan = scan
         self.nodes = nodes
         self.stage = stage
         self.port = port
+        self.keyed = keyed
         self.base: Plan = nodes[-1] if nodes and looked_up_here(nodes, self.inputs) else scan
 
     @property
@@ -58,25 +61,22 @@ class Way:
     @property
     def on(self) -> str | None:
         """The column the stage's window is on, where it isn't the stream's own time."""
-        return self.stage.window.on if isinstance(self.stage, Aggregate) else None
+        window = window_of(self.stage)
+        return None if window is None else window.on
 
     @property
     def time_column(self) -> str | None:
         """That column among the rows that go to Spark."""
         if self.on is None:
             return None
-        assert isinstance(self.stage, Aggregate)
         return on_column(self.stage) if self.base is self.scan else self.on
 
     def boundary(self, punctuation: int) -> int:
         """Rows at or after this time miss no answer that is final at the punctuation."""
         if self.stage is None or self.on is not None:
             return MIN_TIME
-        if isinstance(self.stage, Aggregate):
-            window = self.stage.window
-            if isinstance(window, TimeWindow) and abs(punctuation) < 2**62:
-                return window.end(window.closed(punctuation))
-        return punctuation
+        window = window_of(self.stage)
+        return punctuation if window is None else window.final_from(punctuation)
 
 
 def paths(plan: Plan) -> list[Way]:
@@ -84,15 +84,17 @@ def paths(plan: Plan) -> list[Way]:
     return list(_paths(plan, (), None))
 
 
-def _paths(plan: Plan, above: tuple[Plan, ...], stage: Stage | None, port: int = 0) -> Iterator[Way]:
+def _paths(
+    plan: Plan, above: tuple[Plan, ...], stage: Stage | None, port: int = 0, *, keyed: bool = True
+) -> Iterator[Way]:
     match plan:
         case Scan():
-            yield Way(plan, above, stage, port)
+            yield Way(plan, above, stage, port, keyed=keyed)
         case Aggregate():
-            yield from _paths(plan.input, (), plan)
-        case Join(left=left, right=right):
-            yield from _paths(left, (), plan, 0)
-            yield from _paths(right, (), plan, 1)
+            yield from _paths(plan.input, (), plan, keyed=key_of(plan) is not None)
+        case Join():
+            for i, (part, key) in enumerate(zip(plan.inputs, keys_of_join(plan), strict=True)):
+                yield from _paths(part, (), plan, i, keyed=key is not None)
         case Union(parts=parts):
             for part in parts:
                 renamed = Project(
@@ -103,10 +105,10 @@ def _paths(plan: Plan, above: tuple[Plan, ...], stage: Stage | None, port: int =
                     ),
                     plan.schema,
                 )
-                yield from _paths(part, (renamed, *above), stage, port)
+                yield from _paths(part, (renamed, *above), stage, port, keyed=keyed)
         case _:
             for child in plan.inputs:
-                yield from _paths(child, (plan, *above), stage, port)
+                yield from _paths(child, (plan, *above), stage, port, keyed=keyed)
 
 
 def _column(plan: Plan, name: str) -> Column:
@@ -120,18 +122,13 @@ class Judge:
 
     def __init__(self, way: Way) -> None:
         self._way = way
-        self._operators: list[FilterOperator | ProjectOperator | TableLookup | Named | Retime] = []
+        key = None if way.keyed else promised(way.scan)
+        self._for_all = None if key is None else ForAll(key)
+        self._operators: list[Operator] = []
         for node in way.nodes:
-            match node:
-                case Filter(predicate=predicate):
-                    self._operators.append(FilterOperator(predicate))
-                case Project(items=items):
-                    self._operators.append(ProjectOperator(items))
-                case Lookup():
-                    self._operators.append(planned.lookup(node, build))
-                case Derived(name=name):
-                    self._operators.append(Named(name))
-        used = [e for node in way.nodes for e in expressions(node)]
+            make = SUPPORT[type(node)].operators
+            self._operators += [] if make is None else make(node)
+        used = [e for node in way.nodes for e in node.expressions]
         self._last: Evaluator | None = None
         if way.stage is not None:
             used += way.inputs
@@ -150,6 +147,14 @@ class Judge:
     def lookups(self) -> list[TableLookup]:
         """Look-ups in tables on the way."""
         return [o for o in self._operators if isinstance(o, TableLookup)]
+
+    def heard(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Rows that came, without the marks of those that are late for their key only, where the stage hears nothing of keys."""
+        if self._for_all is None or BROKEN not in frame.columns:
+            return frame
+        (batch,) = self._for_all.on_batch(0, Batch(frame))
+        assert isinstance(batch, Batch)
+        return batch.frame
 
     def judge(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Missed | Failed]]:
         """The rows for Spark, and what is to be said of the others.
@@ -198,14 +203,12 @@ class Judge:
 
     def _in_reach(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Missed | Failed]]:
         """Spark's watermark begins at 1970, so that rows before that are late for it from the start, shifted as they are."""
-        time = on_column(self._way.stage) or TS if isinstance(self._way.stage, Aggregate) and self._way.on else TS
+        time = on_column(self._way.stage) or TS
         early = (frame.get_column(time).cast(pl.Int64) < -SHIFT).fill_null(False)
         if not early.any():
             return frame, []
         bad = frame.filter(early)
-        return frame.filter(~early), [
-            Failed(bad, pl.Series(["windows on Spark begin 36,533 years before 1970"] * bad.height))
-        ]
+        return frame.filter(~early), [Failed.all(bad, "windows on Spark begin 36,533 years before 1970")]
 
     def named_late(self) -> list[tuple[str, pl.DataFrame]]:
         """Late rows of the batch under way, under the names of the derived streams they went through."""
@@ -213,29 +216,20 @@ class Judge:
 
     def _late(self, passing: pl.DataFrame) -> tuple[pl.DataFrame, list[Missed], pl.Series]:
         """Rows that are used in some extent, what late ones missed, and the numbers of those that are used in none."""
-        window = self._way.stage.window if isinstance(self._way.stage, Aggregate) else None
+        window = window_of(self._way.stage)
         is_late = passing.get_column(BROKEN).is_not_null()
         late = passing.filter(is_late)
         ids = ints(late.get_column(LATE_ID))
         ts, broken = ints(late.get_column(TS)), ints(late.get_column(BROKEN))
         missed: Int64s | None
-        if window is None:  # joins use no late row
+        judged = None if window is None else window.late(ts, broken)
+        if judged is None:  # joins use no late row
             missed = None
             usable = np.zeros(ids.size, np.bool_)
             some = np.arange(ids.size)
-        elif isinstance(window, SessionWindow):
-            missed = np.ones(ids.size, np.int64)
-            usable = np.zeros(ids.size, np.bool_)
-            some = np.arange(ids.size)
         else:
-            assert isinstance(window, TimeWindow)
-            panes = window.pane(ts)
-            first = panes // window.panes_per_slide + 1
-            last = panes + window.slides if window.panes_per_slide == 1 else (panes - 1) // 2 + window.slides
-            final = (broken - window.phase) // window.slide
-            missed = np.minimum(final, last) - first + 1
-            usable = final < last
-            some = np.flatnonzero((missed > 0) & (last >= first))
+            missed, usable = judged.missed, judged.usable
+            some = np.flatnonzero(missed)
         unusable = late.get_column(_NUMBER).filter(pl.Series(~usable))
         kept = passing.filter(~passing.get_column(_NUMBER).is_in(unusable.implode()))
         found = Missed(ids[some], None if missed is None else missed[some])

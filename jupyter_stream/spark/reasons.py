@@ -9,7 +9,7 @@ _WRAPPERS: Final = ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")
 """What Spark says around an error."""
 
 
-def told(error: Exception) -> str:
+def reason_of(error: BaseException) -> str:
     """What is wrong, of an exception of PySpark's, whose message may only say that another was thrown."""
     return reason(f"{error}\n{getattr(error, '_stackTrace', None) or ''}") or type(error).__name__
 

@@ -7,14 +7,16 @@ commit comes after ours; its number tells.
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from jupyter_stream.checkpoints.folders import Folder, kept, temporary
 from jupyter_stream.errors import QueryError
-from jupyter_stream.spark.folders import Folder, kept, temporary
 
 _SUFFIX = ".arrow"
+_WRITER = "writer"
 
 
 class Record:
@@ -55,15 +57,15 @@ class Record:
             old.unlink(missing_ok=True)
             del self._rows[old]
 
-    def tables(self) -> Iterator[Any]:
-        """What was recorded, in order."""
+    def tables(self) -> Iterator[tuple[int, Any]]:
+        """What was recorded, in order, each with the number of its micro-batch."""
         import pyarrow.ipc
 
         for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
             with pyarrow.ipc.open_file(path) as reader:
                 table = reader.read_all()
             self._rows[path] = table.num_rows
-            yield table
+            yield int(path.stem), table
 
 
 def folder_for(text: str, checkpoint: Path | None) -> Folder:
@@ -92,6 +94,21 @@ def folder_for(text: str, checkpoint: Path | None) -> Folder:
     return found
 
 
+def writer_of(checkpoint: Path) -> str:
+    """What sinks know the writer of a query with this checkpoint by: the same whenever it is started again.
+
+    Args:
+        checkpoint: its folder; made if there is none.
+    """
+    note = checkpoint / _WRITER
+    if not note.exists():
+        checkpoint.mkdir(parents=True, exist_ok=True)
+        hidden = checkpoint / f".{_WRITER}"
+        hidden.write_text(secrets.token_hex(8))
+        hidden.rename(note)
+    return note.read_text()
+
+
 def _check_same(folder: Path, text: str) -> None:
     """Raise `QueryError` if the folder is the checkpoint of another query; note the query in a new one."""
     note = folder / "query.json"
@@ -100,12 +117,12 @@ def _check_same(folder: Path, text: str) -> None:
         kept = json.loads(note.read_text())["query"]
         if kept != words:
             raise QueryError(
-                f"the checkpoint {folder} is of another query: {kept}",
-                hint="Name another folder, or delete this one to begin anew.",
+                f"the checkpoint {folder} belongs to another query: {kept}",
+                hint="Name another folder, or delete this one to start from the beginning.",
             )
         return
-    if any(p.name != "claimed" for p in folder.iterdir()):
-        raise QueryError(f"{folder} holds something else than a checkpoint", hint="Name an empty or a new folder.")
+    if any(p.name not in ("claimed", _WRITER) for p in folder.iterdir()):
+        raise QueryError(f"{folder} has files in it and is not a checkpoint", hint="Name an empty or a new folder.")
     hidden = folder / ".query.json"
     hidden.write_text(json.dumps({"query": words}))
     hidden.rename(note)

@@ -57,8 +57,8 @@ def check(spark: Any, settings: Settings) -> None:
         )
     if settings.checkpoint is not None:
         raise UnsupportedError(
-            "on Spark Connect a query can't go on from a checkpoint: its answers are in a sink of Spark's memory, which forgets "
-            "them when the query ends",
+            "on Spark Connect a query can't go on from a checkpoint: its answers are kept in Spark's memory "
+            "only until the query ends",
             hint="Leave --checkpoint out, or use a classic session.",
         )
 

@@ -6,17 +6,23 @@ watches it; Spark calls back with each micro-batch in another.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
+from jupyter_stream.core import threads
 from jupyter_stream.core.control import ControlTable
+from jupyter_stream.core.counting import counted
+from jupyter_stream.core.memory import ASIDE
 from jupyter_stream.core.messages import (
     LATE_ID,
     TS,
@@ -29,28 +35,37 @@ from jupyter_stream.core.messages import (
     Tick,
     ints,
 )
-from jupyter_stream.core.snapshot import State
+from jupyter_stream.core.newest_frames import NO_LIMIT, NewestFrames
+from jupyter_stream.core.share import least_share
+from jupyter_stream.core.snapshot import Phase, State
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.operators.graph import build
+from jupyter_stream.errors import reason
+from jupyter_stream.flow.evaluate import Evaluator
+from jupyter_stream.graph.graph import build
 from jupyter_stream.plan.catalog import StreamDef
-from jupyter_stream.plan.logical import Lookup, Query, Scan, streams, walk
+from jupyter_stream.plan.keyed import key_promised, key_retention
+from jupyter_stream.plan.logical import BoundQuery, Lookup, Plan, Scan, TableRelation, streams, walk
 from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
+from jupyter_stream.plan.relations import makers
 from jupyter_stream.spark import preflight
-from jupyter_stream.spark.answers import Answers, Changes, said
-from jupyter_stream.spark.ended import told_of_end, without_rows_after_end
+from jupyter_stream.spark.answers import Answers, BatchWriter, ChangeTarget, said
+from jupyter_stream.spark.blocks import Ended, RefusedElsewhere, WrittenElsewhere
 from jupyter_stream.spark.finish import Finish
 from jupyter_stream.spark.health import Health
 from jupyter_stream.spark.inlet import Files, Inlet
 from jupyter_stream.spark.inside import Network
-from jupyter_stream.spark.job import Job
+from jupyter_stream.spark.job import SparkJob
 from jupyter_stream.spark.judge import Way, paths
-from jupyter_stream.spark.late import LateRows, Told
-from jupyter_stream.spark.reasons import told
+from jupyter_stream.spark.late import LateReport, SparkLateRows
+from jupyter_stream.spark.phases import Phases
+from jupyter_stream.spark.reasons import reason_of
 from jupyter_stream.spark.record import Record, folder_for
 from jupyter_stream.spark.rewrite import normal
 from jupyter_stream.spark.settings import Settings
-from jupyter_stream.spark.tables import Versions
+from jupyter_stream.spark.spread import Into, SpreadWriting
+from jupyter_stream.spark.stream_ends import end_notice, without_rows_after_end
+from jupyter_stream.spark.tables import TableHistory
 
 log = logging.getLogger(__name__)
 
@@ -78,15 +93,24 @@ class SparkRun:
         files: the files of a stream that Spark can read for a query as our connector would; None if it can't.
         journaled: whether a stream's source can note how it is read, and be read so again.
 
+    Attributes:
+        outboxes: what hands answers to callbacks of the user's, and to sinks.
+        batch_writers: those of them that write each micro-batch in a commit of its own.
+        shapes: of these, the sinks' columns of the answer's, None where they are the same, and their names.
+        seen: whether anybody looks at answers here, or may.
+
     Raises:
         QueryError: the checkpoint is of another query, or in use.
     """
 
+    seen = True
+    """Whether anybody looks at answers here, or may."""
+
     def __init__(
         self,
         name: str,
-        query: Query,
-        results: Answers | Changes,
+        query: BoundQuery,
+        results: Answers | ChangeTarget,
         sides: Mapping[str, Any],
         on_missed: Callable[..., None],
         on_failed: Callable[[str, Any, Failed], None],
@@ -95,7 +119,7 @@ class SparkRun:
         settings: Settings,
         keep: int,
         once: bool = False,
-        files: Callable[[StreamDef, Query], Files | None] = lambda stream, query: None,
+        files: Callable[[StreamDef, BoundQuery], Files | None] = lambda stream, query: None,
         journaled: Callable[[StreamDef], bool] = lambda stream: False,
     ) -> None:
         self.name = name
@@ -103,18 +127,20 @@ class SparkRun:
         self.results: Any = results
         self.sides = sides
         self.feeds: dict[Any, list[Inlet]] = {}
-        self.listeners: list[Callable[[pl.DataFrame], None]] = []
+        self.outboxes: list[Any] = []
+        self.batch_writers: list[BatchWriter] = []
+        """Those of them that write each micro-batch in a commit of its own."""
+        self.shapes: list[tuple[Evaluator | None, tuple[str, ...]]] = []  # of these: the sink's columns of the answer's
         self.state: State = "waiting"
         self.error: str | None = None
         self.paused = False
         self.started = time.time()
         self.ended: float | None = None
-        self.failed_rows = 0
-        self.changes = 0
-        self.late_frames: deque[pl.DataFrame] = deque(maxlen=10_000)
-        self.error_frames: deque[pl.DataFrame] = deque(maxlen=10_000)
+        self.failed_rows = self.changes = self._backlog_rows = 0
+        self.late_frames = NewestFrames(NO_LIMIT, ASIDE)
+        self.error_frames = NewestFrames(NO_LIMIT, ASIDE)
         self.done = threading.Event()
-        self._late = LateRows(self.feeds, lambda feed, missed, rows: on_missed(feed, self, missed, rows))
+        self._late = SparkLateRows(self.feeds, lambda feed, missed, rows: on_missed(feed, self, missed, rows))
         self._on_failed = on_failed
         self._submit = submit
         self._once = once
@@ -128,23 +154,31 @@ class SparkRun:
         self._inside = Network(query) if preflight.runs_inside(query) else None
         self.relation: Any = results if query.relation else None
         self._newest = MIN_TIME  # for a relation: the last time of its input
+        self._own_times = makers(query.plan)[1]
         self._needed = needed_columns(self._plan)
         self._inlets = self._entrances(files)
         self._finish = Finish(self._plan) if self._inside is None else None
-        self.hint = told_of_end(self._inlets)  # what whoever started it should know
-        if self.hint is not None:
-            log.warning("query %s: %s", name, self.hint)
-        self._tables = {
-            n.table.table: Versions(n.table, self._folder) for n in walk(self._plan) if isinstance(n, Lookup)
-        }
+        self.hint = self._noticed()
+        self._tables = _histories(self._plan, self._folder)
         self._reached = dict.fromkeys(self._inlets, MIN_TIME)
         self._backlog: deque[tuple[Any, Message]] = deque()
-        self._backlog_rows = 0
         self._thread: threading.Thread | None = None
         self.health = Health()
+        self._job = self._made_job(namespace, settings)
+
+    def _noticed(self) -> str | None:
+        """What whoever started it should know."""
+        notice = end_notice(self._inlets)
+        if notice is not None:
+            log.warning("query %s: %s", self.name, notice)
+        return notice
+
+    def _made_job(self, namespace: Mapping[str, object], settings: Settings) -> SparkJob:
         where, take, look = self._folder, self._take_answers, self._measure
         parts = (self._inside, self._inlets, self._tables)
-        self._job = Job(name, query, self._plan, *parts, where, namespace, settings, take, look)
+        return SparkJob(
+            self.name, self.query, self._plan, *parts, where, namespace, settings, take, look, Phases(self._turned)
+        )
 
     # -- wiring, on the engine's thread ------------------------------------------------------------------------------
 
@@ -157,12 +191,19 @@ class SparkRun:
         if self.query.emit.interval is not None and inlets:
             feed.ingest.intervals.append(self.query.emit.interval)
         feed.ingest.revised += self._revised
+        if feed.ingest.clusters is not None:
+            feed.ingest.clusters.horizon = max(feed.ingest.clusters.horizon, key_retention(self.query.plan))
         if self._thread is None:
             self._start(self._answer_once if self._once else self._follow)
 
     def journal(self, stream: StreamDef) -> Path | None:
         """Where a live source is to note how it is read for this query: beside its checkpoint, if it has one."""
         return None if self._claim.temporary else self._folder / f"read{streams(self.query.plan).index(stream)}"
+
+    def note_of(self, uri: str) -> Path | None:
+        """Where it is noted what a sink of that address has; None without a checkpoint."""
+        name = hashlib.sha256(uri.encode()).hexdigest()[:16]
+        return None if self._claim.temporary else self._folder / f"written-{name}"
 
     def _comes_again(self, stream: StreamDef) -> bool:
         """Whether rows of an earlier run come again, in their order: of a replayable source, or one that notes how it is read."""
@@ -172,7 +213,7 @@ class SparkRun:
         """Answer once over Parquet files that Spark reads itself: no row of them can fail here, and none is late."""
         self._start(lambda: self._answer_once(path))
 
-    def _entrances(self, files: Callable[[StreamDef, Query], Files | None]) -> list[Inlet]:
+    def _entrances(self, files: Callable[[StreamDef, BoundQuery], Files | None]) -> list[Inlet]:
         """Where its streams enter, each once for operators of ours, once for each way to a window for Spark's."""
         query, needed = self.query, self._needed
         if self._inside is None:
@@ -204,8 +245,12 @@ class SparkRun:
 
     def _start(self, what: Callable[[], None]) -> None:
         name = f"jupyter-stream spark {self.name}"
-        self._thread = threading.Thread(target=self._run, args=(what,), name=name, daemon=True)
-        self._thread.start()
+
+        def died(error: BaseException | None) -> None:
+            text = f"the thread that waits for Spark ended: {error!r}"
+            self._submit(lambda: self.finish("failed", text))
+
+        self._thread = threads.begin(name, partial(self._run, what), died).thread
 
     def detach(self) -> None:
         """Take no more rows."""
@@ -260,13 +305,14 @@ class SparkRun:
             if isinstance(message, Batch):
                 self._backlog_rows += message.rows
             return
-        self._late.begin()
+        if isinstance(message, Batch):
+            self._late.begin()
         try:
             for inlet in self.feeds[feed]:
                 self._take(feed, inlet, message)
-        except Exception as error:
+        except BaseException as error:
             log.exception("query %s failed", self.name)
-            self.finish("failed", f"{type(error).__name__}: {error} (a fault of ours; the log has the details)")
+            self.finish("failed", reason(error))
 
     def pause(self) -> None:
         """Hold input back until `resume`."""
@@ -286,6 +332,8 @@ class SparkRun:
             rows = without_rows_after_end(message.frame, inlet, self.feeds[feed], self._failed)
             if not rows.height:
                 return
+            if self._inside is None:
+                rows = inlet.judge.heard(rows)
             came = inlet.recalled(rows)
             late = None if came is rows else came.filter(pl.col(LATE_ID).is_not_null())
             frame, found = inlet.judge.judge(came)
@@ -296,7 +344,7 @@ class SparkRun:
                 else:
                     self._failed(inlet.stream.name, what)
             if self._inside is not None:
-                if self.relation is not None and frame.height:
+                if self.relation is not None and frame.height and inlet.stream.name in self._own_times:
                     self._newest = max(self._newest, int(ints(frame.get_column(TS)).max()))
                 self._late.keep(inlet, frame)
             inlet.put(came, frame)
@@ -305,7 +353,9 @@ class SparkRun:
             self._reached[inlet] = max(self._reached[inlet], message.value)
             if message.value == MAX_TIME:
                 if self.relation is not None and all(v == MAX_TIME for v in self._reached.values()):
-                    self.relation.end(self._newest)  # what follows are expirations
+                    # what follows are expirations, and rows of extents where it is of these
+                    told_later = self._inside is not None and self._inside.tells_last_time
+                    self.relation.end((lambda: self._newest) if told_later else self._newest)
                 inlet.end()
                 if all(v == MAX_TIME for v in self._reached.values()):
                     self._job.input_ended.set()
@@ -313,7 +363,10 @@ class SparkRun:
                 inlet.ticked = time.monotonic()
                 # by rows Spark's watermark is as far behind as they may be late
                 inlet.spool.advance(message.value + (inlet.delay or 0 if self._inside is None else 0))
-        elif isinstance(message, KeyPunctuation) and self._inside is not None:
+        elif isinstance(message, Missed):
+            # operators inside Spark tell of those that are late as well, with what they missed
+            self._late.broke(feed, message, also_late=self._inside is None)
+        elif isinstance(message, KeyPunctuation) and self._inside is not None and key_promised(inlet.stream):
             inlet.spool.said_of_keys(message.frame)
         elif isinstance(message, Tick) and self._revised:
             inlet.spool.tick(message.at)
@@ -354,6 +407,8 @@ class SparkRun:
         self._backlog.clear()
         self._backlog_rows = 0
         self.results.close()
+        for outbox in self.outboxes:
+            outbox.end(patient=state == "finished")
         self.state = state  # who reads this finds all the rest
         self.changes += 1
         self._claim.leave()
@@ -362,11 +417,38 @@ class SparkRun:
         if self._thread is None:
             self._claim.release()
 
+    def forked(self) -> None:
+        """This is a process forked from the one it runs in, which has none of its threads: here it has ended."""
+        if self.running:
+            self.ended = time.time()
+            self.error = "this process was forked from the one in which it runs, and threads don't live on in a fork"
+            self.state = "failed"
+            self.done = threading.Event()
+            self.done.set()
+
     # -- Spark's query, on a thread of its own ------------------------------------------------------------------------
 
     def _follow(self) -> None:
+        for writer in self.batch_writers:
+            writer.recall(lambda: self.running)
         self._give_again()
+        self._job.spread = self._spread()
         self._job.follow()
+
+    def _spread(self) -> SpreadWriting | None:
+        """What has executors write answers, where nobody looks at them here and all of the query's sinks take that."""
+        finish, writers = self._finish, self.batch_writers
+        alone = finish is None or not (finish.in_order or finish.lookups)
+        if self.seen or self.query.emit.mode != "final" or self.relation is not None or not alone:
+            return None
+        if not writers or len(writers) < len(self.outboxes):
+            return None
+        found = [writer.apart(lambda: self.running) for writer in writers]
+        sinks = [Into(w, *shape) for w, shape in zip(found, self.shapes, strict=True) if w is not None]
+        if len(sinks) < len(writers):
+            return None
+        self._job.waits_for = writers[0].waits_for
+        return SpreadWriting(finish, sinks)
 
     def _answer_once(self, path: str | None = None) -> None:
         table = self._job.answer_once(path)
@@ -377,8 +459,8 @@ class SparkRun:
         """Until the query has ended, however."""
         try:
             what()
-        except Exception as error:
-            text = told(error)
+        except BaseException as error:
+            text = reason_of(error)
             self._submit(lambda: self.finish("failed", text))
         else:
             self._submit(lambda: self.finish("finished"))
@@ -391,19 +473,39 @@ class SparkRun:
         """The answers an earlier run with this checkpoint gave."""
         if self._record is not None:
             self._job.answered = self._record.answered
-            for table in self._record.tables():
-                self._give(table)
+            for number, table in self._record.tables():
+                self._give_batch(number, table)
 
     def _take_answers(self, number: int, table: Any) -> None:
         if self._record is not None:
             self._record.add(number, table)
-        self._give(table)
+        self._give_batch(number, table)
 
-    def _give(self, table: Any) -> None:
-        late: list[Told] = []
+    def _give_batch(self, number: int, table: Any) -> None:
+        """The answers of a micro-batch; with a checkpoint, sinks have committed them when this returns."""
+        for writer in self.batch_writers:
+            writer.begin(number)
+        elsewhere: list[WrittenElsewhere | RefusedElsewhere] = []
+        self._give(table, elsewhere)
+        for i, writer in enumerate(self.batch_writers if elsewhere else ()):
+            pieces = [e.pieces for e in elsewhere if isinstance(e, WrittenElsewhere) and e.sink == i]
+            writer.adopt(pieces, [e.failed for e in elsewhere if isinstance(e, RefusedElsewhere) and e.sink == i])
+        for writer in self.batch_writers:
+            writer.seal(lambda: self.running)
+
+    def _give(self, table: Any, elsewhere: list[WrittenElsewhere | RefusedElsewhere] | None = None) -> None:
+        late: list[LateReport] = []
         for made in said(table, self._finish, self._inlets, late):
             if isinstance(made, Failed):
                 self._failed(self._inlets[0].stream.name, made)
+                continue
+            if isinstance(made, WrittenElsewhere | RefusedElsewhere):
+                self._count_elsewhere(made)
+                if elsewhere is not None:
+                    elsewhere.append(made)
+                continue
+            if isinstance(made, Ended):
+                self._newest = max(self._newest, made.last)
                 continue
             if self.state == "waiting":
                 self.state = "running"
@@ -412,15 +514,47 @@ class SparkRun:
             else:
                 added = self.relation.change(made.frame)
             self.health.control.rows_out += added.height
-            for listener in self.listeners:
-                listener(added)
+            for outbox in self.outboxes:
+                outbox.put(added)
+                outbox.wait_for_room(lambda: self.running)  # Spark waits with the next micro-batch
         if late:
             self._submit(lambda: self._late.tell(late))
+
+    def _count_elsewhere(self, made: WrittenElsewhere | RefusedElsewhere) -> None:
+        """Answers that are in a sink and nowhere here count all the same, once for all sinks."""
+        rows = (
+            int(made.pieces.get_column("rows").sum())
+            if isinstance(made, WrittenElsewhere)
+            else made.failed.frame.height
+        )
+        if self.state == "waiting":
+            self.state = "running"
+        if made.sink == 0:
+            self.results.rows_out += rows
+            self.health.control.rows_out += rows
+            self.changes += 1
 
     def _measure(self, query: Any) -> None:
         if self.health.read(query):
             self.changes += 1
             self._submit(lambda: None)  # the engine may serve feeds that waited for room
+
+    def _turned(self) -> None:
+        self.changes += 1
+
+    @property
+    def phase(self) -> Phase | None:
+        """What it is doing before its first answer."""
+        now = self._job.phases.now
+        if now is None or not self.running:
+            return None
+        if now.name != "first micro-batch":
+            return now
+        if all(inlet.handed is not None for inlet in self._inlets):
+            there = counted(sum(inlet.spool.files for inlet in self._inlets), "file")
+        else:
+            there = counted(sum(inlet.spool.written for inlet in self._inlets), "row")
+        return replace(now, note=f"{there} read") if not there.startswith("0 ") else None  # it waits for them
 
     # -- for people --------------------------------------------------------------------------------------------------
 
@@ -428,6 +562,13 @@ class SparkRun:
     def low_watermark(self) -> int:
         """The least punctuation of its inputs."""
         return min(self._reached.values(), default=MIN_TIME)
+
+    @property
+    def share(self) -> float | None:
+        """How much of its input Spark has taken, of the source that is least far; None where one doesn't know its end."""
+        read = least_share(f.share for f in self.feeds)
+        given = sum(i.spool.written for i in self._inlets)
+        return read * min(1.0, self.health.taken / given) if read and given and self.running else read
 
     @property
     def state_bytes(self) -> int:
@@ -452,3 +593,9 @@ class SparkRun:
     def explain(self, measured: bool) -> str:
         """What each part of the query is on Spark."""
         return preflight.explain(self.query)
+
+
+def _histories(plan: Plan, folder: Path) -> dict[TableRows | None, TableHistory]:
+    """The tables that rows are looked up in, with what is kept of each on disk."""
+    nodes = (n for n in walk(plan) if isinstance(n, Lookup | TableRelation))
+    return {n.table.table: TableHistory(n.table, folder) for n in nodes}

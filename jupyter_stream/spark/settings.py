@@ -19,6 +19,9 @@ AT_ONCE: Final = "jupyter_stream.maxFilesPerTrigger"
 STALLED: Final = "jupyter_stream.stalled"
 """The setting of ours among Spark's: after how long without a task ending a query goes on from its checkpoint."""
 
+_ANSWER: Final = 0.2
+"""The part of the time a query may get nowhere that Spark's state server has for an answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -41,6 +44,11 @@ class Settings:
     stalled: float = 300
     at_once: int | None = None
 
+    @property
+    def patience(self) -> float:
+        """Seconds that Spark's state server has for an answer, which takes it milliseconds."""
+        return self.stalled * _ANSWER
+
 
 def settings(
     master: str | None, conf: Mapping[str, str] | Sequence[str], checkpoint: str | Path | None, trigger: str | None
@@ -55,41 +63,56 @@ def settings(
 
     Raises:
         QueryError: a word that can't be one.
-        UnsupportedError: a master elsewhere.
+        UnsupportedError: a master elsewhere, and no folder that it can read.
     """
-    if master is not None and not master.startswith("local"):
-        raise UnsupportedError(
-            f"the master {master} is another machine, which can't read this one's files", hint=CLUSTER
-        )
+    if master is not None:
+        check_shared(master, checkpoint)
     pairs = conf if isinstance(conf, Mapping) else dict(_pair(word) for word in conf)
     micros = None if trigger is None else parse_duration(trigger)
     if trigger is not None and (micros is None or micros <= 0):
         raise QueryError(
-            f"{trigger!r} is no time between micro-batches", hint="Write for instance --trigger '5 seconds'."
+            f"{trigger!r} is not a length of time between micro-batches",
+            hint="Write for instance --trigger '5 seconds'.",
         )
-    folder = None if checkpoint is None else Path(checkpoint).expanduser().absolute()
+    folder = None if checkpoint is None else _folder(checkpoint)
     if folder is not None and folder.exists() and not folder.is_dir():
         raise QueryError(f"the checkpoint {folder} is a file", hint="Name a folder; it is made if there is none.")
     words = {str(k): str(v) for k, v in pairs.items()}
     patience = words.pop(STALLED, None)
     wait = None if patience is None else parse_duration(patience)
     if patience is not None and (wait is None or wait <= 0):
-        raise QueryError(f"{patience!r} is no time", hint=f"Write for instance --conf {STALLED}='2 minutes'.")
+        raise QueryError(
+            f"{patience!r} is not a length of time", hint=f"Write for instance --conf {STALLED}='2 minutes'."
+        )
     own = {} if wait is None else {"stalled": wait / 1e6}
     at_once = files_at_once(words.pop(AT_ONCE, None))
     return Settings(master, words, folder, micros, **own, at_once=at_once)
+
+
+def here(master: str) -> bool:
+    """Whether all of Spark runs on this machine, and can read its temporary files."""
+    return master.startswith("local")
+
+
+def check_shared(master: str, checkpoint: str | Path | None) -> None:
+    """Raise `UnsupportedError` where Spark runs elsewhere, and there is no folder in which it could find rows."""
+    if not here(master) and checkpoint is None:
+        raise UnsupportedError(
+            f"Spark runs on {master}, which can't read the temporary files of this machine",
+            hint="Name a folder that all its machines find at the same path: --checkpoint DIR.",
+        )
 
 
 def files_at_once(text: object) -> int | None:
     """How many files a micro-batch is to take; None for all there are.
 
     Raises:
-        QueryError: that is no number of files.
+        QueryError: that is not a number of files.
     """
     if text is None:
         return None
     if not str(text).isdecimal() or int(str(text)) < 1:
-        raise QueryError(f"{text!r} is no number of files", hint=f"Write for instance --conf {AT_ONCE}=10.")
+        raise QueryError(f"{text!r} is not a number of files", hint=f"Write for instance --conf {AT_ONCE}=10.")
     return int(str(text))
 
 
@@ -97,6 +120,13 @@ def _pair(word: str) -> tuple[str, str]:
     key, equals, value = word.partition("=")
     if not equals or not key.strip():
         raise QueryError(
-            f"{word!r} is no setting of Spark's", hint="Write for instance --conf spark.sql.shuffle.partitions=4."
+            f"{word!r} is not a setting of Spark", hint="Write for instance --conf spark.sql.shuffle.partitions=4."
         )
     return key.strip(), value.strip()
+
+
+def _folder(path: str | Path) -> Path:
+    try:
+        return Path(path).expanduser().absolute()
+    except RuntimeError:
+        raise QueryError(f"there is no folder {path}: its user isn't known here") from None

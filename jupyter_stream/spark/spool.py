@@ -104,6 +104,11 @@ class Spool:
         self._read = self._files.count > 0  # whether a query of Spark's has read here
         self._lock = threading.Lock()
 
+    @property
+    def files(self) -> int:
+        """How many files have been handed to Spark."""
+        return self._files.count
+
     def put(self, frame: pl.DataFrame) -> None:
         """Take rows with `$ts`, and `$broken` where some are late."""
         if not frame.height:

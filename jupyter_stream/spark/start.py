@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import logging
 import os
@@ -9,14 +10,16 @@ import shutil
 import socket
 import sys
 import threading
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from jupyter_stream.checkpoints.folders import temporary
 from jupyter_stream.errors import QueryError, StreamError, UnsupportedError
-from jupyter_stream.spark import remote
+from jupyter_stream.spark import archive, remote
 from jupyter_stream.spark.console import launched
-from jupyter_stream.spark.settings import CLUSTER, Settings
+from jupyter_stream.spark.settings import Settings, check_shared, here
 from jupyter_stream.spark.worker_python import worker_python
 
 SOCKETS: Final = "spark.python.unix.domain.socket.enabled"
@@ -30,6 +33,14 @@ _OURS: Final = {
     "spark.python.authenticate.socketTimeout": "60s",  # a busy machine starts Python slowly
     _JAVA: f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
 }
+_LOCAL: Final = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.authenticate": "true",  # Spark makes the secret, and hands it to its own processes alone
+}
+"""Of a Spark on this machine alone: no other machine can reach it, and no other user's program can talk to it."""
+_PYTHON: Final = "spark.pyspark.python"
+"""The setting of Spark's for the Python that executors start; only `spark-submit` heeds it."""
 _QUERY: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
@@ -66,15 +77,16 @@ def check(namespace: Mapping[str, object], settings: Settings) -> None:
         if settings.master not in (None, runs_on):
             raise QueryError(
                 f"Spark runs already, on {runs_on}, and can't move to {settings.master}",
-                hint="Leave --master out, or restart the kernel and say it with the first query on Spark.",
+                hint="Leave --master out, or restart the kernel and give it with the first query on Spark.",
             )
+        check_shared(runs_on, settings.checkpoint)
         return
     if importlib.util.find_spec("pyspark") is None:
         raise UnsupportedError("PySpark is not installed", hint="Install it: pip install pyspark.")
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java") is None and not (home and (Path(home) / "bin" / "java").exists()):
         raise UnsupportedError(
-            "Spark needs Java, and there is none here",
+            "Spark needs Java, which is not installed",
             hint="Install Java 17 or 21 (such as the package openjdk-17-jre-headless), or set JAVA_HOME. "
             "Without --engine spark the query runs in the kernel.",
         )
@@ -88,11 +100,13 @@ def session(namespace: Mapping[str, object], settings: Settings) -> Any:
     Called in threads of ours: PySpark then leaves the notebook's SIGINT handler alone, which it replaces on the main thread, so
     that interrupting a cell would end what Spark is doing.
     """
+    # the tests run with it, and the warning would stand red under the cell
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     with _lock:
         base = _own(namespace) or _ours(settings)
         found = base.newSession()
-        if "PYSPARK_PYTHON" not in os.environ and not remote.is_remote(base):
-            base.sparkContext.pythonExec = worker_python()  # or it would be whatever python3 is on the path
+        if not remote.is_remote(base):
+            _prepare(base, settings)
     for key, value in _QUERY.items():
         found.conf.set(key, value)
     for key, value in settings.conf.items():
@@ -126,13 +140,36 @@ def _own(namespace: Mapping[str, object]) -> Any:
     if isinstance(value, SparkSession):
         if value.sparkContext._jsc is None:
             raise UnsupportedError("the variable spark holds a session that was stopped", hint="Delete it: del spark.")
-        if not value.sparkContext.master.startswith("local"):
-            raise UnsupportedError(
-                f"the variable spark is a session on {value.sparkContext.master}, which can't read this machine's files",
-                hint=CLUSTER,
-            )
         return value
     return None
+
+
+def _prepare(base: Any, settings: Settings) -> None:
+    """See that executors find a Python to start, and in it this package.
+
+    Raises:
+        UnsupportedError: they are elsewhere, and have no folder in which they could find rows.
+    """
+    context = base.sparkContext
+    if here(context.master):
+        if "PYSPARK_PYTHON" not in os.environ:
+            context.pythonExec = worker_python()  # or it would be whatever python3 is on the path
+        return
+    check_shared(context.master, settings.checkpoint)
+    context.pythonExec = settings.conf.get(_PYTHON, context.pythonExec)
+    if not any(Path(name).name == archive.NAME for name in context._python_includes):
+        folder = temporary()
+        atexit.register(folder.release)
+        made = folder.path / archive.NAME
+        archive.write(made)
+        paths = list(sys.path)
+        context.addPyFile(str(made))
+        sys.path[:] = paths  # this process has what is in it
+
+
+def _on_this_machine(master: str) -> bool:
+    """Whether a master is `local`, `local[2]`, `local[*]`: one process, that of the driver."""
+    return master == "local" or master.startswith("local[")
 
 
 def _ours(settings: Settings) -> Any:
@@ -141,11 +178,17 @@ def _ours(settings: Settings) -> Any:
         from pyspark import SparkConf, SparkContext
         from pyspark.sql import SparkSession
 
-        conf = SparkConf().setMaster(settings.master or "local[*]").setAppName("jupyter-stream")
+        submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+        if submitted:  # by spark-submit, whose process has the settings
+            SparkContext._ensure_initialized()
+        conf = SparkConf()
+        conf.setMaster(settings.master or (conf.get("spark.master") if submitted else None) or "local[*]")
+        conf.setAppName("jupyter-stream")
         mine = {k: v for k, v in settings.conf.items() if k not in _FIXED}
         if _JAVA in mine:  # of two that say one thing Java takes the second
             mine[_JAVA] = f"{_OURS[_JAVA]} {mine[_JAVA]}"
-        conf.setAll([*{**_OURS, **mine}.items()])
+        closed = _LOCAL if _on_this_machine(conf.get("spark.master")) else {}
+        conf.setAll([*{**_OURS, **closed, **mine}.items()])
         # else PySpark has its process already, that of a session that was stopped, or is told to go to another machine's
         if SparkContext._gateway is None and not _ELSEWHERE & os.environ.keys():
             SparkContext(conf=conf, gateway=launched(conf))

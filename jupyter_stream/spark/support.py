@@ -1,207 +1,30 @@
-"""What runs on Spark, and why the rest doesn't: one table. EXPLAIN ON SPARK, the start of a query and the reference read it."""
+"""The table of what runs on Spark, as people read it: the rows that the support of nodes gives, and the page of the reference."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from collections.abc import Iterator
+from typing import Final
 
-Kind: TypeAlias = Literal["native", "ours in Spark", "not yet by us", "not in Spark", "never sensible"]
-"""`native`: Spark's own operator. `ours in Spark`: a part of it is ours. The others are refused: we could but don't yet; Spark
-has nothing that could do it; it would make no sense there."""
+from jupyter_stream.spark.nodes import OF_EVERY_NODE, SUPPORT
+from jupyter_stream.spark.rows import OF_QUERIES, ORDER, RUNS, Support
 
-RUNS: Final[tuple[Kind, ...]] = ("native", "ours in Spark")
-
-
-@dataclass(frozen=True, slots=True)
-class Support:
-    """One row of the table.
-
-    Attributes:
-        part: which part of a query.
-        name: the clause, aggregate or declaration.
-        kind: how it runs, or why it doesn't.
-        how: what it becomes, or what to write instead.
-        whole: whether Spark has nothing for it, so that a query with it runs as the kernel's operators, all of it.
-    """
-
-    part: str
-    name: str
-    kind: Kind
-    how: str
-    whole: bool = False
+__all__ = ["RUNS", "TABLE", "Support", "page"]
 
 
-def _whole(part: str, name: str, why: str) -> Support:
-    return Support(part, name, "ours in Spark", why, whole=True)
+def _used() -> Iterator[Support]:
+    yield from OF_QUERIES
+    yield from OF_EVERY_NODE
+    for node in SUPPORT.values():
+        yield from node.rows
 
 
-TABLE: Final[tuple[Support, ...]] = (
-    Support(
-        "source",
-        "Parquet files",
-        "ours in Spark",
-        "the times judged by our reader; a file none of whose rows is late is read by Spark as it is, where no expression can "
-        "fail on a row and nothing goes by the order of arrival",
-    ),
-    Support(
-        "source",
-        "CSV, JSON lines, Parquet in other types",
-        "ours in Spark",
-        "parsed by our reader, which alone tells bad records (they go to errors) and late rows; Spark reads what it made of "
-        "them, and would parse a second time for nothing",
-    ),
-    Support(
-        "source",
-        "any other stream",
-        "ours in Spark",
-        "read by our connector, judged row by row, kept on disk in numbered files: Spark goes on from the one its checkpoint "
-        "names",
-    ),
-    Support(
-        "source",
-        "kafka://",
-        "ours in Spark",
-        "read by our connector, so that bad messages and late rows are told; with a checkpoint it notes offsets and order, "
-        "and reads again what it had read, by offset. In q.to_spark() by Spark itself, where its connector for Kafka is",
-    ),
-    Support(
-        "source",
-        "Spark on other machines",
-        "not yet by us",
-        "Rows reach Spark through files of this one: use --master 'local[n]', or to_spark() for files in a store all share.",
-    ),
-    Support("progress", "in order", "native", "withWatermark, no delay"),
-    Support("progress", "WATERMARK FOR", "native", "withWatermark with the declared delay"),
-    Support("progress", "on arrival", "native", "withWatermark on the time of arrival"),
-    Support("progress", "nothing promised", "native", "all extents close when the input ends"),
-    _whole("progress", "slack", "what the stream promises is made out by our reader and told to operators of ours"),
-    _whole("progress", "punctuation", "the same"),
-    _whole("progress", "punctuation by key", "the same, told in turn with the rows, on one partition"),
-    Support(
-        "progress",
-        "CLUSTERED, FOREIGN KEY",
-        "not in Spark",
-        "Spark keeps what its windows need, whatever is promised: leave the constraint out.",
-    ),
-    Support("clause", "WHERE, HAVING", "native", "where"),
-    Support("clause", "select list", "native", "select"),
-    Support(
-        "clause", "answers that can fail", "ours in Spark", "finished by our kernel, row by row, as each answer arrives"
-    ),
-    Support("clause", "UNION of streams", "native", "unionByName; a row is late by its own stream's promise alone"),
-    _whole("clause", "UNION of windows", "Spark would mix up their watermarks"),
-    Support("clause", "derived stream", "native", "its plan in its place"),
-    Support("clause", "window over windows", "native", "two stateful operators in append mode, by window_time"),
-    Support("clause", "empty extents", "ours in Spark", "filled in between extents that hold rows, as answers arrive"),
-    _whole("clause", "empty extents below a window", "Spark has no rows for them"),
-    Support("clause", "row_num", "native", "the arrival number, counted by our reader"),
-    _whole("clause", "row_num of a derived stream", "counted by our operators"),
-    _whole("clause", "EMIT EVERY", "provisional answers of the kernel, at the same rows, on one partition"),
-    _whole("clause", "EMIT CHANGES", "the same, whenever rows have come, on one partition"),
-    Support(
-        "clause",
-        "WITH PREFERENCE",
-        "never sensible",
-        "Spark answers a micro-batch as a whole or not at all: run it in the kernel, or leave the preference out.",
-    ),
-    Support(
-        "clause",
-        "look-ups in tables",
-        "native",
-        "join with the table as it is; a change of the table is followed, in operators of ours as well",
-    ),
-    Support("clause", "joins", "native", "stream-stream join on equal keys and bounds of the times' difference"),
-    Support("clause", "outer, semi and anti joins", "native", "the same; anti joins as outer ones without a partner"),
-    _whole("clause", "outer joins without bounds", "Spark must know when a row finds no partner any more"),
-    _whole("clause", "above joins without bounds", "Spark never knows when what is above an unbounded join is final"),
-    _whole("clause", "joins of windows", "the kernel's join, above the kernel's windows"),
-    _whole("clause", "joins under SLIDE", "the kernel's join, and its look at each extent"),
-    _whole("clause", "conditions of outer joins that can fail", "the failing pair is told, the query goes on"),
-    _whole("clause", "DISTINCT, EXCEPT, INTERSECT", "of relations: the kernel's, by counters"),
-    _whole("clause", "ISTREAM, DSTREAM, RSTREAM", "the kernel's, from the changes of a relation"),
-    _whole("clause", "SAMPLE", "the same rows as in the kernel"),
-    _whole("clause", "ORDER BY, LIMIT", "the first rows of each extent, or of a relation's state"),
-    _whole("clause", "several windows", "aggregates of the kernel beside one another"),
-    _whole("clause", "anything else", "the kernel's operator"),
-    Support(
-        "clause",
-        "the query, by partition",
-        "ours in Spark",
-        "the kernel's operators in transformWithState, a copy for each of as many buckets as there are shuffle partitions",
-    ),
-    Support(
-        "clause",
-        "the query, on one partition",
-        "ours in Spark",
-        "the kernel's operators in transformWithState; all rows go to one place, since the query has no partition",
-    ),
-    Support(
-        "clause",
-        "retroactive tables",
-        "not yet by us",
-        "What they change in answers given doesn't get there: leave out RETROACTIVE, or leave out --engine spark to run the "
-        "query in the kernel.",
-    ),
-    Support(
-        "clause",
-        "tables beside relations",
-        "not yet by us",
-        "What they change at once in a relation doesn't get there: look them up as a stream's rows come, FROM stream JOIN table "
-        "ON ..., or leave out --engine spark to run the query in the kernel.",
-    ),
-    Support(
-        "window",
-        "[RANGE d SLIDE s], TUMBLING",
-        "native",
-        "window() with the start that makes extents end at multiples of s",
-    ),
-    Support("window", "TUMBLE, HOP, window()", "native", "window()"),
-    Support(
-        "window",
-        "[SESSION gap]",
-        "native",
-        "session_window; a late row is kept for late(name), never taken into an open session",
-    ),
-    _whole("window", "[SESSION] apart from GROUP BY", "sessions of the kernel"),
-    Support("window", "[... ON col]", "native", "window() on that column; all extents close when the input ends"),
-    _whole("window", "[... ON expression]", "windows of the kernel"),
-    _whole("window", "window over sessions", "windows of the kernel over its sessions"),
-    _whole("window", "[RANGE ALL SLIDE s]", "window aggregate of the kernel, on one partition"),
-    _whole("window", "[ROWS n SLIDE m]", "row windows of the kernel, by the window's PARTITION BY"),
-    _whole("window", "[RANGE d SLIDE 1 ROW]", "slide-by-tuple of the kernel, on one partition"),
-    _whole("window", "OVER (...)", "OVER of the kernel, by PARTITION BY"),
-    _whole(
-        "window", "no SLIDE", "a relation, kept by the kernel's operators; the handle shows its state, as in the kernel"
-    ),
-    Support(
-        "aggregate",
-        "count, sum, avg, min, max",
-        "native",
-        "the same; sums of BIGINT from those of their halves, so that they are exact",
-    ),
-    Support("aggregate", "bool_and, bool_or, count_if", "native", "min, max, count"),
-    Support(
-        "aggregate", "count, sum, avg of DISTINCT", "native", "collect_set, since Spark has no DISTINCT on streams"
-    ),
-    Support("aggregate", "var_samp, var_pop, stddev_samp, stddev_pop", "native", "the same"),
-    Support("aggregate", "first, last, arg_min, arg_max", "native", "min_by and max_by with time and arrival number"),
-    _whole("aggregate", "first, last and lists of windows", "rows of a window or join have no arrival number on Spark"),
-    Support("aggregate", "median, quantile", "native", "percentile"),
-    Support("aggregate", "mode", "native", "mode, the least of equally frequent values"),
-    Support("aggregate", "collect_list, string_agg", "native", "collect_list, sorted by time and arrival number"),
-    Support("aggregate", "approx_count_distinct", "native", "Spark's own sketch of the same error: another estimate"),
-    _whole("aggregate", "heavy_hitters, approx_top_k", "the kernel's sketches"),
-    _whole("aggregate", "user-defined aggregates", "the kernel's, their bodies and Python classes sent along"),
-    _whole("aggregate", "other aggregates", "the kernel's"),
-)
-"""All there is. A query none of whose parts is refused runs."""
-
-_BY_NAME: Final = {(row.part, row.name): row for row in TABLE}
+def _in_order() -> tuple[Support, ...]:
+    used = dict.fromkeys(_used())
+    return tuple(dict.fromkeys((*(row for row in ORDER if row in used), *used)))
 
 
-def find(part: str, name: str) -> Support:
-    """The row of that part and name."""
-    return _BY_NAME[(part, name)]
+TABLE: Final = _in_order()
+"""The rows that go for some node or query. A query none of whose parts is refused runs."""
 
 
 def page() -> str:
@@ -209,21 +32,31 @@ def page() -> str:
     lines = [
         "# What runs on Spark",
         "",
-        "A query started with `--engine spark` runs on PySpark Structured Streaming and gives the answers of the kernel. Before",
-        "it starts, every part of it is looked up here; if one is refused, nothing is started and the message says what to",
-        "write instead.",
-        "`EXPLAIN SELECT ... ON SPARK` shows the same for one query, part by part.",
+        "A query started with `--engine spark` runs on PySpark Structured Streaming. It gives the same answers as in the kernel.",
+        "Before it starts, every part of it is looked up in the tables below. If one part can't run, nothing is started, and the",
+        "message says what to write instead. `EXPLAIN SELECT ... ON SPARK` shows the same for one query, part by part.",
         "",
-        "`native` is Spark's own operator; in `ours in Spark` a part is done by us. Where it says *whole*, Spark has nothing",
-        "for it: then the query as a whole runs as the kernel's operators inside Spark, spread by the partition of its outermost",
-        "window if it has one, otherwise on one partition; EXPLAIN says which. Of what is refused, `not yet by us` may",
-        "come, `not in Spark` has nothing there that could do it, `never sensible` never will.",
+        "| | what it means |",
+        "|---|---|",
+        "| `native` | Spark's own operator does it |",
+        "| `ours in Spark` | Spark runs the query, and our code does this part |",
+        "| `ours in Spark, whole` | Spark has nothing for it. So the whole query runs as the kernel's operators inside Spark |",
+        "| `not in Spark` | refused: Spark has nothing that could do it |",
+        "| `never sensible` | refused: it makes no sense on Spark |",
         "",
-        "Rows are read by our connectors, so late rows and rows that fail are judged one by one, as in the kernel: they are in",
-        "`late(name)` and `errors(name)`, and Spark drops none that isn't there. In a query of windows over windows, an",
-        "expression that fails on an inner answer ends the query, with Spark's message.",
+        "A query that runs as the kernel's operators is spread over Spark by what its outermost operator takes rows together by:",
+        "groups, the partitions of a window, equal keys of a join, equal rows of DISTINCT, EXCEPT and INTERSECT. Without such a",
+        "key all its rows go to one partition. EXPLAIN says which of the two it is.",
         "",
-        "The rows go to Spark as files in a temporary folder of this machine, so Spark must run here (`local[...]`).",
+        "Our connectors read the rows and check each one, as in the kernel. Late rows are in `late(name)`, rows that fail are in",
+        "`errors(name)`, and Spark drops no others. There is one exception: if an expression fails on an answer of an inner",
+        "window (a window over windows), the query ends with Spark's message.",
+        "",
+        "Until the first answer, the view says what is being done (starting Java, planning, first micro-batch), for how long,",
+        "and how long it took last time.",
+        "",
+        "The rows go to Spark as files: in a temporary folder of this machine, or on [a cluster](#a-cluster) in a folder that",
+        "you name.",
         "",
         *_SOURCES,
         "",
@@ -233,83 +66,201 @@ def page() -> str:
         "|---|---|",
         *(f"| {name} | {what} |" for name, what in _OPTIONS),
         "",
-        "They are keyword arguments of `Session.run` as well, `conf` a mapping or a list of `key=value`.",
+        "These are keyword arguments of `Session.run`, too: `conf` is then a mapping or a list of `key=value`.",
+        "",
+        *_CHECKPOINTS,
+        "",
+        *_CLUSTER,
+        *_PIPELINES,
     ]
     part = None
     for row in sorted(TABLE, key=lambda r: list(_TITLES).index(r.part)):
         if row.part != part:
             part = row.part
-            lines += ["", f"## {_TITLES[part]}", "", "| | | |", "|---|---|---|"]
+            lines += [
+                "",
+                f"## {_TITLES[part]}",
+                "",
+                "| what | kind | how it runs, or what to write instead |",
+                "|---|---|---|",
+            ]
         lines.append(f"| {row.name} | {row.kind}{', whole' if row.whole else ''} | {row.how} |".replace("|...|", "..."))
     return "\n".join([*lines, ""])
 
 
 _SOURCES: Final = (
-    "Of Parquet files in the declared types, whose time is a column in order or with a WATERMARK, only the times are read",
-    "here, unless an expression of the query can fail on a row or goes by the order of arrival: Spark reads the files,",
-    "through links in that folder. A file with late rows goes as the rows that are left, so the answers and `late(name)` are",
-    "the same. CSV and JSON lines are parsed here always, so that a record is bad, or isn't, on both engines; files paced",
-    "`WITH (rate = ...)` come row by row.",
+    "## Who reads the rows",
     "",
-    "All other streams (`frame://`, `generate://`, `kafka://`, `python://`, ...) are read here too, and what they gave waits in",
-    "numbered files with the arrival numbers of their rows. A Python data source of Spark's (`pyspark.sql.datasource`) would be",
-    "the other way. It runs in processes of Spark's own, where the notebook's frames, generators and live sources are not, so",
-    "that it would have to read such a folder too, through Python instead of by Spark's own reader of columns. Measured with",
-    "Arrow batches out of Arrow files: 3,000,000 rows in numbered files, counted by window and key on two cores, take 2.3 to",
-    "2.6 s as they are and 4.1 to 4.4 s through a data source, 1.7 to 1.8 times as long (`tests/benchmarks/data_source.py`;",
-    "writing the files takes a tenth of a second either way). What it would promise holds without it, and is tested with a",
-    "process that is killed: rows are numbered, so that a replayable source that is read again after a restart adds those only",
-    "that are not there yet, a live one goes on with the next number, and Spark's checkpoint names the files it has taken.",
+    "**Parquet files.** Spark reads them itself, through links in that folder. Our reader reads the column of times only,",
+    "to find late rows. If a file has late rows, Spark gets a copy without them, so the answers and `late(name)` are the",
+    "same as in the kernel. For this, the files must have the declared types and a time column (in order or with a",
+    "WATERMARK), no expression of the query can fail on a row, and nothing in it goes by the order of arrival. Otherwise",
+    "our reader reads all of the files.",
     "",
-    "A topic of Kafka is live. A query on it with `--checkpoint` notes there which offsets it read, and in which order over",
-    "the partitions; started again it reads those from the topic again, in that order, and then what has come since: no",
-    "message is lost, none counts twice, as long as the topic still has them. Files with `follow` are read again so, too, byte",
-    "by byte, by notes of which bytes of which file came when; renaming them makes no difference, and one that has been deleted",
-    "or changed ends the query with a message that names it. `q.to_spark()` reads a topic by Spark's own",
-    "connector, `org.apache.spark:spark-sql-kafka-0-10_2.13`, a jar that doesn't come with PySpark: without it the message says",
-    "how to start Spark with it. Messages must be JSON there, and what isn't ends the stream.",
+    "**CSV and JSON lines.** Our reader always parses them, so both engines find the same records bad. Files paced `WITH",
+    "(rate = ...)` come row by row.",
     "",
-    "A notebook's own variable `spark` is used if there is one, on this machine: a classic session, or one of Spark Connect",
-    "(PySpark 4.3 or later). No function here can be called with Connect's micro-batches, so answers wait in a sink of Spark's",
-    "memory and are fetched as they come; such a query has no checkpoint to go on from, and ends when a table it reads changes.",
+    "**All other streams** (`frame://`, `generate://`, `kafka://`, `python://`, ...). Our connectors read them. The rows",
+    "wait for Spark in numbered files, each row with its arrival number. Spark's checkpoint names the files it has taken.",
+    "After a restart, a replayable source is read again, and only rows that are not in the files yet are added. A live",
+    "source goes on with the next number. This is tested by killing the process.",
     "",
-    "`q.to_spark()` is for programs that go on in Spark: all of it is Spark's own, files of Parquet, CSV and JSON lines are read",
-    "by Spark itself, `to_spark(max_files=10)` paces them (in the order of their times of change), and a record that is none in",
-    "the declared types ends the stream (`FAILFAST`). Files that Spark would read otherwise than our reader are refused: with",
-    "the options `null` or `timestamp_unit`, names spelt otherwise than declared, nested columns in text.",
+    "Spark has Python data sources (`pyspark.sql.datasource`), too. We don't use them. They run in processes of Spark's,",
+    "where the notebook's frames, generators and live sources don't exist, so they would have to read such files as well,",
+    "and through Python, which is slower. We measured it with 3,000,000 rows, counted by window and key on two cores: 2.3",
+    "to 2.6 s from the files, 4.1 to 4.4 s through a data source with Arrow batches, 1.7 to 1.8 times as long",
+    "(`tests/benchmarks/data_source.py`). Writing the files takes a tenth of a second either way.",
+    "",
+    "**Topics of Kafka, and files with `follow`.** They are live. With `--checkpoint`, a query writes down what it read:",
+    "the offsets, in their order over the partitions, or which bytes of which file came when. When it is started again,",
+    "it reads the same again in the same order, and then what has come since. No row is lost and none counts twice, as",
+    "long as the topic and the files still have them. A file may be renamed. If one was deleted or changed, the query",
+    "ends with a message that names it.",
+    "",
+    "**Your own `spark`.** If the notebook has a variable `spark` with a session on this machine, it is used. It may be a",
+    "classic session or one of Spark Connect (PySpark 4.3 or later). Spark Connect can't call our code with each",
+    "micro-batch. So the answers wait in a table in Spark's memory and are fetched from there. Such a query has no",
+    "checkpoint to go on from, and it ends when a table that it reads changes.",
+    "",
+    "**`q.to_spark()`** is for programs that go on in Spark. It gives a streaming DataFrame, in which Spark reads the rows",
+    "itself. What Spark has operators for is its own. Any other query (sessions, `OVER`, sets, relations, aggregates of your",
+    "own, functions that Spark hasn't) runs as the kernel's operators in `transformWithState` inside the DataFrame, by",
+    "partition where it has a key.",
+    "",
+    "- Spark reads files of Parquet, CSV and JSON lines. `to_spark(max_files=10)` reads ten files in each micro-batch, in",
+    "  the order in which they were changed last. A record that doesn't have the declared types ends the stream",
+    "  (`FAILFAST`).",
+    "- Files that Spark would read differently are refused: with the options `null` or `timestamp_unit`, with names spelt",
+    "  otherwise than declared, or with nested columns in text. So are other sources (`frame://`, `generate://`, ...).",
+    "- Topics are read by Spark's connector, `org.apache.spark:spark-sql-kafka-0-10_2.13`. This jar doesn't come with",
+    "  PySpark: if it is missing, the message says how to start Spark with it. Messages must be JSON. Any other message",
+    "  ends the stream.",
+    "- The answer of a relation comes as its changes: the columns, `op` (1 the row enters, -1 it leaves) and `at`.",
+    "- A table is read when `to_spark()` is called. What changes in it later doesn't reach the DataFrame.",
+    "- Spark gives an answer only when a later row has come. With `trigger(availableNow=True)` the last windows are",
+    "  missing, and so are the last rows without partner of an outer join. Where all is Spark's own, an extent without",
+    "  rows, whose count is 0, is not given. A warning says all this before the stream starts.",
+    "- Spark looks for late rows once in each micro-batch. So it may use a row that is late here, and it lists none. The",
+    "  warning says this too. A value that can't be computed ends the stream.",
+    "- Spark reads several files, and parts of them, at the same time. So rows have no order of arrival in it: `row_num`,",
+    "  windows of `ROWS`, `slack` and `PUNCTUATION` are refused, and rows of one time are taken in any order. `EMIT EVERY`",
+    "  and `EMIT CHANGES` are refused, too: a DataFrame in append mode can't take an answer back.",
+    "- Our operators need Spark's RocksDB state store, which is set for the DataFrame's session. Its checkpoint goes with",
+    "  one text and one number of shuffle partitions.",
 )
 
 _OPTIONS: Final = (
     (
         "`--master local[4]`",
-        "where a Spark of ours runs, said with the first query on it; a notebook's own `spark` is used as it is",
+        "where Spark runs, if we start it. Say it with the first query on Spark. A notebook's own `spark` is used as it "
+        "is. For a cluster see [A cluster](#a-cluster)",
     ),
     (
         "`--conf key=value`",
-        "a setting of Spark's for this query, any number of them; what only a starting Spark takes goes with the first",
+        "a setting of Spark for this query. It may be written several times. Settings that Spark takes only when it "
+        "starts must be said with the first query",
     ),
     (
         "`--checkpoint DIR`",
-        "the query goes on from there when it is started again with the same text, however it ended: the answers it gave are "
-        "given again, no row is lost and none counts twice. Replayable sources are read again from their beginning, topics of "
-        "Kafka and followed files as they were read before; of other live sources what came in between is missing. A query "
-        "whose input had ended gives its answers again, and goes on with what a live source then has, unless the end made "
-        "answers final, as those of windows: rows that come go to errors, and the view says so. Where the Spark of a killed "
-        "kernel still writes there, the query waits until its process has ended",
+        "a folder from which the query goes on when it is started again with the same text, however it ended. See "
+        "[Checkpoints](#checkpoints)",
     ),
     (
         "`--conf jupyter_stream.maxFilesPerTrigger=10`",
-        "how many files a micro-batch takes at most of each stream, Spark's `maxFilesPerTrigger`; the first of them in "
-        "our order; all there are if nothing is said. Files are those of Parquet as they are, or up to 262,144 rows of "
-        "another source",
+        "how many files of each stream a micro-batch takes at most, like Spark's `maxFilesPerTrigger`. They are taken in "
+        "our order. Without it, a micro-batch takes all files there are. A file is one of your Parquet files, or up to "
+        "262,144 rows of another source",
     ),
     (
         "`--conf jupyter_stream.stalled='5 minutes'`",
-        "after how long, with a micro-batch under way and none of its tasks ending, Spark is taken to wait for ever (rarely its "
-        "own server of states does): the query then goes on from its checkpoint, and fails with one message the third time. Five "
-        "minutes if nothing is said",
+        "how long a micro-batch may run without one of its tasks ending (5 minutes by default). After that, Spark is "
+        "taken to hang, which happens rarely. The query then starts again from its checkpoint. The third time it ends "
+        "with an error",
     ),
-    ("`--trigger '5 seconds'`", "time between micro-batches; without it the next begins when there are rows"),
+    (
+        "`--trigger '5 seconds'`",
+        "time between micro-batches. Without it, the next one begins when there are rows",
+    ),
+)
+
+_CHECKPOINTS: Final = (
+    "## Checkpoints",
+    "",
+    "With `--checkpoint DIR` a query that is started again with the same text goes on where it was. It gives its earlier",
+    "answers again. No row is lost and none counts twice, if its sources can be read again:",
+    "",
+    "- Replayable sources are read again from their beginning, topics of Kafka and followed files as they were read",
+    "  before. From other live sources, the rows that came in between are missing.",
+    "- If the query's input had ended, it gives its answers again and goes on with the new rows of live sources. If the",
+    "  end had made answers final, such as those of windows, these can't change any more: the new rows go to",
+    "  `errors(name)`, and the view says so.",
+    "- If the kernel was killed and its Spark still writes to the folder, the query waits until that process has ended.",
+    "- Only you can read the folder. The state of our operators in it is signed with a key of yours, from Jupyter's data",
+    "  folder or from `JUPYTER_STREAM_KEY`. A state without that signature is not loaded.",
+)
+
+_CLUSTER: Final = (
+    "## A cluster",
+    "",
+    "`--master spark://host:7077 --checkpoint DIR` runs a query on a cluster. DIR is a folder that all its machines find",
+    "at the same path: rows of sources that Spark can't read itself go through it, and Parquet files that Spark reads are",
+    "linked into it, or copied where they are on another disk. Of these files only the times are read by your process.",
+    "Answers come back to it, and it writes them to sinks; those of a job into files and Delta tables are written by the",
+    "executors ([Sinks](#sinks)).",
+    "",
+    "- Your own process has this package installed; to the executors it is shipped. Their Python needs polars, numpy,",
+    "  pyarrow, pandas and protobuf, in the version of Python that you have. `--conf spark.pyspark.python=PATH` says",
+    "  which Python they start.",
+    "- `jupyter-stream pack -o packed.zip` makes the archive and the script for `spark-submit`. Start it with a Python that",
+    "  has this package (`PYSPARK_PYTHON`):",
+    "  `spark-submit --master spark://host:7077 --py-files packed.zip packed.py run FILE --engine spark --checkpoint DIR`.",
+    "- A worker that dies costs time only. After the death of your own process, the same command goes on where it was.",
+    "",
+)
+
+_PIPELINES: Final = (
+    "## Declarative pipelines",
+    "",
+    "`jupyter-stream pack --pipeline DIR FILE` writes a project for Spark's own way of running pipelines, from the",
+    "queries of a file of SQL or of a notebook's `%%stream` cells. It needs PySpark 4.1 or later, with its parts for",
+    "Spark Connect (`pip install 'pyspark[pipelines]'`):",
+    "",
+    "```bash",
+    "jupyter-stream pack --pipeline busiest busiest.sql --set least=2",
+    "cd busiest && spark-pipelines run",
+    "```",
+    "",
+    "- A query becomes a streaming table of its name. One with `INSERT INTO 'file://...'` becomes a flow into a sink of",
+    "  files.",
+    "- `transformations/queries.py` has the queries as DataFrames, to be read and changed. `spark-pipeline.yml` has the",
+    "  settings without which expressions would mean something else.",
+    "- It runs without this package: Spark reads the files (Parquet, CSV, JSON lines) or topics, and writes the",
+    "  answers.",
+    "- All parts must be Spark's own. If some are not, nothing is written, and the message names each of them, query by",
+    "  query. Such queries run with `jupyter-stream run --engine spark`.",
+    "- What `q.to_spark()` does otherwise, such a pipeline does too: the last windows stay out until a later row comes,",
+    "  and late rows are not listed. The command says so.",
+    "",
+    "Tried with PySpark 4.3: windows, selections and joins of streams, into tables and Parquet files, give the kernel's",
+    "answers but for the last windows. Topics of Kafka need Spark's connector on the class path, and have not been",
+    "tried there.",
+    "",
+    "## Sinks",
+    "",
+    "With `--checkpoint DIR`, each micro-batch is a commit of the sink, under its number. Where a sink promises",
+    "*exactly once*, a query that was killed and is started again loses no row and writes none twice; other sinks may",
+    "get the rows of one micro-batch again, with the same `row_id`. Several queries of one text have folders of their",
+    "own in DIR.",
+    "",
+    "In a job (`jupyter-stream run`), nobody looks at answers that go to a sink. If all sinks of a query are folders of",
+    "files (`file://`) or Delta tables (`delta://`, without `partition_by`), Spark's executors write them, and no",
+    "answer passes through the process of the job. An executor writes files that nobody sees yet. The job is told their",
+    "names, and makes them seen in one commit, under the micro-batch's number. So every row is there once here as well,",
+    "whichever process is killed. The sink's folder must be at the same path on all machines; the job ends with a",
+    "message if a file isn't there. These answers are in the sink alone: `q.to_pandas()` doesn't have them, and the",
+    "progress counts them. All others come by way of the job's process: in a notebook, where a chart or you may ask for",
+    "them; to databases and brokers; of relations, of `EMIT EVERY` and `EMIT CHANGES`; of windows without `GROUP BY`,",
+    "whose empty extents are filled in; and where a table is looked up in the answers.",
 )
 
 _TITLES: Final = {

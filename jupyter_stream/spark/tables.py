@@ -9,17 +9,18 @@ import polars as pl
 
 from jupyter_stream.core.messages import UNTIL
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
-from jupyter_stream.operators.graph import build
-from jupyter_stream.operators.selected import held
+from jupyter_stream.graph.graph import build
+from jupyter_stream.graph.selected_tables import held
 from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.spark.expressions import quoted
 from jupyter_stream.spark.joins import SINCE
-from jupyter_stream.spark.types import spark_ddl, to_spark
+from jupyter_stream.spark.types import arrow_of, spark_ddl, to_spark
 
 _BROADCAST_ROWS: Final = 1_000_000
 """Rows of a table that each task of Spark's may hold as a whole, so that stream rows need not be moved to meet theirs."""
 
 
-class Versions:
+class TableHistory:
     """What a table has held since a query began.
 
     Args:
@@ -52,7 +53,18 @@ class Versions:
         path = self._folder / f"{id(self)}-{len(held)}.parquet"
         self._folder.mkdir(exist_ok=True)
         to_spark(rows).write_parquet(path)
-        columns = [(f.name, spark_ddl(f.dtype)) for f in self._table.schema] + [(SINCE, "BIGINT"), (UNTIL, "BIGINT")]
-        ddl = ", ".join("`" + name.replace("`", "``") + "` " + kind for name, kind in columns)
-        found = spark.read.schema(ddl).parquet(str(path))
+        found = spark.read.schema(_ddl(self._table)).parquet(str(path))
         return found.hint("broadcast") if rows.height <= _BROADCAST_ROWS else found
+
+
+def rows_now(table: StreamDef, spark: Any) -> Any:
+    """What a table holds now as a DataFrame that has it for good, from the beginning of time to its end."""
+    assert table.table is not None
+    bounds = (pl.lit(at, pl.Int64).alias(n) for n, at in ((SINCE, MIN_TIME), (UNTIL, MAX_TIME)))
+    rows = held(table.table, build).with_columns(*bounds)
+    return spark.createDataFrame(arrow_of(to_spark(rows)), _ddl(table))
+
+
+def _ddl(table: StreamDef) -> str:
+    columns = [(f.name, spark_ddl(f.dtype)) for f in table.schema] + [(SINCE, "BIGINT"), (UNTIL, "BIGINT")]
+    return ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)

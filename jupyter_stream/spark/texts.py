@@ -60,10 +60,10 @@ def rows_of_texts(
     """
     beyond = next((o for o in options if o not in _READ), None)
     if beyond is not None:
-        raise _refused(f"the option {beyond} is our reader's alone")
+        raise _refused(f"the option {beyond} works in our reader only")
     odd = next((f for f in schema if f.dtype not in PLAIN), None)
     if odd is not None:
-        raise _refused(f"{odd.name} is of a type that text holds in other ways for Spark")
+        raise _refused(f"{odd.name} is of a type that Spark writes differently in text")
     if kind == "json":
         _check_keys(files[0], schema)
         return reader.option("mode", "FAILFAST").schema(_ddl(schema)).json(path)
@@ -95,7 +95,7 @@ def _by_header(path: Path, schema: Schema, delimiter: str, quote: str) -> Schema
         names = next(csv.reader(file, delimiter=delimiter, **style), [])
     missing = [n for n in schema.names if n not in names]
     if missing:
-        raise _refused(f"the header of {path.name} has no {missing[0]} spelt so")
+        raise _refused(f"the header of {path.name} has no {missing[0]} in this spelling")
     return Schema(tuple(schema.find(n) or Field(n, pl.String()) for n in names))
 
 
@@ -109,11 +109,11 @@ def _check_keys(path: Path, schema: Schema) -> None:
             except ValueError:
                 found = None
             if not isinstance(found, dict):
-                raise _refused(f"{path.name} is no file of an object a line")
+                raise _refused(f"{path.name} is not a file with one object per line")
             keys |= set(found)
     missing = [n for n in schema.names if n not in keys]
     if missing:
-        raise _refused(f"the first objects of {path.name} have no {missing[0]} spelt so")
+        raise _refused(f"the first objects of {path.name} have no {missing[0]} in this spelling")
 
 
 def _ddl(schema: Schema) -> str:
@@ -122,6 +122,6 @@ def _ddl(schema: Schema) -> str:
 
 def _refused(what: str) -> UnsupportedError:
     return UnsupportedError(
-        f"Spark would read these files otherwise than our reader: {what}",
+        f"Spark would read these files differently from our reader: {what}",
         hint="Start the query with --engine spark instead: our reader then reads them.",
     )

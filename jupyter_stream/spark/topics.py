@@ -12,6 +12,7 @@ from jupyter_stream.spark.expressions import quoted
 from jupyter_stream.spark.remote import is_remote
 from jupyter_stream.spark.texts import PLAIN
 from jupyter_stream.spark.types import spark_ddl
+from jupyter_stream.spark.written import WrittenSpark
 
 _CONNECTOR: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 _FIRST: Final = -2
@@ -39,12 +40,12 @@ def check_readable(topic: Topic) -> None:
         raise _refused(f"the stream ends where the topic {topic.name} ends now, and a streaming DataFrame goes on")
     beyond = next((o for o in topic.options if o != "format"), None)
     if beyond is not None:
-        raise _refused(f"the option {beyond} is our connector's alone")
+        raise _refused(f"the option {beyond} works in our connector only")
     if topic.options.get("format", "json").strip().lower() != "json":
         raise _refused("a message of CSV may hold several records")
     odd = next((f for f in topic.record if f.dtype not in PLAIN), None)
     if odd is not None:
-        raise _refused(f"{odd.name} is of a type that text holds in other ways for Spark")
+        raise _refused(f"{odd.name} is of a type that Spark writes differently in text")
 
 
 def options_of(topic: Topic) -> dict[str, str]:
@@ -72,7 +73,7 @@ def rows_of_topic(spark: Any, topic: Topic) -> Any:
     Raises:
         UnsupportedError: this Spark has no connector for Kafka.
     """
-    if not has_connector(spark):
+    if not isinstance(spark, WrittenSpark) and not has_connector(spark):
         raise UnsupportedError(
             "this Spark has no connector for Kafka",
             hint="Start it with --conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:"
@@ -110,4 +111,4 @@ def _ddl(field: Field) -> str:
 
 
 def _refused(what: str) -> UnsupportedError:
-    return UnsupportedError(f"Spark would read this topic otherwise than our connector: {what}", hint=_HINT)
+    return UnsupportedError(f"Spark would read this topic differently from our connector: {what}", hint=_HINT)

@@ -48,3 +48,24 @@ def from_spark(table: Any, schema: Schema) -> pl.DataFrame:
         field = schema.find(column.name)
         columns.append(column if field is None or column.dtype == field.dtype else column.cast(field.dtype))
     return pl.DataFrame(columns)
+
+
+def _plain(kind: Any) -> Any:
+    """The type by which Spark knows one of Polars's."""
+    import pyarrow as pa
+
+    if pa.types.is_large_list(kind) or pa.types.is_list(kind):
+        return pa.list_(_plain(kind.value_type))
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", "UTC")
+    if pa.types.is_large_binary(kind):
+        return pa.binary()
+    return pa.string() if pa.types.is_large_string(kind) or pa.types.is_dictionary(kind) else kind
+
+
+def arrow_of(frame: pl.DataFrame) -> Any:
+    """Rows as a `pyarrow.Table` in the types by which Spark knows ours: times in UTC, nothing of the large kinds."""
+    import pyarrow as pa
+
+    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+    return table.cast(pa.schema([f.with_type(_plain(f.type)) for f in table.schema]))

@@ -17,7 +17,7 @@ import sysconfig
 from functools import cache
 from pathlib import Path
 
-from jupyter_stream.spark.folders import temporary
+from jupyter_stream.checkpoints.folders import temporary
 
 
 @cache

@@ -9,17 +9,17 @@ count is a call as well (430 ns against 110), and none has a subtraction. KLL, R
 
 from typing import Final
 
-from jupyter_stream.summaries.aggregate import Aggregate
+from jupyter_stream.summaries.aggregate import SummedBy
 from jupyter_stream.summaries.count_sketch import CountSketch
 from jupyter_stream.summaries.histogram import Histogram
 from jupyter_stream.summaries.protocol import SketchKind
-from jupyter_stream.summaries.sample import Sample
+from jupyter_stream.summaries.sample import RandomSample
 
 SUMMARIES: Final[tuple[SketchKind, ...]] = (
     CountSketch(),
     Histogram(),
-    Sample(),
-    Aggregate(),
+    RandomSample(),
+    SummedBy(),
 )
 """Every kind of summary; the first is what `CREATE SUMMARY` takes unless told."""
 

@@ -30,7 +30,7 @@ class AggregateCells:
     @property
     def bytes(self) -> int:
         """Bytes held."""
-        return Aggregate().bytes(self.cells, self.columns)
+        return SummedBy().bytes(self.cells, self.columns)
 
     @property
     def counts(self) -> Int64s:
@@ -99,7 +99,7 @@ class AggregateCells:
         return found
 
 
-class Aggregate:
+class SummedBy:
     """`aggregate`."""
 
     name = "aggregate"

@@ -13,7 +13,7 @@ from typing import Final, Self
 import numpy as np
 
 from jupyter_stream.core.messages import Int64s
-from jupyter_stream.summaries.aggregate import Aggregate, AggregateCells
+from jupyter_stream.summaries.aggregate import AggregateCells, SummedBy
 from jupyter_stream.summaries.protocol import MEASURES, Float64s, Items, Measure
 
 DEPTH: Final = 3
@@ -158,4 +158,4 @@ class CountSketch:
 
     def bytes(self, cells: int, measured: int) -> int:
         """Eight bytes a counter, and the rows of each cell; of measured columns its aggregates."""
-        return 8 * cells * (_CELL + 1) + (Aggregate().bytes(cells, measured) if measured else 0)
+        return 8 * cells * (_CELL + 1) + (SummedBy().bytes(cells, measured) if measured else 0)

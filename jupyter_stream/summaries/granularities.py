@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from jupyter_stream.core.axis import plus
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.summaries.spec import ATOMS, LONGEST, MOST_FINE, SummarySpec
 from jupyter_stream.summaries.zone import Zone
@@ -63,12 +64,12 @@ class Granularities:
         """Collapse what got too old for its granularity; free what lies before `keep_from` and before all granularities."""
         self.clock = max(self.clock, clock)
         if keep_from is None:
-            keep_from = max(MIN_TIME, self.clock - self.spec.reach(self.spec.depth))
+            keep_from = plus(self.clock, -self.spec.span(self.spec.depth))
         while len(self.zones) > 1 and self.zones[1].start <= keep_from:
             del self.zones[0]
             self.kept_from = self.zones[0].start
         for level in range(1, self.spec.depth):
-            while (oldest := self._oldest(level)) is not None and self.end(oldest) <= self.clock - self.spec.reach(
+            while (oldest := self._oldest(level)) is not None and self.end(oldest) <= self.clock - self.spec.span(
                 level
             ):
                 self._age(level)

@@ -23,7 +23,7 @@ Columns = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenEntries:
     """Entries taken, most promising first.
 
     Attributes:
@@ -39,12 +39,12 @@ class Taken:
     def __len__(self) -> int:
         return int(self.score.size)
 
-    def only(self, kept: NDArray[np.bool_]) -> Taken:
+    def only(self, kept: NDArray[np.bool_]) -> TakenEntries:
         """Some of them."""
-        return Taken(self.score[kept], self.cost[kept], {name: c[kept] for name, c in self.columns.items()})
+        return TakenEntries(self.score[kept], self.cost[kept], {name: c[kept] for name, c in self.columns.items()})
 
 
-class _Run:
+class _SortedEntries:
     """Entries, best first; `at` is the first one left."""
 
     __slots__ = ("at", "columns", "cost", "number", "score", "spent")
@@ -107,14 +107,14 @@ class Priorities:
             cost: of each entry, above 0; 1 unless given.
         """
         if score.size:
-            self._runs.add(_Run(self._pushed, score, np.ones(score.size) if cost is None else cost, columns))
+            self._runs.add(_SortedEntries(self._pushed, score, np.ones(score.size) if cost is None else cost, columns))
             self._pushed += 1
             if len(self._runs) > _RUNS:
                 self._merge()
 
-    def take(self, budget: float) -> Taken | None:
+    def take(self, budget: float) -> TakenEntries | None:
         """The best entries whose costs together stay within the budget, or None where that is none at all. They are gone then."""
-        parts: list[tuple[_Run, int]] = []  # runs and how many of their entries might be taken
+        parts: list[tuple[_SortedEntries, int]] = []  # runs and how many of their entries might be taken
         bound, spent = np.inf, 0.0
         for run in self._runs:
             # once the budget is spent by entries better than any of this run's, it has nothing to add
@@ -143,7 +143,7 @@ class Priorities:
                 run.at += gone
                 if run.left:
                     self._runs.add(run)
-        return Taken(score[chosen], cost[chosen], columns)
+        return TakenEntries(score[chosen], cost[chosen], columns)
 
     def _merge(self) -> None:
         """Make the smaller half of the runs one, in the order they were pushed: an entry is moved a logarithm of times."""
@@ -152,7 +152,7 @@ class Priorities:
             self._runs.remove(run)
         score, cost = (np.concatenate([getattr(r, name)[r.at :] for r in few]) for name in ("score", "cost"))
         columns = {name: np.concatenate([r.columns[name][r.at :] for r in few]) for name in few[0].columns}
-        self._runs.add(_Run(few[-1].number, score, cost, columns))
+        self._runs.add(_SortedEntries(few[-1].number, score, cost, columns))
 
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""

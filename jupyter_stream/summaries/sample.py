@@ -145,7 +145,7 @@ class SampleCells:
         self._values = self._values[:, places]
 
 
-class Sample:
+class RandomSample:
     """`sample`."""
 
     name = "sample"

@@ -53,8 +53,8 @@ class SummarySpec:
         """How much time granularity `level` (1 to `depth`) covers, microseconds."""
         return int(self.granularity * self.rate ** (level - 1))
 
-    def reach(self, level: int) -> int:
-        """How far back granularities 1 to `level` go, microseconds. `reach(depth)` is what the summary spans."""
+    def span(self, level: int) -> int:
+        """How far back granularities 1 to `level` go, microseconds. `span(depth)` is what the summary spans."""
         return sum(self.length(i) for i in range(1, level + 1))
 
     @property

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from jupyter_stream.arrays.order import order_of
 from jupyter_stream.core.messages import TS, Int64s, ints
-from jupyter_stream.core.order import order_of
 from jupyter_stream.summaries.granularities import Granularities
 from jupyter_stream.summaries.hashing import bucket_of, items_of
 from jupyter_stream.summaries.protocol import Float64s, Items, Measure
@@ -71,7 +71,7 @@ class StreamSummary:
         ts = ints(frame.get_column(TS))
         items = items_of([frame.get_column(c) for c in self.spec.columns])
         self.came += ts.size
-        rows = _Rows(items, self._values(frame))
+        rows = _BatchRows(items, self._values(frame))
         zones = self._zones
         if ts.size and int(ts.min()) < zones.kept_from:
             alive = np.flatnonzero(ts >= zones.kept_from)
@@ -126,7 +126,7 @@ class StreamSummary:
         Args:
             clock: microseconds, the punctuation of the stream.
             keep_from: rows from there on may still be asked for, whatever the granularities reach; what lies before and fills a
-                zone is freed. Unless given: `clock` minus `spec.reach(spec.depth)`.
+                zone is freed. Unless given: `clock` minus `spec.span(spec.depth)`.
         """
         before = [z.number for z in self._zones.zones]
         self._zones.advance(clock, keep_from)
@@ -218,7 +218,7 @@ class StreamSummary:
         columns = [frame.get_column(c).cast(pl.Float64).to_numpy() for c in self.spec.measured]
         return np.stack([np.asarray(c, dtype=np.float64) for c in columns])
 
-    def _take(self, zone: Zone, rows: _Rows, high: int) -> None:
+    def _take(self, zone: Zone, rows: _BatchRows, high: int) -> None:
         zone.sketch.summarize(bucket_of(rows.items, self.spec.buckets), rows.items, rows.values)
         zone.high = max(zone.high, high)
         zone.rows += rows.items.size
@@ -226,16 +226,16 @@ class StreamSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _BatchRows:
     """Rows of a batch on their way to their zones."""
 
     items: Items
     values: Float64s
 
-    def part(self, begin: int, end: int) -> _Rows:
+    def part(self, begin: int, end: int) -> _BatchRows:
         """Those next to each other."""
-        return _Rows(self.items[begin:end], self.values[:, begin:end])
+        return _BatchRows(self.items[begin:end], self.values[:, begin:end])
 
-    def at(self, places: Int64s) -> _Rows:
+    def at(self, places: Int64s) -> _BatchRows:
         values = self.values[:, places] if len(self.values) else np.zeros((0, places.size))
-        return _Rows(self.items.take(places), values)
+        return _BatchRows(self.items.take(places), values)

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from jupyter_stream.core.diagram import Plannable
-    from jupyter_stream.core.snapshot import Viewable
+    from jupyter_stream.core.snapshot import Snapshot, Viewable
     from jupyter_stream.views.live import LiveView
+    from jupyter_stream.views.picture import Picture
 
 __all__ = [
     "CHARTS",
@@ -31,6 +32,7 @@ __all__ = [
     "dashboard",
     "display",
     "display_plan",
+    "drawn",
     "options_of",
     "panel",
     "save",
@@ -137,7 +139,7 @@ def dashboard(shown: Sequence[Viewable | Panel]) -> None:
         for one in shown
     ]
     for view in views[1:]:
-        view.colours.join(views[0].colours)
+        view.colours.share_page_with(views[0].colours)
     for view in views:
         view.keep()
     page.show()
@@ -166,6 +168,15 @@ def save(viewable: Viewable, path: str | Path, theme: str = "light") -> Path:
     from jupyter_stream.views import export
 
     return export.save(viewable, path, _shown(viewable), theme)
+
+
+def drawn(viewable: Viewable) -> tuple[Snapshot, Picture | None, str | None]:
+    """A query now: its snapshot, its chart as it was last shown, and where there is none, what is wrong, if something is."""
+    from jupyter_stream.views.live import draw
+
+    options = _shown(viewable)
+    snapshot = viewable.snapshot(options.rows)
+    return snapshot, *draw(viewable, snapshot, options)
 
 
 def _shown(viewable: Viewable) -> ViewOptions:

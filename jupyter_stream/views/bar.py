@@ -11,7 +11,7 @@ import polars as pl
 from jupyter_stream.core.snapshot import Snapshot
 from jupyter_stream.views.colours import Colours
 from jupyter_stream.views.picture import Axis, Floats, Layer, Picture
-from jupyter_stream.views.points import floats, points, table_of, with_watermark, y_axis
+from jupyter_stream.views.points import filled, floats, points, table_of, with_watermark, y_axis
 from jupyter_stream.views.roles import Roles
 
 MOST_BARS: Final = 40
@@ -46,7 +46,7 @@ class Bar:
         )  # fmt: skip
         return Picture(
             "plot", table_of(snapshot), axis, y_axis(data.y_label, data.y, zero=True), (boxes,), data.legend,
-            data.provisional, watermark, note
+            data.provisional, watermark, note, beyond=bool(data.beyond.any())
         )  # fmt: skip
 
 
@@ -61,6 +61,8 @@ def _newest(snapshot: Snapshot, roles: Roles) -> tuple[Snapshot, str | None]:
     frame = snapshot.rows
     if frame.schema[roles.x].is_temporal() or roles.x == snapshot.time_column:
         return snapshot, None
+    snapshot = filled(snapshot)
+    frame = snapshot.rows
     final = (
         snapshot.final if len(snapshot.final) == frame.height else pl.Series([True] * frame.height, dtype=pl.Boolean)
     )

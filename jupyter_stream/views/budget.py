@@ -9,7 +9,7 @@ MESSAGES: Final = 120.0
 """A second, of ours; the page's questions and the kernel's own answers to them come on top."""
 
 
-class Budget:
+class ViewBudget:
     """Bytes and messages left, at most a second's worth of each."""
 
     def __init__(self) -> None:

@@ -12,19 +12,26 @@ PALETTE: Final = (
 """Petroff, 'Accessible Color Sequences for Data Visualization' (2021): ten colours told apart with any colour vision."""
 OTHERS: Final = "#9a9a9a"
 """All series beyond the tenth."""
+NIGHT: Final = {"#bd1f01": "#ef3434", "#832db6": "#a45cf5"}
+"""What stands for the palette's red and purple on dark pages, where those can't be read."""
+_REMEMBERED: Final = 1000
+"""Values of a column whose colours are remembered while they are on no screen."""
 
 
 class Colours:
     """Slots of the palette and the series that hold them, for each column whose values are series.
 
     A series keeps its slot while it has rows on screen; new ones take free slots, the largest first. One object per query
-    is shared by all its views, or two views of one query would disagree. Queries that stand on one dashboard have theirs
-    joined: equal values of equal columns then have one colour, and others another, as far as ten colours go.
+    is shared by all its views, or two views of one query would disagree. The queries of a notebook have theirs joined: equal
+    values of equal columns have one colour in all charts, and others another, as far as ten colours go; a value that comes
+    back has the colour it had.
     """
 
     def __init__(self) -> None:
         self._slots: dict[str | None, dict[str, int]] = {}
         self._together: weakref.WeakSet[Colours] = weakref.WeakSet((self,))
+        self._beside: weakref.WeakSet[Colours] = weakref.WeakSet((self,))
+        self._had: dict[tuple[str, str], int] = {}  # by column and value; one for all that are joined
 
     def join(self, other: Colours) -> None:
         """Agree with another query's colours from now on, which stay as they are."""
@@ -34,7 +41,13 @@ class Colours:
             each._slots.clear()  # chosen anew, in agreement, with the next picture
         other._together |= self._together
         for each in self._together:
-            each._together = other._together
+            each._together, each._had = other._together, other._had
+
+    def share_page_with(self, other: Colours) -> None:
+        """Be on a page with another query's: theirs are told apart before those of others in the notebook."""
+        other._beside |= self._beside
+        for each in list(other._beside):
+            each._beside = other._beside
 
     def assign(self, weights: dict[str, float], column: str | None = None) -> dict[str, int]:
         """The slot of each series that gets one.
@@ -55,10 +68,28 @@ class Colours:
             free = [slot for slot in range(len(PALETTE)) if slot not in slots.values()]
             if not free:
                 break
-            same = (each[name] for each in theirs if each.get(name) in free)
-            slots[name] = next(same, next((slot for slot in free if slot not in taken), free[0]))
+            same = [each[name] for each in theirs if name in each]
+            had = None if column is None else self._had.get((column, name))
+            if had is not None and had not in taken:
+                same.append(had)
+            unused = [slot for slot in free if slot not in taken]
+            fresh = [
+                slot for slot in unused if slot not in {s for (of, _), s in list(self._had.items()) if of == column}
+            ]
+            near = {s for each in list(self._beside) for s in each._slots.get(column, {}).values()}
+            apart = [slot for slot in free if slot not in near]
+            slots[name] = next((slot for slot in same if slot in free), (fresh or unused or apart or free)[0])
         self._slots[column] = slots
+        self._remember(column, slots)
         return dict(slots)
+
+    def _remember(self, column: str | None, slots: dict[str, int]) -> None:
+        if column is None:
+            return
+        for name, slot in slots.items():
+            self._had[column, name] = self._had.pop((column, name), slot)
+        while len(self._had) > _REMEMBERED:
+            del self._had[next(iter(self._had))]
 
 
 def legend(slots: dict[str, int], series: Iterable[str]) -> tuple[tuple[str, str], ...]:

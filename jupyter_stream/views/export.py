@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from html import escape
 from pathlib import Path
 from typing import Final
@@ -25,6 +26,8 @@ from jupyter_stream.views.widget import LIVE_CSS, LIVE_JS
 
 FORMATS: Final = {"png": "image/png", "svg": "image/svg+xml", "html": "text/html"}
 """What a chart can be saved as, by the file's ending, with its media type."""
+LIVE_CODE: Final = LIVE_JS.replace("export default {", "const live = {")
+"""The live view's code for a page of its own."""
 _DARK: Final = (
     "--jp-ui-font-color1:#d7dade;--jp-ui-font-color2:#9aa2ab;--jp-layout-color0:#111418;--jp-layout-color2:#2a3038;"
     "--jp-border-color1:#4a525c;--jp-border-color2:#33383f;background:#111418;color-scheme:dark"
@@ -82,7 +85,7 @@ def content(snapshot: Snapshot, drawn: Picture | None, wrong: str | None, form: 
 def page(snapshot: Snapshot, drawn: Picture | None, theme: str) -> str:
     """The interactive page."""
     head = message.head(snapshot, drawn, None, (0.0, 0.0))
-    news = message.Told().news(head, drawn, fresh=True)
+    news = message.PageState().news(head, drawn, fresh=True)
     assert news is not None
     said, buffers = news
     spoken = {
@@ -93,21 +96,14 @@ def page(snapshot: Snapshot, drawn: Picture | None, theme: str) -> str:
     }
     # inside a script element only "<" could end it; JSON reads \u003c as the same
     data = json.dumps(spoken).replace("<", "\\u003c")
-    title, line = escape(snapshot.name), escape(strip.summary(snapshot))
-    code = LIVE_JS.replace("export default {", "const live = {")
-    colours = {
-        "light": f"body{{{_LIGHT}}}",
-        "dark": f"body{{{_DARK}}}",
-        "auto": f"body{{{_LIGHT}}}@media(prefers-color-scheme:dark){{body{{{_DARK}}}}}",
-    }[theme]
-    return f"""<!doctype html>
-<html><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
-<style>{colours} body{{margin:16px auto;max-width:1100px;padding:0 12px}}
-{LIVE_CSS}</style></head><body>
-<div id="view"></div><p class="jupyter-stream-live">{line}</p>
+    title, line = escape(snapshot.name), escape(strip.summary(snapshot, time.time()))
+    return shell(
+        title,
+        theme,
+        f"""<div id="view"></div><p class="jupyter-stream-live">{line}</p>
 <script type="application/json" id="said">{data}</script>
 <script type="module">
-{code}
+{LIVE_CODE}
 const said = JSON.parse(document.getElementById("said").textContent);
 const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 const calls = [];
@@ -120,5 +116,27 @@ live.render({{ model, el: document.getElementById("view") }});
 if (said.library) takeLibrary(said.version, bytes(said.library));
 const buffers = said.buffers.map((text) => new DataView(bytes(text).buffer));
 for (const call of calls) call(said.message, buffers);
-</script></body></html>
+</script>""",
+    )
+
+
+def shell(title: str, theme: str, content: str, *, body: str = "") -> str:
+    """A page around a live view.
+
+    Args:
+        title: its title, as HTML.
+        theme: `light`, `dark`, or `auto` as the reader's browser.
+        content: what stands in its body, as HTML.
+        body: attributes of that element, as HTML.
+    """
+    colours = {
+        "light": f"body{{{_LIGHT}}}",
+        "dark": f"body{{{_DARK}}}",
+        "auto": f"body{{{_LIGHT}}}@media(prefers-color-scheme:dark){{body{{{_DARK}}}}}",
+    }[theme]
+    return f"""<!doctype html>
+<html><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
+<style>{colours} body{{margin:16px auto;max-width:1100px;padding:0 12px}}
+{LIVE_CSS}</style></head><body {body}>
+{content}</body></html>
 """

@@ -36,8 +36,6 @@ _GLYPH_COLUMNS: Final = {
     "boxes": ("left", "right", "top", "bottom", "color", "alpha", "row"),
     "late": ("x", "y", "late"),
 }
-LATE: Final = "#d55e00"
-"""Late rows: vermilion, which no series has; told apart with any colour vision, and by their shape."""
 
 
 def structure(picture: Picture) -> tuple[object, ...]:
@@ -157,10 +155,10 @@ def _glyph(plot: Any, kind: LayerKind, source: ColumnDataSource) -> Any:
             source=source,
             marker="x",
             size=9,
-            line_color=LATE,
-            line_width=2.5,
+            line_width=2.2,
             hit_dilation=1.5,
             level="overlay",
+            name="late",  # drawn in the page's ink, which no series has
         )
     return plot.quad(
         left="left", right="right", top="top", bottom="bottom", source=source, fill_color="color", fill_alpha="alpha",

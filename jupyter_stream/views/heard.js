@@ -8,3 +8,25 @@ async function hear(model) {
   const take = whole && Object.getPrototypeOf(whole.constructor.prototype)._handle_comm_msg;
   if (take) whole.comm?.on_msg((message) => take.call(whole, message));
 }
+
+// Tells when the kernel behind a widget has gone: restarted, dead or shut down, or there was none when the notebook was opened.
+
+const KERNEL_GONE = new Set(["restarting", "autorestarting", "starting", "terminating", "dead"]); // "starting": another one in its place
+
+function whenGone(model, tell) {
+  const ends = [];
+  let over = false;
+  (async () => {
+    const whole = await model.widget_manager?.get_model?.(model.get("own_id"));
+    if (!whole || over) return;
+    const cut = () => { if (whole.comm_live === false) tell(false); };
+    whole.on?.("comm_live_update", cut);
+    ends.push(() => whole.off?.("comm_live_update", cut));
+    const kernel = whole.widget_manager?.kernel; // JupyterLab and Notebook know theirs
+    const became = (_kernel, status) => { if (KERNEL_GONE.has(status)) tell(true); };
+    kernel?.statusChanged?.connect(became);
+    ends.push(() => kernel?.statusChanged?.disconnect(became));
+    cut();
+  })();
+  return () => { over = true; for (const end of ends) end(); };
+}

@@ -56,7 +56,7 @@ class Heatmap:
         boxes = Layer(
             "boxes",
             {"left": x - width / 2, "right": x + width / 2, "bottom": level + 0.02, "top": level + 0.98,
-             "row": data.row[kept], "color": [SHADES[s] for s in shade], "alpha": np.where(data.final, SOLID, LIGHT)[kept]},
+             "row": data.row[kept], "color": [SHADES[s] for s in shade], "alpha": np.where(data.whole, SOLID, LIGHT)[kept]},
         )  # fmt: skip
         name = label_of(roles.y[0], snapshot, snapshot.rows)
         scale = Scale(name, *words.ends(low, high), SHADES[::9]) if len(y) else None
@@ -65,7 +65,17 @@ class Heatmap:
             label_of(roles.by, snapshot, snapshot.rows), "category", 0, max(1, len(shown)), short(shown[::-1])
         )
         return Picture(
-            "plot", table_of(snapshot), axis, y_axis, (boxes,), (), data.provisional, watermark, note, scale=scale
+            "plot",
+            table_of(snapshot),
+            axis,
+            y_axis,
+            (boxes,),
+            (),
+            data.provisional,
+            watermark,
+            note,
+            scale=scale,
+            beyond=bool(data.beyond.any()),
         )
 
 

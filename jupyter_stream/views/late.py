@@ -31,7 +31,8 @@ def with_late_rows(picture: Picture, snapshot: Snapshot, roles: Roles) -> Pictur
     ):
         return picture
     x = late.at.cast(pl.Float64).to_numpy() / 1e3
-    y = _heights(late, roles, picture.y)
+    stacked = roles.chart == "area" and len(picture.legend) > 1
+    y = _heights(late, dataclasses.replace(roles, y=()) if stacked else roles, picture.y)
     group = words.cells(late.keys.get_column(roles.by)) if roles.by in late.keys.columns else None
     table = _table(late)
     if not picture.panels:
@@ -73,7 +74,7 @@ def _table(late: LateRows) -> Table:
         given, would = words.cells(late.given.get_column(name)), words.cells(late.would.get_column(name))
         known = late.would.get_column(name).is_not_null().to_list()
         why = (
-            f"what it would have been can't be told: {late.why[name]}"
+            f"what it would have been is not known: {late.why[name]}"
             if name in late.why
             else "would not have been there"
         )

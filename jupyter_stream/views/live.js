@@ -3,7 +3,7 @@
 
 const ENDED = new Set(["finished", "stopped", "failed"]);
 const ALIVE_EVERY = 20_000;
-const SILENCE = 30_000; // the kernel sends something every 10 s while the query runs
+const SILENCE = 3_000; // the kernel sends something every second while the query runs and is looked at
 
 // ---- what the kernel sent: one store per model, read by any number of views
 
@@ -13,6 +13,7 @@ class Store {
     this.key = key;
     this.version = model.get("bokeh");
     this.still = Boolean(model.get("still")); // a page without a kernel
+    this.reader = Boolean(model.get("reader")); // a page that may look on, and no more
     this.head = null;
     this.columns = {};
     this.doc = null;
@@ -20,6 +21,7 @@ class Store {
     this.seq = -1;
     this.views = new Set();
     this.seen = false;
+    this.gone = false; // whether the kernel has: nothing comes any more
     this.onMessage = (message, buffers) => this.take(message, buffers);
     model.on("msg:custom", this.onMessage);
     this.hello();
@@ -27,11 +29,26 @@ class Store {
     this.timer = setInterval(() => this.say({ say: "alive" }), ALIVE_EVERY);
     this.look = () => this.looked();
     document.addEventListener("visibilitychange", this.look);
-    this.watch = setInterval(() => { if (this.silent) for (const view of this.views) redraw(view); }, 5_000);
+    this.wasSilent = false;
+    this.watch = setInterval(() => this.watched(), 500);
   }
 
   get silent() {
-    return !this.still && this.head !== null && !ENDED.has(this.head.state) && Date.now() - this.heard > SILENCE;
+    if (this.still || !this.seen || this.head === null || ENDED.has(this.head.state)) return false;
+    return Date.now() - Math.max(this.heard, this.seenSince) > SILENCE;
+  }
+
+  watched() {
+    if (this.silent === this.wasSilent) return;
+    this.wasSilent = this.silent;
+    for (const view of this.views) redraw(view);
+  }
+
+  // `known`: the front end says so itself; else only the line to the kernel was cut, and a message shows that it was not for long.
+  lost(known) {
+    if (this.still) return;
+    this.gone = known ? "known" : this.gone || "cut";
+    for (const view of this.views) redraw(view);
   }
 
   // Views nobody sees are sent to seldom.
@@ -39,6 +56,7 @@ class Store {
     const seen = !document.hidden && [...this.views].some((view) => view.onScreen);
     if (seen === this.seen) return;
     this.seen = seen;
+    this.seenSince = Date.now();
     this.say({ say: "alive" });
   }
 
@@ -57,6 +75,7 @@ class Store {
 
   take(message, buffers) {
     this.heard = Date.now();
+    if (this.gone === "cut") this.gone = false;
     if (message.do === "library") {
       takeLibrary(message.version, buffers[0]);
     } else if (message.do === "refuse") {
@@ -209,7 +228,7 @@ class View {
       store.looked();
     }, { rootMargin: "200px" });
     this.seen.observe(this.root);
-    const recolour = () => { this.colours = null; redraw(this); };
+    const recolour = () => { this.night = this.colours = this.legendShape = null; redraw(this); };
     // the theme's style sheet may be there a little after the attribute that names it
     this.themed = new MutationObserver(() => { recolour(); setTimeout(recolour, 400); });
     this.themed.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-jp-theme-name", "class"] });
@@ -257,6 +276,11 @@ class View {
     return this.stage.dataset.kind === this.kind && (this.kind !== "plot" || this.filled);
   }
 
+  // A colour as it is seen on this page.
+  shade(colour) {
+    return (this.night && NIGHT[colour]) || colour;
+  }
+
   dark() {
     const [r, g, b] = getComputedStyle(this.root).color.match(/\d+/g).map(Number);
     return r + g + b > 382;
@@ -264,23 +288,31 @@ class View {
 
   draw() {
     const head = this.store.head;
+    // without a kernel and a picture of its own it leaves the place to the picture in the file
+    this.root.classList.toggle("jupyter-stream-live", Boolean(head) || !this.store.gone);
+    this.root.classList.toggle("js-nothing", !head && Boolean(this.store.gone));
     if (!head) return;
+    this.night ??= this.dark();
     write(this.name, head.name);
-    const { silent } = this.store;
-    write(this.state, silent ? "no answer" : head.state);
-    this.state.title = silent ? "Nothing came from the kernel for 30 seconds: it may be busy, restarted or gone." : "";
-    this.root.dataset.state = silent ? "silent" : head.state;
-    this.root.dataset.rows = head.rowCount ?? 0;
     const ended = ENDED.has(head.state);
+    const { silent } = this.store;
+    const gone = Boolean(this.store.gone) && !ended;
+    const past = this.store.still && !ended;
+    write(this.state, gone ? "kernel gone: run the cell again" : silent ? "no answer" : past ? `was ${head.state}` : head.state);
+    this.state.title = gone ? "The kernel that ran this query was restarted or has ended, and the query with it."
+      : silent ? "Nothing has come from the kernel for 3 seconds: it may be busy, restarted or gone." : "";
+    this.root.dataset.state = gone ? "gone" : silent ? "silent" : past ? "past" : head.state;
+    this.root.dataset.rows = head.rowCount ?? 0;
     write(this.pauseButton, head.state === "paused" ? "Resume" : "Pause");
     if (this.pausedShown !== head.state) { this.pauseButton.disabled = false; this.pausedShown = head.state; }
-    this.buttons.style.display = this.store.still ? "none" : "";
-    for (const button of [this.pauseButton, this.stopButton]) button.style.display = ended ? "none" : "";
-    this.drawReadings(head.readings);
+    this.buttons.style.display = this.store.still || this.store.gone ? "none" : "";
+    for (const button of [this.pauseButton, this.stopButton]) button.style.display = ended || head.state === "inactive" || this.store.reader ? "none" : "";
+    this.drawReadings(head.readings, gone || silent);
     this.drawLegend(head);
     const held = this.link.held && head.x?.kind === "time" ? "zoomed: double-click to follow again" : "";
     const picked = head.picked ? `${head.name}.selected has ${head.picked} row${head.picked === 1 ? "" : "s"}` : "";
-    const note = [head.note, held, picked, head.hint].filter(Boolean).join(" · ");
+    const then = gone ? `as it was at ${new Date(this.store.heard).toLocaleString()}` : "";
+    const note = [then, head.note, held, picked, head.hint].filter(Boolean).join(" · ");
     write(this.note, note);
     write(this.error, head.error ?? "");
     write(this.empty, head.empty ?? "");
@@ -297,13 +329,13 @@ class View {
     if (kind === "number") this.numbers.draw(head, this.store.columns);
   }
 
-  drawReadings(readings) {
+  drawReadings(readings, old) {
     while (this.readings.children.length > readings.length) this.readings.lastChild.remove();
     readings.forEach((reading, i) => {
       const el = this.readings.children[i] ?? make("span", "js-reading", this.readings);
       if (!el.firstChild) { make("span", "js-label", el); make("span", "js-value", el); }
       write(el.children[0], reading.label);
-      write(el.children[1], reading.value);
+      write(el.children[1], old && reading.now ? "–" : reading.value);
       el.title = reading.title;
       el.dataset.label = reading.label;
       el.classList.toggle("js-alarm", reading.alarm);
@@ -312,9 +344,7 @@ class View {
 
   drawLegend(head) {
     const entries = [...(head.legend ?? [])];
-    if (head.kind === "plot" && head.provisional) entries.push(["not final yet", "light"]);
-    if (head.kind === "plot" && head.watermark != null) entries.push(["watermark", "dashed"]);
-    if (head.kind === "plot" && head.lateNames) entries.push(["late rows", "cross"]);
+    if (head.kind === "plot") entries.push(...(head.signs ?? []));
     const series = (head.legend ?? []).length;
     const shape = JSON.stringify([entries, head.scale]);
     if (this.legendShape !== shape) {
@@ -324,7 +354,7 @@ class View {
         const el = make("span", "js-entry", this.legend);
         const swatch = make("span", i < series ? "js-swatch" : `js-swatch js-${colour}`, el);
         if (i < series) {
-          swatch.style.background = colour;
+          swatch.style.background = this.shade(colour);
           el.classList.add("js-series-entry");
           el.addEventListener("click", () => this.toggle(colour));
         }
@@ -451,7 +481,7 @@ class View {
     const { head, columns } = this.store;
     this.card.style.display = "none";
     const said = rows.map((row) => (head.names ?? []).map((_, i) => (columns[`r.${i}`] ?? [])[row] ?? ""));
-    if (said.length || head.picked) this.store.say({ say: "pick", rows: said, more: Boolean(event.shiftKey) });
+    if ((said.length || head.picked) && !this.store.reader) this.store.say({ say: "pick", rows: said, more: Boolean(event.shiftKey) });
   }
 
   remove() {
@@ -495,7 +525,8 @@ export default {
   initialize({ model }) {
     hear(model);
     const stores = modelsOf(model).map(storeOf);
-    return () => stores.forEach((store) => store.dispose());
+    const end = whenGone(model, (known) => stores.forEach((store) => store.lost(known)));
+    return () => { end(); stores.forEach((store) => store.dispose()); };
   },
   render({ model, el }) {
     const several = Boolean(model.get("panels"));

@@ -21,20 +21,32 @@ from jupyter_stream.views.picture import Picture, Table
 from jupyter_stream.views.readers import Readers
 from jupyter_stream.views.roles import resolve
 from jupyter_stream.views.selection import find, select, selected
-from jupyter_stream.views.widget import Line, LiveWidget, Work
+from jupyter_stream.views.widget import LiveWidget, PageChannel, Work
 
 log = logging.getLogger(__name__)
 
 _COLOURS: Final[weakref.WeakKeyDictionary[Viewable, Colours]] = weakref.WeakKeyDictionary()
 _PAST: Final[weakref.WeakKeyDictionary[Viewable, Past]] = weakref.WeakKeyDictionary()
 _PRESSES: Final = ("stop", "pause", "resume")
-ALIVE_EVERY: Final = 10.0
-"""Seconds after which something is sent even if nothing changed: a page that hears nothing says so."""
+ALIVE_EVERY: Final = 1.0
+"""Seconds after which something is sent even if nothing changed: a page that hears nothing for three says so."""
 PUSHES: Final = (1.0, 3.0, 9.0, 30.0)
 """Seconds after which everything is sent unasked to a page that has not answered: with ipykernel 6 its question waits until
 the running cell ends, but our messages get through."""
 _REMEMBERED: Final = 4
 """Pictures back that a click may speak of: it was made on one that has left by the time we hear."""
+
+
+_NOTEBOOK: Final = Colours()
+"""What all charts of a notebook agree with."""
+
+
+def colours_of(viewable: Viewable) -> Colours:
+    """The colours of a query, which agree with those of all others in the notebook."""
+    if viewable not in _COLOURS:
+        _COLOURS[viewable] = Colours()
+        _COLOURS[viewable].join(_NOTEBOOK)
+    return _COLOURS[viewable]
 
 
 class LiveView:
@@ -63,16 +75,16 @@ class LiveView:
         self.ended = False
         self._viewable: Viewable | None = viewable
         self._of = weakref.ref(viewable)
-        self.colours = _COLOURS.setdefault(viewable, Colours())
+        self.colours = colours_of(viewable)
         self._past = _PAST.setdefault(viewable, Past())
-        self._rates = strip.Rates()
+        self._rates = strip.RowRates()
         self._page = page or Page()
-        self.line: Line = self._page.enter()
+        self.line: PageChannel = self._page.enter()
         self._born = time.monotonic()
         self._pushed = 0
         self._version: object = None
         self._last: Snapshot | None = None
-        self._told = message.Told()
+        self._told = message.PageState()
         self._shown: deque[Table] = deque(maxlen=_REMEMBERED)
         self._sent_at = 0.0
         self._saved_at = 0.0
@@ -194,19 +206,7 @@ class LiveView:
 
     def drawn(self, snapshot: Snapshot) -> tuple[Picture | None, str | None]:
         """The chart of a snapshot; where there is none, what is wrong, if something is."""
-        if not snapshot.rows.width:
-            return None, None
-        try:
-            if not snapshot.rows.height:
-                resolve(snapshot, self.options)  # a wrong column is told before the first row
-                return None, None
-            drawn = picture(snapshot, self.options, self.colours)
-            return (self._past.beside(drawn, snapshot.version) if drawn.kind == "number" else drawn), None
-        except StreamError as wrong:
-            return None, str(wrong)
-        except Exception as wrong:  # a chart must not take down the thread that serves all others
-            log.exception("drawing %s failed", self.name)
-            return None, f"this chart could not be drawn ({type(wrong).__name__}: {wrong}); try --chart table"
+        return _picture(snapshot, self.options, self.colours, self._past)
 
     def _snapshot(self) -> Snapshot:
         if self._viewable is not None:
@@ -215,7 +215,8 @@ class LiveView:
         return self._last
 
     def _saved(self, snapshot: Snapshot) -> Still:
-        return Still(saved.html(snapshot, self.drawn(snapshot)[0]), saved.text(snapshot))
+        now = time.time()
+        return Still(saved.html(snapshot, self.drawn(snapshot)[0], now), saved.text(snapshot, now))
 
     def _push(self, now: float) -> int:
         if self.readers.heard or self._pushed >= len(PUSHES) or now - self._born < PUSHES[self._pushed]:
@@ -248,3 +249,26 @@ class LiveView:
             return 200
         self.line.send({"do": "save", "name": f"{self.name}.{form}", "type": export.FORMATS[form]}, [content])
         return len(content)
+
+
+def draw(viewable: Viewable, snapshot: Snapshot, options: ViewOptions) -> tuple[Picture | None, str | None]:
+    """The chart of a query's snapshot in the colours of its views; where there is none, what is wrong, if something is."""
+    return _picture(snapshot, options, colours_of(viewable), _PAST.setdefault(viewable, Past()))
+
+
+def _picture(
+    snapshot: Snapshot, options: ViewOptions, colours: Colours, past: Past
+) -> tuple[Picture | None, str | None]:
+    if not snapshot.rows.width:
+        return None, None
+    try:
+        if not snapshot.rows.height:
+            resolve(snapshot, options)  # a wrong column is told before the first row
+            return None, None
+        drawn = picture(snapshot, options, colours)
+        return (past.with_past(drawn, snapshot.version) if drawn.kind == "number" else drawn), None
+    except StreamError as wrong:
+        return None, str(wrong)
+    except BaseException as wrong:  # a chart must not take down the thread that serves all others
+        log.exception("drawing %s failed", snapshot.name)
+        return None, f"this chart could not be drawn ({type(wrong).__name__}: {wrong}); try --chart table"

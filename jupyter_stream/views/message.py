@@ -12,7 +12,7 @@ from jupyter_stream.views.number import change
 from jupyter_stream.views.picture import Axis, Picture
 
 
-class Told:
+class PageState:
     """What the page knows."""
 
     def __init__(self) -> None:
@@ -78,17 +78,21 @@ def head(
         "name": snapshot.name, "state": snapshot.state, "hint": snapshot.hint, "error": error,
         "empty": strip.nothing_yet(snapshot), "rowCount": snapshot.rows.height, "picked": picked,
         "readings": [
-            {"label": r.label, "value": r.value, "title": r.title, "alarm": r.alarm}
+            {"label": r.label, "value": r.value, "title": r.title, "alarm": r.alarm, "now": r.now}
             for r in strip.readings(snapshot, rates)
         ],
-        "summary": strip.summary(snapshot),
         "kind": drawn.kind if drawn else None, "legend": [list(entry) for entry in drawn.legend] if drawn else [],
         "note": drawn.note if drawn else None,
-        "provisional": drawn.provisional if drawn else False,
+        "signs": [list(sign) for sign in drawn.signs] if drawn else [],
     }  # fmt: skip
     if drawn is not None:
         rows = drawn.rows
-        told |= {"names": list(rows.names), "numeric": list(rows.numeric), "keys": list(drawn.keys)}
+        told |= {
+            "names": list(rows.names),
+            "numeric": list(rows.numeric),
+            "keys": list(drawn.keys),
+            "steady": list(drawn.steady),
+        }
         if drawn.kind == "plot":
             told |= {
                 "x": _axis(drawn.x), "y": _axis(drawn.y), "watermark": drawn.watermark,

@@ -44,6 +44,7 @@ def multiples(kind: Draws, snapshot: Snapshot, roles: Roles, colours: Colours) -
     return Picture(
         "plot", table_of(snapshot), x, y, (), first.legend, any(p.provisional for _, p in panels),
         max(marks) if marks else None, note, panels=tuple((name, dataclasses.replace(p, x=x, y=y)) for name, p in panels),
+        beyond=any(p.beyond for _, p in panels),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from jupyter_stream.core.snapshot import Snapshot
 from jupyter_stream.views import words
 from jupyter_stream.views.colours import Colours
 from jupyter_stream.views.picture import Floats, Picture, Table
-from jupyter_stream.views.points import floats, label_of
+from jupyter_stream.views.points import filled, floats, label_of
 from jupyter_stream.views.roles import Roles
 
 MOST_NUMBERS: Final = 6
@@ -27,6 +27,7 @@ class Number:
 
     def picture(self, snapshot: Snapshot, roles: Roles, colours: Colours) -> Picture:
         """The last row's numbers, and under them the time they are about; for a few keys, the first number of each."""
+        snapshot = filled(snapshot)
         rows = snapshot.rows
         names = [n for n in roles.y if n in rows.columns][:MOST_NUMBERS]
         figures = [(label_of(name, snapshot, rows), rows.get_column(name), _last(snapshot)) for name in names]
@@ -57,7 +58,7 @@ _AT: Final = "$at"
 
 
 def _words(value: pl.Series) -> list[str]:
-    return [words.number(v) for v in value] if value.dtype.is_numeric() else words.cells(value)
+    return [words.amount(v) for v in value] if value.dtype.is_numeric() else words.cells(value)
 
 
 def _last(snapshot: Snapshot, at: int = -1) -> bool:
@@ -72,7 +73,7 @@ class Past:
         self._seen: dict[str, list[float]] = {}
         self._versions: dict[str, object] = {}  # that of the last value of each: views may show different ones
 
-    def beside(self, picture: Picture, version: object) -> Picture:
+    def with_past(self, picture: Picture, version: object) -> Picture:
         """The picture with the values seen before those it has; those of a stream's rows stay as they are."""
         if any(len(values) > 1 for values in picture.past):
             return picture

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
+from jupyter_stream.core.suggest import nearest
 from jupyter_stream.core.time import parse_duration
 from jupyter_stream.errors import QueryError
 
@@ -87,15 +87,9 @@ class ViewOptions:
         return parse_duration(self.last) if isinstance(self.last, str) else None
 
 
-def nearest(word: str, choices: tuple[str, ...]) -> str | None:
-    """The choice a misspelt word most likely means."""
-    found = difflib.get_close_matches(word.lower(), [c.lower() for c in choices], 1, 0.5)
-    return next((c for c in choices if found and c.lower() == found[0]), None)
-
-
-def refuse(what: str, word: str, choices: tuple[str, ...]) -> QueryError:
-    """The error for a word that is not among the choices, naming the nearest or all."""
-    near = nearest(word, choices)
+def refuse(what: str, word: str, choices: tuple[str, ...], harmful: tuple[str, ...] = ()) -> QueryError:
+    """The error for a word that is not among the choices, naming the nearest or all; the harmful ones aren't suggested."""
+    near = nearest(word, [c for c in choices if c not in harmful])
     return QueryError(
         f"there is no {what} {word!r}",
         hint=f"Did you mean {near}?" if near else f"There are: {', '.join(choices)}." if choices else None,

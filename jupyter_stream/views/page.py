@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass
 
 from jupyter_stream.views import output, saved
-from jupyter_stream.views.widget import Line, LiveWidget
+from jupyter_stream.views.widget import LiveWidget, PageChannel
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +32,15 @@ class Page:
     def __init__(self, panels: int = 0) -> None:
         self.widget = LiveWidget(key=uuid.uuid4().hex, panels=panels)
         self._display_id = f"jupyter-stream-{self.widget.key}"
-        self._stills: dict[Line, Still] = {}
+        self._stills: dict[PageChannel, Still] = {}
         self._lines = 0
 
-    def enter(self) -> Line:
+    def enter(self) -> PageChannel:
         """The line of the next view."""
         self._lines += 1
-        return Line(self.widget, self._lines - 1 if self.widget.panels else None)
+        return PageChannel(self.widget, self._lines - 1 if self.widget.panels else None)
 
-    def put(self, line: Line, still: Still) -> None:
+    def put(self, line: PageChannel, still: Still) -> None:
         """Take a view's newest picture for the file."""
         self._stills[line] = still
 

@@ -6,19 +6,19 @@ Pens are in `svg.py` and `png.py`. The same `Picture` is drawn by Bokeh in a liv
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 
+from jupyter_stream.views.colours import NIGHT
 from jupyter_stream.views.number import change
 from jupyter_stream.views.picture import Axis, Floats, Layer, Picture, Ragged
 from jupyter_stream.views.ticks import day, ticks
 
 WIDTH: Final = 760
 HEIGHT: Final = 270
-LATE: Final = "#d55e00"
 _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 16, 12, 46
 _LONGEST_PATH: Final = 1500
 """Points drawn per line: twice the pixels across."""
@@ -38,10 +38,16 @@ class Theme:
     ink: str
     faint: str
     axis: str
+    shades: Mapping[str, str] = field(default_factory=dict)
+    """What stands for a colour on this paper."""
+
+    def shade(self, colour: str) -> str:
+        """A colour as it is seen on this paper."""
+        return self.shades.get(colour, colour)
 
 
 LIGHT: Final = Theme("#ffffff", "#333333", "#e2e2e2", "#888888")
-DARK: Final = Theme("#111418", "#d7dade", "#33383f", "#7d858f")
+DARK: Final = Theme("#111418", "#d7dade", "#33383f", "#7d858f", NIGHT)
 THEMES: Final = {"light": LIGHT, "dark": DARK}
 
 
@@ -171,7 +177,7 @@ def _axes(f: _Frame, pen: Pen, theme: Theme, *, across: int, up: int) -> None:
 def _shapes(picture: Picture, f: _Frame, pen: Pen, theme: Theme) -> None:
     pen.clip(f.left, f.top - 4, f.right - f.left + 4, f.bottom - f.top + 8)
     for layer in picture.layers:
-        _layer(layer, f, pen)
+        _layer(layer, f, pen, theme)
     pen.unclip()
     if picture.watermark is not None:
         x = float(f.across(np.array([picture.watermark]))[0])
@@ -179,14 +185,15 @@ def _shapes(picture: Picture, f: _Frame, pen: Pen, theme: Theme) -> None:
             pen.line((x, f.top), (x, f.bottom), theme.ink, dashed=True)
 
 
-def _layer(layer: Layer, f: _Frame, pen: Pen) -> None:
+def _layer(layer: Layer, f: _Frame, pen: Pen, theme: Theme) -> None:
     columns = layer.columns
     if layer.kind == "late":
         for x, y in zip(f.across(_floats(layer, "x")), f.up(_floats(layer, "y")), strict=True):
-            pen.lines([[(x - 4, y - 4), (x + 4, y + 4)], [(x - 4, y + 4), (x + 4, y - 4)]], LATE, 2.5)
+            pen.lines([[(x - 4, y - 4), (x + 4, y + 4)], [(x - 4, y + 4), (x + 4, y - 4)]], theme.ink, 2.5)
         return
     colours, alphas = columns["color"], _floats(layer, "alpha")
     assert isinstance(colours, list)
+    colours = [theme.shade(colour) for colour in colours]
     if layer.kind in ("lines", "areas"):
         xs, ys = columns["xs"], columns["ys"]
         assert isinstance(xs, Ragged) and isinstance(ys, Ragged)
@@ -231,13 +238,7 @@ def _line(x: Floats, y: Floats, colour: str, alpha: float, pen: Pen, *, filled: 
 
 def _legend_rows(picture: Picture) -> list[list[tuple[str, str, int]]]:
     """(label, colour or sign, place) of the entries, line by line."""
-    entries = list(picture.legend)
-    if picture.provisional:
-        entries.append(("not final yet", "light"))
-    if picture.watermark is not None:
-        entries.append(("watermark", "dashed"))
-    if picture.late is not None and picture.late.height:
-        entries.append(("late rows", "cross"))
+    entries = [*picture.legend, *picture.signs]
     rows: list[list[tuple[str, str, int]]] = [[]] if picture.scale is not None else []
     used = WIDTH if not rows else 360
     for label, colour in entries:
@@ -257,9 +258,9 @@ def _legend(rows: list[list[tuple[str, str, int]]], left: int, pen: Pen, theme: 
             if colour == "dashed":
                 pen.line((x + 6, y - 9), (x + 6, y + 3), theme.ink, dashed=True)
             elif colour == "cross":
-                pen.lines([[(x + 1, y - 7), (x + 9, y + 1)], [(x + 1, y + 1), (x + 9, y - 7)]], LATE, 2.5)
+                pen.lines([[(x + 1, y - 7), (x + 9, y + 1)], [(x + 1, y + 1), (x + 9, y - 7)]], theme.ink, 2.5)
             else:
-                fill, opacity = (theme.ink, 0.3) if colour == "light" else (colour, 1.0)
+                fill, opacity = (theme.ink, 0.3) if colour == "light" else (theme.shade(colour), 1.0)
                 pen.rect(x, y - 8, 10, 10, fill, opacity)
             pen.text(x + 14, y + 1, _cut(label, 24), theme.ink)
 

@@ -131,6 +131,8 @@ class Picture:
         keys: of a table whose rows are one each for a key, the columns that are it.
         past: of numbers, for each its values up to now.
         late: rows that came too late, in words, for the layers of late rows.
+        beyond: whether anything in it is drawn light because its window reaches past the end of the data.
+        steady: columns of a table that say when, and don't light up as time goes on.
     """
 
     kind: Literal["plot", "table", "number"]
@@ -147,3 +149,16 @@ class Picture:
     keys: tuple[int, ...] = ()
     past: tuple[Floats, ...] = ()
     late: Table | None = None
+    beyond: bool = False
+    steady: tuple[int, ...] = ()
+
+    @property
+    def signs(self) -> tuple[tuple[str, str], ...]:
+        """What else stands in the legend, and how: light, dashed or a cross."""
+        shown = (
+            (self.provisional, "not final yet", "light"),
+            (self.beyond, "past the end of the data", "light"),
+            (self.watermark is not None, "watermark", "dashed"),
+            (self.late is not None and self.late.height > 0, "late rows", "cross"),
+        )
+        return tuple((words, how) for there, words, how in shown if there)

@@ -91,8 +91,12 @@ function render({ model, el }) {
     say({ say: "set", name: input.name, value: input.value });
   });
   let shown = null; // the node in the panel
+  let said = ""; // the summary
+  let gone = false; // whether the kernel has
+  const sum = () => { summary.textContent = gone ? `${said} · kernel gone: run the cell again` : said; };
   const show = (message) => {
-    summary.textContent = message.summary;
+    said = message.summary;
+    sum();
     const drawn = document.createElement("div");
     drawn.className = picture.className;
     drawn.innerHTML = message.svg;
@@ -124,13 +128,23 @@ function render({ model, el }) {
   for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, released);
   const take = (message) => {
     if (message.do !== "plan") return;
+    if (gone === "cut") gone = false;
     if (pressed) newest = message;
     else show(message);
   };
   model.on("msg:custom", take);
+  const lost = (known) => {
+    gone = known ? "known" : gone || "cut";
+    root.dataset.state = "gone";
+    // with nothing to show of its own it leaves the place to the picture in the file
+    if (!said) { root.className = ""; root.style.display = "none"; }
+    sum();
+  };
+  const end = whenGone(model, lost);
   say({ say: "hello" });
   const timer = setInterval(looked, 20_000);
   return () => {
+    end();
     clearInterval(timer);
     seen.disconnect();
     document.removeEventListener("visibilitychange", looked);

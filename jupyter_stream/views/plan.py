@@ -26,7 +26,7 @@ from jupyter_stream.views.options import ViewOptions
 from jupyter_stream.views.plan_drawing import Pace, svg
 from jupyter_stream.views.readers import Readers
 from jupyter_stream.views.saved import LIVE, MARK, STYLE
-from jupyter_stream.views.widget import HEARD_JS, Line, PageWidget, Work
+from jupyter_stream.views.widget import HEARD_JS, PageChannel, PageWidget, Work
 from jupyter_stream.views.words import cells, number, size
 
 EVERY: Final = 0.5
@@ -58,10 +58,10 @@ class PlanView:
         self.ended = False
         self._query = weakref.ref(viewable)  # its results can be freed while a plan of it is on some page
         self.widget = PlanWidget(key=uuid.uuid4().hex)
-        self.line = Line(self.widget)
+        self.line = PageChannel(self.widget)
         self._display_id = f"jupyter-stream-{self.widget.key}"
         self._diagram = viewable.diagram()
-        self._summary = strip.summary(viewable.snapshot(1))
+        self._summary, self._kept = _summaries(viewable.snapshot(1))
         self._before: tuple[float, Diagram] | None = None
         self._pace: Pace | None = None
         self._chosen: str | None = None
@@ -107,7 +107,7 @@ class PlanView:
 
     def take(self, snapshot: Snapshot) -> None:
         """Note what the query says of itself."""
-        self._summary = strip.summary(snapshot)
+        self._summary, self._kept = _summaries(snapshot)
         if snapshot.state in strip.ENDED:
             self.ended = True
 
@@ -170,13 +170,18 @@ class PlanView:
         }
 
     def _saved(self) -> dict[str, str]:
-        words = f"{self.name}: {self._summary}"
+        words = f"{self.name}: {self._kept}"
         if self._diagram is None:
             return {"text/plain": words, "text/html": f"<p>{escape(words)}</p>"}
         data = base64.b64encode(svg(self._diagram).encode()).decode()
         picture = f'<img alt="{escape(f"plan of {self.name}", quote=True)}" src="data:image/svg+xml;base64,{data}"/>'
         html = f'<div class="{MARK}"><style>{STYLE}</style>{picture}<p>{escape(words)}</p></div>'
         return {"text/plain": self._diagram.text, "text/html": html}
+
+
+def _summaries(snapshot: Snapshot) -> tuple[str, str]:
+    """A query in a line: for a page, and for what is kept of it."""
+    return strip.summary(snapshot), strip.summary(snapshot, time.time())
 
 
 def _words(name: str, value: Attribute) -> str:

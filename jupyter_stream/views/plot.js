@@ -2,6 +2,18 @@
 
 let copies = 0;
 
+// Numbers on an axis, large ones with the unit of the largest: 0, 0.5 M, 1 M.
+function amounts(ticks) {
+  const most = Math.max(...ticks.map(Math.abs));
+  const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : most;
+  const [size, unit] = [[1e15, " P"], [1e12, " T"], [1e9, " G"], [1e6, " M"], [1e5, " k"]].find(([from]) => most >= from) ?? [1, ""];
+  const per = unit === " k" ? 1e3 : size;
+  const far = most >= 1e18 || step < most * 1e-5; // no unit would make these short
+  const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10((step || 1) / (far ? 1 : per)) + 1e-9)));
+  const word = (value) => value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return ticks.map((tick) => (far || !tick || !unit ? word(tick || 0).replace(/^0\.0+$/, "0") : `${word(tick / per)}${unit}`));
+}
+
 function fresh(item) {
   copies += 1;
   const mark = `-${copies}`;
@@ -74,6 +86,11 @@ class Plot {
       source.inspect.connect(() => this.point());
     }
     this.watermark = this.document.get_model_by_name("watermark");
+    this.late = this.document.get_model_by_name("late");
+    for (const axis of [...this.figure.below, ...this.figure.left]) {
+      const { formatter } = axis;
+      if (formatter?.type === "NumeralTickFormatter") formatter.doFormat = amounts; // Bokeh knows "b" for 10^9, and no "G"
+    }
   }
 
   fill(head, x) {
@@ -90,19 +107,19 @@ class Plot {
     if (head.x.kind === "category") {
       this.figure.below[0].major_label_orientation = this.crowded(head.x.factors) ? 0.7 : "horizontal";
     }
+    const look = `${this.view.hiddenCount} ${this.view.night}`;
     this.sources.forEach((source, i) => {
       const data = {};
-      let changed = this.hiddenShown !== this.view.hiddenCount;
+      let changed = this.look !== look;
       for (const name of Object.keys(source.data)) {
         data[name] = columns[`${this.prefix}${i}.${name}`] ?? [];
-        changed ||= name !== "alpha" && data[name] !== source.data[name];
+        changed ||= this.sent?.[i]?.[name] !== data[name];
       }
-      changed ||= this.alphas?.[i] !== data.alpha;
       if (!changed) return;
-      (this.alphas ??= [])[i] = data.alpha;
-      source.data = data.alpha ? { ...data, alpha: this.seen(data) } : data;
+      (this.sent ??= [])[i] = data;
+      source.data = data.alpha ? { ...data, alpha: this.seen(data), color: data.color.map((c) => this.view.shade(c)) } : data;
     });
-    this.hiddenShown = this.view.hiddenCount;
+    this.look = look;
     this.thin();
     const at = head.watermark;
     this.watermark.setv(at == null ? { visible: false } : { visible: true, location: at });
@@ -145,6 +162,7 @@ class Plot {
     }
     for (const grid of this.figure.center) if ("grid_line_color" in grid) grid.setv({ grid_line_color: line });
     this.watermark.setv({ line_color: ink, line_alpha: 0.75 });
+    if (this.late) this.late.glyph.line_color = ink;
     for (const source of this.sources) source.change.emit();
   }
 
@@ -153,7 +171,8 @@ class Plot {
     for (const source of [...(this.sources ?? [])].reverse()) {
       const { hidden } = this.view;
       const about = source.data.late ?? source.data.row ?? []; // less than 0: a shape that is about no row
-      const at = source.inspected.indices.filter((i) => about[i] >= 0 && !hidden.has(source.data.color?.[i]));
+      const sent = this.sent?.[this.sources.indexOf(source)]?.color;
+      const at = source.inspected.indices.filter((i) => about[i] >= 0 && !hidden.has(sent?.[i]));
       if (at.length) return [source, at];
     }
     return [null, []];
@@ -207,7 +226,7 @@ class Plot {
     try { for (const view of this.bokehViews?.roots ?? this.bokehViews ?? []) view.remove(); } catch { /* already gone */ }
     this.document?.clear?.();
     this.el.replaceChildren();
-    this.figure = this.document = this.bokehViews = this.alphas = null;
+    this.figure = this.document = this.bokehViews = this.late = this.sent = null;
     this.sources = [];
   }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,10 @@ SOLID = 1.0
 FAINT = 0.35
 """Opacity of series without a colour of their own."""
 LONGEST_LABEL = 24
+_APART = 3.0 + 1e-6
+"""Slides between two points that a line still joins."""
+_NEARLY = 0.1
+"""Part of a slide that may be missing from the last window: rows come a little apart."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +41,8 @@ class Points:
         labels: the series.
         slots: palette slots of the series that have one, by label.
         final: for each point whether it is final.
+        beyond: for each point whether its window reaches past the end of the data.
+        gap: how far apart on x two points of a series may be that a line joins; None for as far as they are.
         x_axis: the axis, its range fitting the points.
         y_label: the word for y.
     """
@@ -47,6 +54,8 @@ class Points:
     labels: tuple[str, ...]
     slots: dict[str, int]
     final: NDArray[np.bool_]
+    beyond: NDArray[np.bool_]
+    gap: float | None
     x_axis: Axis
     y_label: str
 
@@ -62,12 +71,18 @@ class Points:
 
     def alphas(self) -> Floats:
         """The opacity of each point."""
-        return np.where(self.final, SOLID, LIGHT) * np.where(self.named, 1.0, FAINT)
+        return np.where(self.whole, SOLID, LIGHT) * np.where(self.named, 1.0, FAINT)
 
     @property
     def named(self) -> NDArray[np.bool_]:
         """For each point whether its series has a colour of its own."""
         return np.array([label in self.slots for label in self.labels], dtype=bool)[self.series]
+
+    @property
+    def whole(self) -> NDArray[np.bool_]:
+        """For each point whether it is final, and of a window that the data fill."""
+        found: NDArray[np.bool_] = self.final & ~self.beyond
+        return found
 
     @property
     def provisional(self) -> bool:
@@ -112,8 +127,43 @@ def points(snapshot: Snapshot, roles: Roles, colours: Colours, *, by_category: b
     times = len(roles.y)
     return Points(
         np.tile(x, times), y, np.tile(np.arange(height, dtype=np.float64), times), codes.astype(np.int64), labels, slots,
-        np.tile(final, times), axis, " / ".join(label_of(name, snapshot, frame) for name in roles.y),
+        np.tile(final, times), np.tile(beyond(frame, snapshot, roles.x), times), _gap(axis, snapshot, roles.x), axis,
+        " / ".join(label_of(name, snapshot, frame) for name in roles.y),
     )  # fmt: skip
+
+
+def beyond(frame: pl.DataFrame, snapshot: Snapshot, x: str | None) -> NDArray[np.bool_]:
+    """Which rows are of windows that the data didn't fill: those behind the end of a replay, or across it; x is their time."""
+    if snapshot.slide is None or snapshot.state != "finished" or x is None or x != snapshot.time_column:
+        return np.zeros(frame.height, np.bool_)
+    ends = micros(frame.get_column(x))
+    return (ends > snapshot.max_event_time + _NEARLY * snapshot.slide).fill_null(False).to_numpy()
+
+
+def filled(snapshot: Snapshot) -> Snapshot:
+    """Without the last windows of an ended replay, which the data didn't fill; with them where there are no others."""
+    time = snapshot.time_column if snapshot.time_column in snapshot.rows.columns else None
+    kept = pl.Series(~beyond(snapshot.rows, snapshot, time))
+    if kept.all() or not kept.any():
+        return snapshot
+    final = snapshot.final.filter(kept) if len(snapshot.final) == len(kept) else snapshot.final
+    return dataclasses.replace(snapshot, rows=snapshot.rows.filter(kept), final=final)
+
+
+def _alone(name: str, snapshot: Snapshot) -> float:
+    """Milliseconds around a single time: a slide, so that the ticks are no finer than the answers."""
+    return 1000.0 if snapshot.slide is None or name != snapshot.time_column else max(1.0, snapshot.slide / 1e3)
+
+
+def _gap(axis: Axis, snapshot: Snapshot, x: str) -> float | None:
+    if snapshot.slide is None or x != snapshot.time_column or axis.kind == "category":
+        return None
+    return _APART * snapshot.slide / (1e3 if axis.kind == "time" else 1.0)
+
+
+def micros(times: pl.Series) -> pl.Series:
+    """A column of times as microseconds."""
+    return (times.cast(pl.Datetime("us")) if times.dtype.is_temporal() else times).cast(pl.Int64)
 
 
 def floats(series: pl.Series) -> Floats:
@@ -130,7 +180,8 @@ def label_of(name: str, snapshot: Snapshot, frame: pl.DataFrame) -> str:
     unit = snapshot.units.get(name)
     if unit is None and name in frame.columns and frame.schema[name] == pl.Duration:
         unit = "s"
-    return f"{name} ({unit})" if unit else name
+    said = unit is None or unit.lower() in name.lower().split("_")  # "bytes (bytes)" says it twice
+    return name if said else f"{name} ({unit})"
 
 
 def _axis(series: pl.Series, name: str, snapshot: Snapshot, by_category: bool) -> tuple[Floats, Axis]:
@@ -139,7 +190,7 @@ def _axis(series: pl.Series, name: str, snapshot: Snapshot, by_category: bool) -
     if time or (not by_category and (series.dtype.is_numeric() or series.dtype == pl.Duration)):
         x = floats(series)
         low, high = extent(x)
-        air = (high - low) * 0.012 or (1000.0 if time else 1.0)
+        air = (high - low) * 0.012 or (_alone(name, snapshot) if time else 1.0)
         low, high = low - air, high + air
         return x, Axis(f"{label} (UTC)" if time else label, "time" if time else "number", low, high)
     order = list(dict.fromkeys(words.cells(series))) if snapshot.ordered else categories(series)

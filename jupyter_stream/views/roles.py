@@ -34,7 +34,7 @@ def resolve(snapshot: Snapshot, options: ViewOptions) -> Roles:
     """Fill in what the user left open.
 
     Time goes on x, the first numeric column that is no key on y, the first key column is the colour; without a time there are
-    bars over the first key; one row of numbers is shown as numbers; without numbers there is a table.
+    bars over the first key; one row of numbers is shown as numbers; without numbers there is a table, and of a stream's own rows.
 
     Raises:
         QueryError: a column that doesn't exist, or small multiples of what has no series.
@@ -82,13 +82,13 @@ def _check_multiples(snapshot: Snapshot, chart: str, x: str, by: str | None) -> 
     amount = dtype.is_temporal() or x == snapshot.time_column or (dtype.is_numeric() and chart != "bar")
     if by is None or not amount or chart == "heatmap":
         raise QueryError(
-            "small multiples are lines, areas, bars or dots over time or a number, one chart for each value of --by",
+            "--multiples needs lines, areas, bars or dots over time or a number, and --by",
             hint="Write for instance --chart line --by symbol --multiples.",
         )
 
 
 def _found(snapshot: Snapshot, x: str | None, time: str | None, keys: tuple[str, ...], y: tuple[str, ...]) -> str:
-    if not y:
+    if not y or (snapshot.as_they_came and x is None):
         return "table"
     if x is not None:
         dtype = snapshot.rows.schema[x]

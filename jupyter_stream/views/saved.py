@@ -40,12 +40,13 @@ def outer(views: list[str]) -> str:
     return f'<div class="{MARK}"><style>{STYLE}</style><div{grid}>{"".join(views)}</div></div>'
 
 
-def html(snapshot: Snapshot, picture: Picture | None) -> str:
+def html(snapshot: Snapshot, picture: Picture | None, taken: float) -> str:
     """A query in the saved output.
 
     Args:
         snapshot: its last state.
         picture: its chart, None where there is nothing to draw.
+        taken: when that was, seconds since the epoch.
     """
     parts = ["<div>"]
     if picture is not None and picture.kind != "table":
@@ -62,13 +63,13 @@ def html(snapshot: Snapshot, picture: Picture | None) -> str:
         parts.append(f'<pre style="color:#b00020;white-space:pre-wrap">{escape(snapshot.error)}</pre>')
     if snapshot.hint:
         parts.append(f"<p><i>{escape(snapshot.hint)}</i></p>")
-    parts.append(f"<p><b>{escape(snapshot.name)}</b>: {escape(summary(snapshot))}</p></div>")
+    parts.append(f"<p><b>{escape(snapshot.name)}</b>: {escape(summary(snapshot, taken))}</p></div>")
     return "".join(parts)
 
 
-def text(snapshot: Snapshot) -> str:
+def text(snapshot: Snapshot, taken: float) -> str:
     """The same for a terminal: the one line."""
-    return f"{snapshot.name}: {summary(snapshot)}"
+    return f"{snapshot.name}: {summary(snapshot, taken)}"
 
 
 def _table(rows: Table, *, first: bool, reverse: bool) -> str:

@@ -37,4 +37,5 @@ class Scatter:
             data.legend,
             data.provisional,
             watermark,
+            beyond=bool(data.beyond.any()),
         )

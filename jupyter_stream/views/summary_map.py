@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from jupyter_stream.core.far import shown
 from jupyter_stream.core.snapshot import Snapshot
 from jupyter_stream.views import words
 from jupyter_stream.views.colours import Colours
@@ -79,8 +80,7 @@ def _borders(cells: pl.DataFrame, width: float, buckets: float) -> Layer:
 def _table(cells: pl.DataFrame, rate: Floats, unit: str) -> Table:
     """What a pointer over a cell shows."""
     times = [
-        cells.get_column(c).cast(pl.Datetime("us")).dt.to_string("%Y-%m-%d %H:%M:%S")
-        for c in ("zone_start", "zone_end")
+        shown(cells.get_column(c).cast(pl.Datetime("us")), "%Y-%m-%d %H:%M:%S") for c in ("zone_start", "zone_end")
     ]
     columns = (
         [f"G{g}" for g in cells.get_column("granularity")],

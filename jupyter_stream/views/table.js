@@ -35,6 +35,7 @@ class Table {
     const order = this.order(cells, head.numeric ?? [], height);
     while (this.body.children.length > height) this.body.lastChild.remove();
     const keys = head.keys ?? [];
+    const steady = new Set(head.steady ?? []); // columns that say when: time goes on without being news
     const now = new Map();
     const changed = [];
     for (let r = 0; r < height; r += 1) {
@@ -51,8 +52,8 @@ class Table {
       const id = JSON.stringify(keys.length ? keys.map((i) => texts[i]) : texts);
       const old = this.before.get(id);
       if (this.before.size && !now.has(id)) {
-        if (!old) changed.push(row);
-        else texts.forEach((text, i) => { if (text !== old[i]) changed.push(row.children[i]); });
+        if (!old && !steady.size) changed.push(row);
+        else texts.forEach((text, i) => { if (text !== old?.[i] && !steady.has(i)) changed.push(row.children[i]); });
       }
       if (!now.has(id)) now.set(id, texts);
     }

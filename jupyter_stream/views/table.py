@@ -12,6 +12,7 @@ from jupyter_stream.views.picture import Picture
 from jupyter_stream.views.points import floats, table_of
 from jupyter_stream.views.roles import Roles
 
+_WINDOW: Final = ("window_start", "window_end", "window_id")
 MOST_ROWS: Final = 100
 """Rows in a table that changes while it is read."""
 
@@ -24,11 +25,11 @@ class TableChart:
     def picture(self, snapshot: Snapshot, roles: Roles, colours: Colours) -> Picture:
         """At most `MOST_ROWS` rows; with `top`, so many of the largest first number."""
         frame = snapshot.rows
-        over = "more"
+        ranked = ""
         if roles.top is not None and roles.y:
             size = floats(frame.get_column(roles.y[0]))
             order = np.argsort(np.where(np.isnan(size), np.inf, -size), kind="stable")[: min(roles.top, MOST_ROWS)]
-            over = f"with less {roles.y[0]}"
+            ranked = f", those with the largest {roles.y[0]}"
         elif snapshot.relation:
             order = np.arange(min(MOST_ROWS, frame.height))
         else:
@@ -37,8 +38,11 @@ class TableChart:
             frame[order],
             snapshot.final.gather(order) if len(snapshot.final) == frame.height else snapshot.final,
         )
-        hidden = frame.height - rows.height
-        note = f"{hidden:,} {'rows' if hidden > 1 else 'row'} {over}" if hidden else None
+        total = frame.height if snapshot.total is None else max(snapshot.total, frame.height)
+        if ranked and total > frame.height:
+            ranked += f" of the newest {frame.height:,}"
+        note = f"showing {rows.height:,} of {total:,}{ranked}" if total > rows.height else None
+        when = tuple(i for i, name in enumerate(rows.columns) if name in (*_WINDOW, snapshot.time_column))
         keys = tuple(i for i, name in enumerate(rows.columns) if name in snapshot.key_columns)
         one_each = bool(keys) and not rows.select(rows.columns[i] for i in keys).is_duplicated().any()
-        return Picture("table", table_of(snapshot, rows, final), note=note, keys=keys if one_each else ())
+        return Picture("table", table_of(snapshot, rows, final), note=note, keys=keys if one_each else (), steady=when)

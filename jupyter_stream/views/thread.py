@@ -15,11 +15,12 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from jupyter_stream.core import threads
 from jupyter_stream.core.snapshot import Snapshot, Viewable
-from jupyter_stream.views.budget import Budget
+from jupyter_stream.views.budget import ViewBudget
 from jupyter_stream.views.options import ViewOptions
 from jupyter_stream.views.readers import Readers
-from jupyter_stream.views.widget import Line, Work
+from jupyter_stream.views.widget import PageChannel, Work
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class Served(Protocol):
         """The query; None once it is not asked any more."""
 
     @property
-    def line(self) -> Line:
+    def line(self) -> PageChannel:
         """Its line to the page."""
 
     def hear(self, said: dict[str, Any], /) -> Work | None:
@@ -74,15 +75,22 @@ class ViewThread:
     def __init__(self) -> None:
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._views: list[Served] = []
-        self._budget = Budget()
+        self._budget = ViewBudget()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="jupyter-stream-views", daemon=True)
-        self._thread.start()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._watched = threads.begin("jupyter-stream-views", self._run, self._ended)
+
+    def _ended(self, error: BaseException | None) -> None:
+        """The thread ended in the middle of its work: another serves the same views from here on."""
+        if not self._stop.is_set():
+            self._begin()
 
     @property
     def alive(self) -> bool:
         """Whether it still serves."""
-        return self._thread.is_alive() and not self._stop.is_set()
+        return self._watched.alive and not self._stop.is_set()
 
     def add(self, view: Served) -> None:
         """Serve a view from now on."""
@@ -96,8 +104,8 @@ class ViewThread:
     def close(self, timeout: float = 2.0) -> None:
         """Send last frames, take all views off their pages, end the thread."""
         self._commands.put(self._stop.set)
-        if threading.current_thread() is not self._thread:
-            self._thread.join(timeout)
+        if threading.current_thread() is not self._watched.thread:
+            self._watched.thread.join(timeout)
 
     def _heard(self, view: Served, message: dict[str, Any]) -> None:
         work = view.hear(message)
@@ -123,7 +131,7 @@ class ViewThread:
             pause = max(1 / FRAMES, spent / SHARE)
         self._frame(time.monotonic(), last=True)
         for view in self._views:
-            with contextlib.suppress(Exception):  # the kernel may already be closing its comms
+            with contextlib.suppress(BaseException):  # the kernel may already be closing its comms
                 view.close()
         self._views.clear()
 
@@ -140,7 +148,7 @@ class ViewThread:
                 return
             try:
                 command()
-            except Exception:
+            except BaseException:
                 log.exception("a command to the view thread failed")
             if idle and not all(view.ended for view in self._views):
                 return
@@ -159,12 +167,13 @@ class ViewThread:
             try:
                 self._budget.spend(self._serve(view, taken, now))
                 self._budget.spend(view.save(now, every))
-            except Exception:
+            except BaseException:  # whatever a chart raises, panics of Polars too, costs it one frame
                 log.exception("a frame of %s failed", view.name)
         ended = [view for view in self._views if view.ended]
         for view in ended[:-KEPT]:
             self._views.remove(view)
-            view.close()
+            with contextlib.suppress(BaseException):
+                view.close()
 
     def _serve(self, view: Served, taken: dict[tuple[int, int], Snapshot], now: float) -> int:
         viewable = view.viewable

@@ -14,6 +14,9 @@ _SECONDS: Final = (
 )  # fmt: skip
 
 
+_UNITS: Final = ((1e15, "P", 1e15), (1e12, "T", 1e12), (1e9, "G", 1e9), (1e6, "M", 1e6), (1e5, "k", 1e3))
+
+
 def ticks(axis: Axis, about: int) -> list[tuple[float, str]]:
     """About so many places of an axis with what stands there; all categories while there is room."""
     if axis.kind == "category":
@@ -28,7 +31,8 @@ def ticks(axis: Axis, about: int) -> list[tuple[float, str]]:
         step = power * next(m for m in (1, 2, 5, 10) if m * power >= rough)
     first = math.ceil(axis.low / step - 1e-9)
     places = [i * step for i in range(first, math.floor(axis.high / step + 1e-9) + 1)][: 4 * about]
-    return [(p, _time(p, step) if axis.kind == "time" else _number(p, step)) for p in places]
+    most = max((abs(p) for p in places), default=0.0)
+    return [(p, _time(p, step) if axis.kind == "time" else _number(p, step, most)) for p in places]
 
 
 def _time(millis: float, step: float) -> str:
@@ -48,8 +52,13 @@ def day(millis: float) -> str:
         return ""
 
 
-def _number(value: float, step: float) -> str:
-    if step >= 1e6:
-        return f"{value / 1e6:,.6g}M" if step < 1e9 else f"{value:.3g}"
+def _number(value: float, step: float, most: float) -> str:
+    """A number of an axis whose largest is `most`, with its unit where that is large."""
+    if not most:
+        return "0"
+    for size, unit, per in _UNITS:
+        if size <= most < 1e18 and step >= most * 1e-5:
+            decimals = max(0, -math.floor(math.log10(step / per) + 1e-9))
+            return f"{value / per + 0.0:,.{decimals}f} {unit}" if value else "0"
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     return f"{value + 0.0:,.{min(decimals, 8)}f}"

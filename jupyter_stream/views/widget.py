@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Final, TypeAlias
 import anywidget
 import traitlets
 
+from jupyter_stream.views.colours import NIGHT
 from jupyter_stream.views.figure import BOKEH_VERSION
 
 Work: TypeAlias = Callable[[], int]
@@ -20,7 +22,10 @@ HEARD_JS: Final = (_HERE / "heard.js").read_text(encoding="utf-8")
 BOKEH_JS: Final = (_HERE / "bokeh.js").read_text(encoding="utf-8")
 """Gives a widget's module `bokehSlot(version).ready`, BokehJS once it is there, and `takeLibrary(version, bytes)`."""
 LIVE_JS: Final = (
-    HEARD_JS + BOKEH_JS + "".join((_HERE / f"{part}.js").read_text("utf-8") for part in ("table", "plot", "live"))
+    f"const NIGHT = {json.dumps(NIGHT)}; // what stands for some colours on dark pages\n"
+    + HEARD_JS
+    + BOKEH_JS
+    + "".join((_HERE / f"{part}.js").read_text("utf-8") for part in ("table", "plot", "live"))
 )
 LIVE_CSS: Final = (_HERE / "live.css").read_text(encoding="utf-8")
 
@@ -57,7 +62,7 @@ class LiveWidget(PageWidget):
     """How many views it shows side by side; 0 for one that is no dashboard."""
 
 
-class Line:
+class PageChannel:
     """A view's line to its page: a widget of its own, or one panel of a dashboard's.
 
     Args:

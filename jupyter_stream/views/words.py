@@ -8,6 +8,7 @@ from typing import Final
 
 import polars as pl
 
+from jupyter_stream.core.far import shown, tame
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show, show_span
 
 _STEPS: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
@@ -50,6 +51,22 @@ def wall(seconds: float) -> str:
     return dt.datetime.fromtimestamp(seconds).strftime("%H:%M:%S")
 
 
+_SI: Final = ((1e15, "P"), (1e12, "T"), (1e9, "G"))
+
+
+def amount(value: float | int | None) -> str:
+    """One value large in a tile: in full up to nine digits, beyond with a unit, `12.35 G`, so that it stays on a line."""
+    for size, letter in _SI:
+        if value is not None and math.isfinite(value) and size <= abs(value) < 1e18:
+            return f"{value / size:,.4g} {letter}"
+    return number(value)
+
+
+def moment(seconds: float) -> str:
+    """The same with the day."""
+    return dt.datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M:%S")
+
+
 def number(value: float | int | None) -> str:
     """One value, in full but without noise: `1,234.5`, `0.000123`."""
     if value is None:
@@ -80,13 +97,16 @@ def cells(series: pl.Series) -> list[str]:
             series.cast(pl.Datetime("us")).cast(pl.Int64) if dtype == pl.Datetime else series.cast(pl.Int64) // 1000
         )
         whole = bool((micros % 1_000_000 == 0).all())
-        text = series.dt.to_string(("%Y-%m-%d " if dtype == pl.Datetime else "") + ("%H:%M:%S" if whole else "%T%.3f"))
+        clock = "%H:%M:%S" if whole else "%T%.3f"
+        text = shown(series, f"%Y-%m-%d {clock}") if dtype == pl.Datetime else series.dt.to_string(clock)
+    elif dtype == pl.Date:
+        text = shown(series, "%Y-%m-%d")
     elif dtype.is_float():
         text = series.round_sig_figs(6).cast(pl.String)
     elif dtype == pl.Duration:
         return [NULL if v is None else show_span(v) for v in series.cast(pl.Duration("us")).cast(pl.Int64).to_list()]
     elif dtype.is_nested():
-        return [NULL if v is None else _nested(v) for v in series.to_list()]
+        return [NULL if v is None else _nested(v) for v in tame(series).to_list()]
     elif dtype == pl.Binary:
         text = series.bin.encode("hex")
     elif dtype == pl.Object:

@@ -6,14 +6,24 @@ ending at e, a multiple of the slide from the origin, holds e - range <= ts < e;
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, Self
 
-from jupyter_stream.core.messages import Int64s
-from jupyter_stream.core.time import show, show_duration
+import numpy as np
+
+from jupyter_stream.core.messages import WINDOW_END, WINDOW_START, Int64s
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show, show_duration
+from jupyter_stream.functions.expression import Expr
+from jupyter_stream.windows.on_spark import LANDMARK, ON_COLUMN, ON_EXPRESSION, SLIDING, STARTING, WindowOnSpark
+from jupyter_stream.windows.protocol import Late, Schedule, Window
+
+FAR: Final = 2**63 - 1
+"""An extent beyond all others: a landmark's last one."""
 
 
 @dataclass(frozen=True, slots=True)
-class TimeWindow:
+class TimeWindow(Window):
     """`[RANGE d SLIDE s]`, `[RANGE d TUMBLING]`, `[RANGE ALL SLIDE s]`.
 
     Attributes:
@@ -34,10 +44,55 @@ class TimeWindow:
     starts: bool = False
     earlier: int | None = 0
 
+    spark_forms: ClassVar[tuple[WindowOnSpark, ...]] = (SLIDING, STARTING, ON_COLUMN, ON_EXPRESSION, LANDMARK)
+    even: ClassVar[bool] = True
+    """Whether all extents are of one length, so that one holds the rows of the last `range` before its end."""
+    word: ClassVar[str | None] = None
+    """What is written behind RANGE d SLIDE s for it; None for none."""
+
+    @classmethod
+    def of(cls, range: int | None, slide: int, origin: int, on: str | None, starts: bool) -> Self:
+        """The window, from what is written. Raises ValueError, with what to write instead, where these don't go together."""
+        return cls(range, slide, origin, on, starts)
+
     @property
     def length(self) -> int | None:
         """From `window_start` to `window_end`, microseconds; None for a landmark, which has no start."""
         return None if self.range is None or self.earlier is None else self.range + self.earlier
+
+    def shortened(self, to: int) -> TimeWindow | None:
+        """Its extents end when they did, and hold the newest part of what they held."""
+        if not self.even or self.range is None or not 1 <= to < self.range or self.earlier:
+            return None
+        return replace(self, range=to, origin=self.phase, starts=False)
+
+    @property
+    def overlapping(self) -> bool:
+        return self.slides > 1
+
+    @property
+    def tumbling(self) -> bool:
+        return self.range == self.slide
+
+    @property
+    def paned(self) -> bool:
+        return True
+
+    @property
+    def schedule(self) -> Schedule:
+        return Schedule(self.phase, self.slide)
+
+    @property
+    def ends_with_rows(self) -> bool:
+        return False
+
+    @property
+    def instants(self) -> tuple[object, ...] | None:
+        return ("time", self.slide, self.phase, self.on) if self.even else None
+
+    @property
+    def comparable(self) -> tuple[object, ...] | None:
+        return ("time", self.on) if self.even else None
 
     @property
     def phase(self) -> int:
@@ -86,15 +141,54 @@ class TimeWindow:
 
     def end(self, k: int) -> int:
         """Where extent k ends, microseconds."""
-        return self.phase + k * self.slide
+        return self.schedule.end(k)
 
     def closed(self, punctuation: int) -> int:
         """The last extent that is final at a punctuation: its end is not beyond it."""
-        return (punctuation - self.phase) // self.slide
+        return self.schedule.closed(punctuation)
 
     def closed_each(self, punctuations: Int64s) -> Int64s:
         """The same for each of many punctuations."""
         return (punctuations - self.phase) // self.slide
+
+    def final_from(self, punctuation: int) -> int:
+        if punctuation in (MIN_TIME, MAX_TIME):
+            return punctuation
+        return self.end(self.closed(punctuation))
+
+    def ends_for(self, key: Expr) -> bool:
+        return self.range is not None and self.even
+
+    @property
+    def key_outlives(self) -> int:
+        return self.range or 0
+
+    def ends(self, extents: Int64s) -> Int64s:
+        """Where each of many extents ends, microseconds."""
+        return extents * self.slide + self.phase
+
+    def starts_of(self, extents: Int64s) -> Int64s | None:
+        """Where each of many extents starts, microseconds; None for a landmark, which has no start."""
+        return None if self.length is None else self.ends(extents) - self.length
+
+    def bounds(self, extents: Int64s) -> tuple[Int64s | None, Int64s]:
+        return self.starts_of(extents), self.ends(extents)
+
+    def extents_of(self, ts: Int64s) -> tuple[Int64s, Int64s]:
+        """The first and the last extent that hold each of many times; the last is less than the first where none does."""
+        panes = self.pane(ts)
+        first = panes // self.panes_per_slide + 1
+        if self.range is None:
+            return first, np.full(panes.size, FAR)
+        return first, panes + self.slides if self.panes_per_slide == 1 else (panes - 1) // 2 + self.slides
+
+    def late(self, ts: Int64s, broken: Int64s, closed: int | None = None) -> Late:
+        """What becomes of late rows: each is used in the extents that were open when it came, and in no other."""
+        first, last = self.extents_of(ts)
+        final = self.closed_each(broken)
+        if closed is not None:
+            np.maximum(final, closed, out=final)
+        return Late(np.maximum(np.minimum(final, last) - first + 1, 0), final < last, final)
 
     def first_pane(self, k: int) -> int | None:
         """The first pane of extent k, None for a landmark."""
@@ -103,6 +197,13 @@ class TimeWindow:
         if self.panes_per_slide == 1:
             return k - self.slides
         return 2 * (k - self.slides) + 1
+
+    def first_panes(self, extents: Int64s) -> Int64s | None:
+        """The first pane of each of many extents, None for a landmark."""
+        if self.range is None:
+            return None
+        first = extents - self.slides
+        return first if self.panes_per_slide == 1 else 2 * first + 1
 
     def first_extent(self, pane: int) -> int:
         """The first extent that holds the pane (if any does: see `last_extent`)."""
@@ -115,6 +216,36 @@ class TimeWindow:
         if self.panes_per_slide == 1:
             return pane + self.slides
         return (pane - 1) // 2 + self.slides
+
+    @property
+    def edges(self) -> Mapping[str, tuple[int | None, int]]:
+        found: dict[str, tuple[int | None, int]] = {WINDOW_END: (1, 1)}
+        if self.length is not None:
+            found[WINDOW_START] = (1 - self.length, 1 - (self.length if self.even else self.slide))
+        return found
+
+    @property
+    def held_before(self) -> int | None:
+        return None if self.range is None else self.range - 1
+
+    def on_spark(self, keys: Sequence[Expr], on_column: bool) -> WindowOnSpark:
+        if self.range is None:
+            return LANDMARK
+        if self.on is not None:
+            return ON_COLUMN if on_column else ON_EXPRESSION
+        return STARTING if self.starts else SLIDING
+
+    def spread_by(self, keys: Sequence[Expr]) -> Sequence[Expr]:
+        if self.range is None or self.on is not None:  # the extents of a landmark end with the last row of all
+            return ()
+        return tuple(keys)
+
+    @property
+    def span(self) -> int | None:
+        return self.range
+
+    def by_own_time(self) -> TimeWindow:
+        return replace(self, on=None)
 
     def __str__(self) -> str:
         head = "RANGE ALL" if self.length is None else f"RANGE {show_duration(self.length).upper()}"

@@ -34,8 +34,13 @@ CONSTANTS: dict[str, tuple[object, ...]] = {
     "heavy_hitters": (0.07, 0.2, 0.5, 1.0),
     "approx_top_k": (1, 3),
     "string_agg": ("", ", "),
+    "quantile_disc": (0.0, 0.3, 1.0),
+    "topk": (1, 3),
+    "topkdistinct": (3,),
+    "earliest_by_offset": (None, 2),
+    "latest_by_offset": (None, 2),
 }
-DISTINCT = ("count", "sum", "avg", "var_pop")
+DISTINCT = ("count", "sum", "avg", "var_pop", "collect_list", "string_agg")
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ class Case:
         if self.function.name in APPROXIMATE:
             present = [r.row["x0"] for r in rows if r.row["x0"] is not None]
             return APPROXIMATE[self.function.name](present, self.constant)
-        if self.distinct:
+        if self.distinct and self.function.name not in ("collect_list", "string_agg"):
             rows = list({same_key(r.row["x0"]): r for r in rows}.values())
         column = "x0" if self.kinds else None
         by = "x1" if len(self.kinds) > 1 else None

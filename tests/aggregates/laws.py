@@ -20,10 +20,11 @@ BY = ["g"]
 
 
 def assert_answers(case: Case, rows: Sequence[Arrived], partials: pl.DataFrame) -> None:
-    """The partial results give the model's answer for each group that has rows."""
+    """The partial results give the model's answer for each group that has rows, in the order groups first appear."""
     framed = case.framed()
     merged = framed.merge(partials, BY)
-    answers = dict(plain_rows(framed.finish(merged, BY).select("g", "v")))
+    answers = dict(plain_rows(framed.finish(merged, BY)[0].select("g", "v")))
+    assert list(answers) == [g for g in merged.get_column("g").unique(maintain_order=True) if g in answers]
     expected = []
     for group in sorted({r.row["g"] for r in rows}, key=repr):
         value = case.model([r for r in rows if r.row["g"] == group])

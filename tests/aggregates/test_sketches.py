@@ -27,7 +27,7 @@ def answer(kept: Framed, values: list[object], dtype: pl.DataType, parts: int) -
     frame = pl.DataFrame({"g": pl.zeros(len(values), pl.Int64, eager=True), "v": pl.Series(values, dtype=dtype)})
     size = -(-len(values) // parts)
     partials = pl.concat([kept.update(frame[i : i + size], BY) for i in range(0, len(values), size)])
-    return kept.finish(kept.merge(partials, BY), BY).get_column("v").to_list()[0]
+    return kept.finish(kept.merge(partials, BY), BY)[0].get_column("v").to_list()[0]
 
 
 @pytest.mark.parametrize("seed", range(4))

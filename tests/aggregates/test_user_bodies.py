@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 
 from jupyter_stream.aggregates.user import Declared, calling
+from jupyter_stream.binding import SqlAggregate
 from jupyter_stream.functions.scalar import RowError
-from jupyter_stream.language import CreateAggregate, SqlAggregate, parse
+from jupyter_stream.syntax import CreateAggregate, parse
 
 INT, REAL, TEXT = pl.Int32(), pl.Float64(), pl.String()
 
@@ -71,6 +72,24 @@ KEPT = "TABLE t (a INT, b INT);"
         ("INSERT INTO t VALUES (x, 0)", "INSERT INTO RETURN SELECT sum(a) FILTER (WHERE a > 2) FROM t", [3, 2, 3], [6]),
         ("INSERT INTO t VALUES (x, 0)", "INSERT INTO RETURN SELECT sum(a) FROM t WHERE a > 5", [3], [None]),
         ("INSERT INTO t SELECT a, b FROM t; INSERT INTO t VALUES (x, 0)", "INSERT INTO RETURN SELECT count(*) FROM t", [1, 1, 1], [7]),
+        ("INSERT INTO t VALUES (x, 0)", "INSERT INTO RETURN SELECT a FROM t ORDER BY a", [3, 1, 2], [1, 2, 3]),
+        ("INSERT INTO t VALUES (x, 0)", "INSERT INTO RETURN SELECT a FROM t ORDER BY 1 DESC LIMIT 2", [3, 1, 2, 3], [3, 3]),
+        ("INSERT INTO t VALUES (x, 0)", "INSERT INTO RETURN SELECT a FROM t LIMIT 2 OFFSET 1", [3, 1, 2, 3], [1, 2]),
+        ("INSERT INTO t VALUES (x, 0)", "INSERT INTO RETURN SELECT a FROM t LIMIT 0", [3, 1], []),
+        ("INSERT INTO t VALUES (x, 0)", "INSERT INTO RETURN SELECT DISTINCT a FROM t ORDER BY a DESC OFFSET 1", [3, 1, 2, 3], [2, 1]),
+        ("INSERT INTO t VALUES (x, 0)", "INSERT INTO RETURN SELECT -a AS a FROM t ORDER BY a LIMIT 2", [3, 1, 2], [-3, -2]),
+        ("INSERT INTO t VALUES (x, x % 2)", "INSERT INTO RETURN SELECT a FROM t ORDER BY b, a % 4 DESC, a", [4, 1, 2, 3, 8], [2, 4, 8, 3, 1]),
+        ("INSERT INTO t VALUES (x, 0)", "INSERT INTO RETURN SELECT a FROM t GROUP BY a ORDER BY count(*) DESC, a LIMIT 2", [3, 1, 2, 3], [3, 1]),
+        ("INSERT INTO t VALUES (nullif(x, 2), 0)", "INSERT INTO RETURN SELECT a FROM t ORDER BY a", [3, 1, 2], [None, 1, 3]),
+        ("INSERT INTO t VALUES (nullif(x, 2), 0)", "INSERT INTO RETURN SELECT a FROM t ORDER BY a NULLS LAST", [3, 2, 1], [1, 3, None]),
+        ("INSERT INTO t VALUES (nullif(x, 2), 0)", "INSERT INTO RETURN SELECT a FROM t ORDER BY a DESC", [1, 2, 3], [3, 1, None]),
+        ("INSERT INTO t VALUES (nullif(x, 2), 0)", "INSERT INTO RETURN SELECT a FROM t ORDER BY a DESC NULLS FIRST", [1, 2, 3], [None, 3, 1]),
+        ("INSERT INTO t VALUES (x, 0)", "INSERT INTO RETURN VALUES ((SELECT a FROM t ORDER BY a DESC LIMIT 1) - (SELECT a FROM t ORDER BY a LIMIT 1))", [3, 1, 2], [2]),
+        ("INSERT INTO t VALUES (x, 0)", "INSERT INTO RETURN VALUES ((SELECT a FROM t ORDER BY a LIMIT 1 OFFSET 1))", [3, 1, 2], [2]),
+        ("INSERT INTO t VALUES (x, 0)", "INSERT INTO RETURN SELECT a FROM t WHERE a IN (SELECT a FROM t ORDER BY a LIMIT 2)", [3, 1, 2], [1, 2]),
+        ("INSERT INTO t VALUES (x, 0)", "INSERT INTO RETURN SELECT 1 FROM t WHERE EXISTS (SELECT a FROM t LIMIT 1 OFFSET 3) LIMIT 1", [3, 1, 2], []),
+        ("INSERT INTO t VALUES (x, 0)", "INSERT INTO RETURN (SELECT a FROM t ORDER BY a LIMIT 1) UNION ALL (SELECT a FROM t ORDER BY a DESC LIMIT 1)", [3, 1, 2], [1, 3]),
+        ("INSERT INTO t SELECT a, b FROM t ORDER BY a LIMIT 1; INSERT INTO t VALUES (x, 0)", "INSERT INTO RETURN SELECT a FROM t", [3, 1, 2], [3, 3, 1, 1, 2]),
     ],
 )  # fmt: skip
 def test_statements_do_what_sql_says(
@@ -109,9 +128,34 @@ def test_columns_of_return_have_the_declared_names_and_types() -> None:
     assert over(text, [(5,)], INT) == [{"low": 4.0, "high": 6.0}]
 
 
-def test_the_newest_row_is_spared_by_a_delete_in_iterate() -> None:
-    text = "CREATE WINDOW AGGREGATE f (x INT) { TABLE inwindow (w INT); ITERATE : { DELETE FROM inwindow; INSERT INTO RETURN SELECT count(*) FROM inwindow; } }"
-    assert over(text, [(5,), (7,), (9,)], INT) == [1]
+@pytest.mark.parametrize(
+    ("where", "left"),
+    [
+        ("WHERE w <= x", [9]),
+        ("WHERE abs(w - x) < 100", [9]),
+        ("WHERE w IN (x, 5)", [7, 9]),
+        ("WHERE EXISTS (SELECT v.w FROM inwindow v WHERE inwindow.w <= x)", [9]),
+        ("", []),
+        ("WHERE w > 5", [5]),
+        ("WHERE x = 9", []),
+        ("WHERE x > 5 AND w > 5", [5]),
+        ("WHERE w >= (SELECT max(v.w) FROM inwindow v)", []),
+    ],
+)
+def test_a_delete_in_iterate_spares_the_new_row_where_it_compares_rows_with_it(where: str, left: list[int]) -> None:
+    text = f"CREATE WINDOW AGGREGATE f (x INT) {{ TABLE inwindow (w INT); ITERATE : {{ DELETE FROM inwindow {where}; INSERT INTO RETURN SELECT w FROM inwindow; }} }}"
+    assert over(text, [(5,), (7,), (9,)], INT) == left
+
+
+def test_when_the_body_deletes_the_last_row_its_state_is_freed() -> None:
+    run = program(
+        "CREATE WINDOW AGGREGATE f (x INT) { TABLE s (n INT); TABLE inwindow (w INT);"
+        " INITIALIZE : { INSERT INTO s VALUES (1); INSERT INTO RETURN SELECT n FROM s; }"
+        " ITERATE : { UPDATE s SET n = n + 1; DELETE FROM inwindow WHERE x = 0; INSERT INTO RETURN SELECT n FROM s; }"
+        " EXPIRE : { } }",
+        INT,
+    ).start()
+    assert [run.take(i, (x,)) for i, x in enumerate((5, 5, 0, 5, 5))] == [[1], [2], [3], [1], [2]]
 
 
 def test_expire_sees_the_row_that_leaves_and_its_arguments_and_the_state_is_freed_with_the_last() -> None:

@@ -24,7 +24,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 import jupyter_stream
-from jupyter_stream.schedulers import RoundRobin
+from jupyter_stream.schedulers import FirstCome
 from jupyter_stream.schedulers.protocol import Choice
 from jupyter_stream.sources import BATCH_ROWS
 
@@ -71,7 +71,7 @@ CASES = {
 }
 
 
-class Watched(RoundRobin):
+class Watched(FirstCome):
     """Notes when each batch is taken, and how far the stream was then."""
 
     def __init__(self) -> None:

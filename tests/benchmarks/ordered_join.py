@@ -21,8 +21,8 @@ import polars as pl
 from jupyter_stream.core.messages import TS, Batch, Message, Punctuation
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.functions import Column
-from jupyter_stream.operators.window_join import WindowJoin
-from jupyter_stream.operators.window_join_config import WindowJoinConfig
+from jupyter_stream.joins.window_join import WindowJoin
+from jupyter_stream.joins.window_join_config import WindowJoinConfig
 
 SECOND = 1_000_000
 COUNTED = 10 * SECOND

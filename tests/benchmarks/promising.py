@@ -1,4 +1,4 @@
-"""What comes first when there is no time for all: figures 9 to 16 of the promising-tuples paper, redrawn.
+"""What comes first when there is not a length of time for all: figures 9 to 16 of the promising-tuples paper, redrawn.
 
 A budget is in probes: a row looked up in a time zone of the other stream, or a row looked at. Shares are of the probes the whole
 answer needs. The plain operators under the same budget take rows as they come, first come first served: what comes while they are

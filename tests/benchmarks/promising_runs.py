@@ -16,11 +16,11 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from jupyter_stream import Session, language
+from jupyter_stream import Session, binding, syntax
+from jupyter_stream.budget.spending import Spending
 from jupyter_stream.core.messages import TS, Punctuation
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.pipeline import Pipeline
-from jupyter_stream.engine.spending import Spending
 from jupyter_stream.plan.logical import streams
 from jupyter_stream.plan.needs import reads_row_numbers
 from jupyter_stream.plan.preference import Budget, parse_budget
@@ -212,9 +212,9 @@ def _pipeline(
 ) -> Iterator[tuple[Pipeline, list[Feed]]]:
     with Session({"s1": log.frames[0], "s2": log.frames[1]}) as session:
         session.execute(statements(log))
-        (statement,) = language.parse(text, {}, 1)
-        assert isinstance(statement, language.Select)
-        query = language.bind_query(statement, session.catalog)
+        (statement,) = syntax.parse(text, {}, 1)
+        assert isinstance(statement, syntax.Select)
+        query = binding.bind_query(statement, session.catalog)
         query = replace(query, budget=None if budget is None else parse_budget(budget))
         if change is not None and query.preference is not None:
             for item in query.preference.items:

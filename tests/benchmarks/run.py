@@ -37,7 +37,7 @@ RACES: tuple[Race, ...] = (
     *tuples.RACES,
     *join.RACES,
 )
-MEASUREMENTS = ("startup", "memory", "latency", "skewed", "ordered_join", "flush", "promising", "keyed_tuples")
+MEASUREMENTS = ("startup", "memory", "latency", "skewed", "ordered_join", "flush", "promising", "keyed_tuples", "sinks")
 """Scripts beside this file that measure something else than rows per second, and print their own lines."""
 TIMES = 3
 

@@ -28,9 +28,9 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
-from jupyter_stream import Session, language
+from jupyter_stream import Session, binding, syntax
 from jupyter_stream.core.messages import SIGN, TS, Batch, Message, Punctuation
-from jupyter_stream.operators.graph import Graph, Target, build
+from jupyter_stream.graph.graph import Graph, StepInput, build
 from jupyter_stream.plan.rates import Rates
 from jupyter_stream.plan.upkeep import Maintenance
 
@@ -142,9 +142,9 @@ class Run:
         session = Session({f"rows{n}": connections(n, 1) for n in (1, 2, 3)})
         for n in (1, 2, 3):
             session.execute(f"CREATE STREAM link{n} ({COLUMNS}) SOURCE 'frame://rows{n}'")
-        (statement,) = language.parse(f"CREATE VIEW v AS {sql}", {}, 1)
-        assert isinstance(statement, language.CreateView)
-        bound = language.bind_view(statement, session.catalog)
+        (statement,) = syntax.parse(f"CREATE VIEW v AS {sql}", {}, 1)
+        assert isinstance(statement, syntax.CreateView)
+        bound = binding.bind_view(statement, session.catalog)
         self.graph: Graph = build(replace(bound, maintenance=how, rates=RATES))
         session.close()
         self.changes: list[pl.DataFrame] = []
@@ -158,7 +158,7 @@ class Run:
         for entry in self.graph.entries:
             self._deliver(entry.target, Punctuation(until))
 
-    def _deliver(self, target: Target | None, message: Message) -> None:
+    def _deliver(self, target: StepInput | None, message: Message) -> None:
         if target is None:
             if isinstance(message, Batch):
                 self.changes.append(message.frame)

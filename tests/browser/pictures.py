@@ -1,6 +1,6 @@
 """Makes the pictures of tutorials/reference/charts.md in a real JupyterLab, light and dark: `python tests/browser/pictures.py`.
 
-The queries are the demo queries of the views' tests: the same rows every time.
+The queries are the demo queries of the views' tests: the same rows every time. `live-view` is README's picture, of tutorial 1.
 """
 
 import io
@@ -8,11 +8,17 @@ import sys
 import tempfile
 from pathlib import Path
 
+import nbformat
 from lab import ARGUMENTS, VIEWS, Lab, Notebook, browser_path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-PICTURES = Path(__file__).parents[2] / "tutorials" / "reference" / "pictures"
+TUTORIALS = Path(__file__).parents[2] / "tutorials"
+TUTORIAL = TUTORIALS / "01-first-light.ipynb"
+PICTURES = TUTORIALS / "reference" / "pictures"
+LIVE = ".jupyter-stream-live"
+ROWS = 260
+"""Answers of README's query in three days."""
 START = """
 from demo import Demo
 from jupyter_stream import views
@@ -91,13 +97,34 @@ def point_at_a_cross(page, view):
     page.wait_for_timeout(500)
 
 
+def live_view(lab, browser):
+    """README's picture: the first live chart of tutorial 1 after three days of flights, with its cell."""
+    cells = [c.source for c in nbformat.read(TUTORIAL, as_version=4).cells if c.cell_type == "code"]
+    first = next(i for i, source in enumerate(cells) if source.startswith("%%stream") and "SELECT" in source)
+    lab.write("first.ipynb", cells[: first + 1])
+    page = browser.new_page(viewport={"width": 1280, "height": 1000}, device_scale_factor=1.5)
+    book = Notebook(page, lab, "first.ipynb")
+    page.keyboard.press("Control+b")  # the file browser makes room
+    book.run_all()
+    page.wait_for_function(f"n => +document.querySelector('{LIVE}')?.dataset.rows > n", arg=ROWS, timeout=300_000)
+    page.mouse.move(5, 400)
+    page.wait_for_timeout(500)
+    (PICTURES / "live-view.png").write_bytes(small(book.cell(first).screenshot(), width=1400))
+    page.close()
+
+
 def main():
     """Make them all, or those named."""
-    chosen = sys.argv[1:] or list(KINDS)
+    chosen = sys.argv[1:] or [*KINDS, "live-view"]
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         lab = Lab(Path(folder), windowed=False)
         browser = playwright.chromium.launch(executable_path=browser_path(), args=list(ARGUMENTS))
         try:
+            if "live-view" in chosen:
+                live_view(lab, browser)
+                chosen.remove("live-view")
+            if not chosen:
+                return
             lab.write("pictures.ipynb", [START, *KINDS.values()])
             page = browser.new_page(viewport={"width": 1280, "height": 1000})
             book = Notebook(page, lab, "pictures.ipynb")

@@ -65,7 +65,7 @@ def test_settings_are_changed_in_the_page_and_the_query_goes_on_so(open_notebook
         _write(few, name, value)
         few.get_by_text(f"{name} is {value} now").wait_for(timeout=60_000)
     _write(few, "budget", "a lot")
-    few.get_by_text("'a lot' is no budget").wait_for(timeout=60_000)
+    few.get_by_text("'a lot' is not a budget").wait_for(timeout=60_000)
     distinct.screenshot(path=str(tmp_path / "partitions.png"))
     few.screenshot(path=str(tmp_path / "budget.png"))
     book.run(5)

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from jupyter_stream import Query, Session
-from tests.waiting import until
+from tests.waiting import settle, until
 
 
 def go_side_by_side(query: Query, rows: int) -> None:
@@ -40,7 +40,7 @@ class Live:
         before = feed.control.rows_in
         self._sent[name].put(pl.DataFrame(rows, self._schemas[name], orient="row"))
         until(lambda: feed.control.rows_in >= before + len(rows), lambda: query.status, step=0.001)
-        self.session.engine.submit(lambda: None).result()
+        settle(self.session.engine)
 
     def end(self, query: Query) -> None:
         """All streams end, and the query with them."""

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream import QueryError, Session
-from tests.waiting import until
+from tests.waiting import settle, until
 
 JOIN = """SELECT a.symbol, a.price FROM trades [RANGE 5 SECONDS] a JOIN trades [RANGE 5 SECONDS] b
 ON a.symbol = b.symbol WHERE a.price > 0.9 AND b.price < 0.1"""
@@ -101,7 +101,7 @@ def test_settings_of_a_source_change_while_it_runs(session):
     )
     (query,) = session.execute("SELECT symbol FROM piecewise", name="q", paused=True)
     source = next(n for n in query.diagram().nodes if n.kind == "source")
-    assert source.settings["scheduler"][0] == "round robin"
+    assert source.settings["scheduler"][0] == "fifo"
     query.set(source.id, "scheduler", "least progress")
     query.set(source.id, "most_rows", "500")
     settings = query.diagram().node(source.id).settings
@@ -134,7 +134,7 @@ def test_the_overview_shows_shares_of_memory_and_processor_time(slow):
     done.wait(200)
     (query,) = session.execute(text.format("slow"), name="live")
     until(lambda: query.stats["rows_in"] >= 100)
-    session.engine.submit(lambda: None).result(200)  # the batch under way is through
+    settle(session.engine)
     queries = session.show_queries().frame
     assert queries["query"].to_list() == ["done", "live"]
     shares = [int(s.rstrip("%")) for s in queries["processor"]]

@@ -24,4 +24,5 @@ def test_long_lines_go_on_under_their_own_beginning() -> None:
     assert shown.split() == plan.split()
     branch = next(line for line in plan.splitlines() if "[RANGE 2" in line).index("window")
     at = next(i for i, line in enumerate(shown.splitlines()) if "[RANGE 2" in line)
-    assert shown.splitlines()[at + 1].startswith(" " * (branch + 5) + "pane")
+    behind = shown.splitlines()[at + 1]
+    assert len(behind) - len(behind.lstrip()) == branch + 5

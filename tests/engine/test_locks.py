@@ -12,7 +12,7 @@ def test_late_rows_are_kept_while_a_statement_waits_for_the_engine():
     session.execute("CREATE STREAM s ORDER BY ts SOURCE 'frame://df'")
     try:
         with session._lock:  # as `run` holds it while it launches a query
-            assert session.engine.submit(lambda: session.side("late", "s")).result(timeout=200).count == 0
+            assert session.engine.submit(lambda: session.side_stream("late", "s")).result(timeout=200).count == 0
     finally:
         session.close()
 

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 from jupyter_stream import Session
 from jupyter_stream.core.messages import Batch
 from jupyter_stream.engine import feed
-from jupyter_stream.operators.window_join import WindowJoin
+from jupyter_stream.joins.window_join import WindowJoin
 
 ROWS = 90_000
 NEVER = 1 << 60

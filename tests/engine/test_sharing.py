@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_stream import Query, QueryError, Session
+from jupyter_stream.engine import steps
 from jupyter_stream.engine.sharing import Sharing
 from jupyter_stream.engine.window_sharing import WindowSharing
-from jupyter_stream.operators.filter import Filter
-from jupyter_stream.operators.window_aggregate import WindowAggregate
+from jupyter_stream.flow.filter import FilterOperator
+from jupyter_stream.windowed.window_aggregate import WindowAggregate
 from tests.oracle.search import searching
-from tests.waiting import until
+from tests.waiting import settle, until
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -122,7 +123,7 @@ class Scene:
 
     def settle(self) -> None:
         """Wait until the engine has done what it was told."""
-        self.session.engine.submit(lambda: None).result()
+        settle(self.session.engine)
 
     def end(self) -> None:
         """The stream ends; all queries that run and aren't paused have then ended."""
@@ -203,6 +204,17 @@ def test_queries_answer_as_they_do_without_sharing_whoever_comes_and_goes(script
     texts = [text for action, what in script if action == "start" for text in what]
     for text, one, other in zip(texts, together, alone, strict=True):
         assert one == other, text
+
+
+@pytest.fixture(autouse=True)
+def _all_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_one_thread(monkeypatch)
+
+
+def in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a short step may take long, and a query that works apart isn't shared with just then."""
+    for name in ("SHORT", "BRIEF", "PEAK", "PATIENCE"):
+        monkeypatch.setattr(steps, name, 1000.0)
 
 
 @pytest.fixture
@@ -375,7 +387,9 @@ def test_nothing_is_left_of_what_nobody_reads(scene: Scene) -> None:
 
 def test_an_error_in_a_querys_own_part_takes_no_other_with_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     good, bad = scene.start(COUNTS, MANY)
-    having = next(s.operator for s in bad._pipeline.graph.steps if s.part is None and isinstance(s.operator, Filter))
+    having = next(
+        s.operator for s in bad._pipeline.graph.steps if s.part is None and isinstance(s.operator, FilterOperator)
+    )
 
     def fails(*_: object) -> None:
         raise ZeroDivisionError("broken")

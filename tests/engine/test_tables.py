@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream import QueryError, Session
-from jupyter_stream.query import Message
+from jupyter_stream.session.query import Message
 from tests.waiting import until
 
 
@@ -152,21 +152,25 @@ def test_a_table_is_shown_described_and_dropped(session: Session) -> None:
 @pytest.mark.parametrize(
     ("statement", "message", "column"),
     [
-        ("INSERT INTO trades VALUES (1)", "trades is a stream: rows come from its source", 13),
+        ("INSERT INTO trades VALUES (1)", "trades is a stream, and can't be written to", 13),
         ("INSERT INTO smal VALUES (1)", "there is no table called smal", 13),
         ("INSERT INTO small VALUES (1)", "1 value for 2 columns", 27),
         ("INSERT INTO small (k, q) VALUES (1, 2)", "there is no column called q", 23),
         ("INSERT INTO small VALUES (k, 'a')", "there is no column called k", 27),
-        ("INSERT INTO small SELECT n, symbol FROM trades", "trades is a stream: an INSERT would never end", 19),
+        (
+            "INSERT INTO small SELECT n, symbol FROM trades",
+            "trades is a stream: an INSERT into a table would never end",
+            19,
+        ),
         ("INSERT INTO small SELECT k FROM small", "1 columns for 2", 19),
         ("UPDATE small SET q = 1", "there is no column called q", 18),
         ("UPDATE small SET k = 1, k = 2", "k is set twice", 25),
         ("DELETE small", "FROM is missing here", 8),
         ("DELETE FROM small WHERE k", "WHERE takes a condition, and this is INT", 25),
-        ("CREATE TABLE t (a INT) ORDER BY a", "a table has no time to progress on", 33),
+        ("CREATE TABLE t (a INT) ORDER BY a", "a table can't have ORDER BY or a watermark", 33),
         (
             "SELECT n FROM trades t RIGHT JOIN symbols s ON t.symbol = s.symbol",
-            "a right join with a table would wait for ever",
+            "a right join with a table would wait forever",
             15,
         ),
         (
@@ -176,7 +180,7 @@ def test_a_table_is_shown_described_and_dropped(session: Session) -> None:
         ),
         (
             "SELECT n FROM trades JOIN symbols [RANGE 1 SECOND] s ON TRUE",
-            "symbols is a table, and windows go with streams",
+            "symbols is a table, and windows need a stream",
             35,
         ),
     ],
@@ -224,11 +228,19 @@ def test_a_table_keeps_what_a_view_held(session: Session) -> None:
 @pytest.mark.parametrize(
     ("statement", "message", "column"),
     [
-        ("CREATE TABLE t AS SELECT n FROM trades", "trades is a stream, which goes on, and a table is filled once", 19),
+        (
+            "CREATE TABLE t AS SELECT n FROM trades",
+            "trades is a stream, which never ends, and a table is filled once",
+            19,
+        ),
         ("CREATE TABLE t (a, b) AS SELECT k FROM small", "2 names for 1 columns", 17),
         ("CREATE TABLE t (a INT) AS SELECT k FROM small", "the columns of a table have the types of its SELECT", 17),
-        ("CREATE TABLE t AS SELECT k FROM small EMIT CHANGES", "a table is filled once, with the final answer", 39),
-        ("CREATE TABLE t AS WITH (a = 'b')", "WITH in a table isn't available in this version", 19),
+        (
+            "CREATE TABLE t AS SELECT k FROM small EMIT CHANGES",
+            "EMIT can't be used here: a table is filled once, with the final answer",
+            39,
+        ),
+        ("CREATE TABLE t AS WITH (a = 'b')", "the name of a subquery is missing here", 24),
         ("CREATE TABLE t AS SELECT z FROM small", "there is no column called z", 26),
     ],
 )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jupyter_stream import Query
 from jupyter_stream.engine.window_sharing import WindowSharing
-from tests.engine.test_sharing import Scene, Script, given_by, played
+from tests.engine.test_sharing import Scene, Script, given_by, in_one_thread, played
 from tests.oracle.search import searching
 
 pytestmark = pytest.mark.timeout(900)
@@ -29,6 +29,11 @@ WINDOWED = (
     "SELECT k, n FROM s {} WHERE n IN (SELECT n FROM s {} WHERE k = 'a')",
     "SELECT DSTREAM k, n FROM s {} WHERE n > 1",
 )
+
+
+@pytest.fixture(autouse=True)
+def _all_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_one_thread(monkeypatch)
 
 
 @pytest.fixture

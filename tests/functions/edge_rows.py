@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+from decimal import Decimal
 
 import polars as pl
 
@@ -76,6 +77,15 @@ JSON = ['{"a": 1, "b": {"c": "x", "d": [1, 2, 3]}, "e": null, "f": true}', '{"a"
         '{"b": {"c": {"d": 1}}}', "{}", '{"a": 1.5}', '"str"', "42", '{"a": "q\\"uote"}', '{"é": 1, "a": "日本"}',
         '{"a": {}}', '{"a": [] }',
         '{"a": 1', '{"a": false, "b": {}}', '{"a": -12}', "null"]  # fmt: skip
+MONEY = [
+    Decimal(v) for v in ("0.00", "12.35", "-12.35", "0.01", "99999999.99", "-99999999.99", "127.99", "-0.05", "1e3")
+]
+WIDE = [
+    Decimal(v)
+    for v in ("0", "1234567890123456789012345678.0123456789", "-9999999999999999999999999999", "0.0000000001", "-0.0000000005",
+        "9223372036854775807.9", "9223372036854775808", "9007199254740993", "1700000000.1234567", "-1.1234567", "12.345",
+        "-12.355", "2147483648", "9223372036854.775807", "9223372036855", "0.5", "1.5")
+]  # fmt: skip
 FORMATTED = [
     "29/02/2024 07:08",
     "31/12/1969 23:59",
@@ -100,6 +110,7 @@ _POOLS: dict[str, tuple[pl.DataType, list[object]]] = {
     "ts2": (pl.Datetime("us"), STAMPS),
     "v": (pl.Duration("us"), INTERVALS), "v2": (pl.Duration("us"), INTERVALS), "j": (pl.String(), JSON),
     "g": (pl.String(), FORMATTED),
+    "m": (pl.Decimal(10, 2), MONEY), "w": (pl.Decimal(38, 10), WIDE), "w2": (pl.Decimal(38, 10), WIDE),
 }  # fmt: skip
 
 

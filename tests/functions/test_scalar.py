@@ -11,6 +11,7 @@ import pytest
 from jupyter_stream.functions import Column, compile_kernel, to_spark_sql
 from jupyter_stream.functions.expression import columns
 from jupyter_stream.functions.scalar import RowError, compile_scalar
+from jupyter_stream.functions.steps import with_steps
 from tests.functions.cases import choices, comparisons, operators
 from tests.functions.edge_rows import frame
 
@@ -32,7 +33,9 @@ def test_values_and_failures_are_those_of_the_kernel(part: int) -> None:
         names = sorted(columns(case))
         run = compile_scalar(case, {name: i for i, name in enumerate(names)})
         failing = [pl.lit(False), *(f.condition for f in compiled.failures)]
-        found = ROWS.with_columns(compiled.value.alias("$value"), pl.any_horizontal(failing).alias("$failed"))
+        found = with_steps(ROWS, compiled.steps).with_columns(
+            compiled.value.alias("$value"), pl.any_horizontal(failing).alias("$failed")
+        )
         if isinstance(case.dtype, pl.Datetime | pl.Date):  # Python has the years 1 to 9999 only
             found = found.filter(pl.col("$value").dt.year().is_between(1, 9999) | pl.col("$failed"))
             found = found.with_columns(pl.when(~pl.col("$failed")).then(pl.col("$value")).alias("$value"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any
 
 import polars as pl
@@ -44,6 +45,12 @@ TABLE: list[tuple[Expr, Any]] = [
     (f("ln", 0), None), (f("sqrt", 9), 3.0), (f("shiftleft", 1, 33), 2), (f("shiftright", -16, 2), -4),
     (f("&", 6, 3), 2), (f("~", 0), -1), (f("sign", -3), -1.0),
     (f("upper", "straße"), "STRASSE"), (f("length", "日本"), 2), (f("octet_length", "日本"), 6),
+    (f("ceil", 1e300), 2**63 - 1), (f("floor", -1e300), -(2**63)), (f("floor", float("-inf")), -(2**63)), (f("ceil", NAN), 0),
+    (f("+", "2024-02-29", dt.timedelta(hours=1)), "2024-02-29 01:00:00"),
+    (f("-", "2024-03-01 00:00:00.5", dt.timedelta(days=1)), "2024-02-29 00:00:00.5"),
+    (f("substring", "abcd", 2, None), None), (f("get", f("array", 1, 2), 2), None),
+    (f("to_timestamp", "2024-02-29 01:02:03.5", "yyyy-MM-dd HH:mm:ss.SSS"), dt.datetime(2024, 2, 29, 1, 2, 3, 500_000)),
+    (f("to_timestamp", "2024-02-29 0.1234567", "yyyy-MM-dd s.SSSSSSSSS"), dt.datetime(2024, 2, 29, 0, 0, 0, 123_456)),
     (f("substring", "abcd", -2), "cd"), (f("substring", "abc", -5, 3), "a"),
     (f("lpad", "7", 3, "0"), "007"), (f("rpad", "abc", 2), "ab"), (f("concat", "a", 1), "a1"),
     (f("concat", "a", None), None), (f("concat_ws", "-", "a", None, "b"), "a-b"),
@@ -76,6 +83,12 @@ TABLE: list[tuple[Expr, Any]] = [
     (f("timestamp_millis", -1), dt.datetime(1969, 12, 31, 23, 59, 59, 999_000)),
     (f("from_unixtime", 0), "1970-01-01 00:00:00"), (f("get_json_object", '{"a": {"b": [1, "x"]}}', "$.a.b[1]"), "x"),
     (f("pi"), 3.141592653589793),
+    (to(pl.Decimal(10, 2), 12.345), Decimal("12.35")), (to(pl.Decimal(10, 2), 2.675), Decimal("2.68")),
+    (to(pl.Decimal(38, 0), 1e37), Decimal(10) ** 37), (to(STRING, to(pl.Decimal(20, 10), 0)), "0.0000000000"),
+    (to(INT, to(pl.Decimal(5, 2), -12.7)), -12), (to(BOOLEAN, to(pl.Decimal(5, 2), 0.004)), False),
+    (f("coalesce", None, to(pl.Decimal(5, 2), 1.5), 2), Decimal("1.50")),
+    (f("=", to(pl.Decimal(38, 0), 2**53), lit(2**53 + 1)), False),
+    (to(TIMESTAMP, to(pl.Decimal(38, 7), "-1.1234567")), dt.datetime(1969, 12, 31, 23, 59, 58, 876_544)),
 ]  # fmt: skip
 
 
@@ -99,10 +112,13 @@ FAILING: list[tuple[Expr, str]] = [
     (to(TIMESTAMP, "noon"), "the value can't be cast to TIMESTAMP"),
     (f("+", lit(dt.datetime(9999, 1, 1)), dt.timedelta(days=106_000_000)), "TIMESTAMP overflow in +"),
     (f("make_date", 2023, 2, 29), "there is no such date"),
-    (f("element_at", f("array", 1), 2), "element_at counts from 1 up to the array's size, or from -1 at its end"),
-    (f("split_part", "a", "-", 0), "split_part counts from 1, or from -1 at the end"),
+    (f("element_at", f("array", 1), 2), "the array has no item of this number: element_at counts from 1, or from -1 at the end"),
+    (f("split_part", "a", "-", 0), "split_part has no part 0: the first is 1, the last is -1"),
     (f("to_date", "x", "yyyy-MM-dd"), "the text is not written as yyyy-MM-dd"),
-    (f("ceil", 1e300), "BIGINT overflow in ceil"), (f("+", 1, "x"), "the value can't be cast to BIGINT"),
+    (f("[]", f("array", 1), 1), "the array has no item of this number: items count from 0; get(array, index) gives NULL"),
+    (f("+", 1, "x"), "the value can't be cast to BIGINT"),
+    (to(pl.Decimal(10, 2), 1e8), "the value can't be cast to DECIMAL(10,2)"),
+    (to(TINYINT, to(pl.Decimal(10, 2), 128.5)), "the value can't be cast to TINYINT"),
 ]  # fmt: skip
 
 

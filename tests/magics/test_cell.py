@@ -1,5 +1,6 @@
 import threading
 
+import polars as pl
 import pytest
 
 QUERY = "SELECT symbol, count(*) AS n FROM trades [RANGE 1 MINUTE SLIDE 1 MINUTE] GROUP BY symbol"
@@ -67,12 +68,12 @@ def test_a_query_may_be_called_as_a_statement_begins(trades):
         ("%%stream hot --chart lien\nSELECT 1", "Did you mean line?"),
         ("%%stream hot --engine sprak\nSELECT 1", "Did you mean spark?"),
         ("%%stream hot -Z\nSELECT 1", "no option '-Z'"),
-        ("%%stream hot --by\nSELECT 1", "--by wants a value"),
+        ("%%stream hot --by\nSELECT 1", "--by needs a value"),
         ("%%stream hot --last soon\nSELECT 1", "--last 500"),
         ("%%stream hot --keep none\nSELECT 1", "--keep 1000000"),
-        ("%%stream hot too\nSELECT 1", "and then came: too"),
+        ("%%stream hot too\nSELECT 1", "this line also has: too"),
         ("%%stream SELECT symbol FROM trades", "Write statements on the lines below it."),
-        ("%%stream hot explain SELECT symbol\nFROM trades", "explain stands behind %%stream"),
+        ("%%stream hot explain SELECT symbol\nFROM trades", "explain can't be on the line of %%stream"),
         ("%%stream 'hot\nSELECT 1", "quote on this line is not closed"),
         ("%%stream hot-spot\nSELECT 1", "can't be one"),
         ("%%stream hot\nSELECT symbl FROM trades", "line 2, column 8: there is no column called symbl"),
@@ -80,7 +81,7 @@ def test_a_query_may_be_called_as_a_statement_begins(trades):
         ("%%stream", "this cell has no statement"),
         (
             "%%stream hot --engine spark --master spark://there:7077\nSELECT symbol FROM trades",
-            "is another machine, which can't read this one's files",
+            "Name a folder that all its machines find at the same path: --checkpoint DIR.",
         ),
     ],
 )
@@ -143,3 +144,13 @@ def test_a_handle_does_not_take_the_place_of_the_frame_it_reads(trades):
     said = trades.run(f"%%stream ticks\n{QUERY}")
     assert trades.failed and "trades reads the variable ticks" in said and "%%stream ticks_1" in said
     assert trades.names["ticks"] is frame
+
+
+def test_into_writes_beside_the_chart(notebook, trades, tmp_path):
+    first = f"%%stream q --into file://{tmp_path}/a --into 'file://{tmp_path}/b?format=csv'"
+    notebook.run(f"{first}\nSELECT symbol, price FROM trades")
+    assert notebook.names["q"].wait(200)
+    assert pl.read_parquet(f"{tmp_path}/a/*.parquet").height == pl.read_csv(f"{tmp_path}/b/*.csv").height == 600
+    assert "600 at " in notebook.run("%stream status q")
+    assert "there is no sink called nowhere" in notebook.run("%%stream r --into nowhere\nSELECT price FROM trades")
+    assert notebook.failed and "r" not in notebook.names

@@ -1,3 +1,6 @@
+import polars as pl
+
+
 def test_options_and_their_values(notebook):
     assert "--chart" in notebook.complete("%%stream hot --ch|\nSELECT 1")
     assert notebook.complete("%%stream hot --chart h|\nSELECT 1") == ["heatmap"]
@@ -52,3 +55,48 @@ def test_axes_complete_to_columns_and_options_to_their_values(trades):
     assert "parquet" in trades.complete("%%stream\nCREATE STREAM s SOURCE 'file://x' WITH (format = 'par|")
     assert "max" in trades.complete("%%stream\nCREATE STREAM s SOURCE 'file://x' WITH (rate = '|")
     assert trades.complete("%stream record t|") == ["trades"]
+
+
+SELECT = "%%stream\nSELECT count(*) FROM trades {}"
+
+
+def test_windows_are_offered_behind_a_bracket(trades):
+    offered = trades.complete(SELECT.format("[|"))
+    assert "RANGE 10 MINUTES SLIDE 1 MINUTE" in offered and "SESSION 30 MINUTES" in offered
+    assert "range 10 minutes slide 1 minute" in trades.complete(SELECT.format("[ran|"))
+    assert "MINUTES" in trades.complete(SELECT.format("[RANGE 5 |"))
+    assert {"SLIDE", "TUMBLING"} <= set(trades.complete(SELECT.format("[RANGE 5 MINUTES |")))
+    assert "ts" in trades.complete(SELECT.format("[RANGE 5 MINUTES TUMBLING ON |"))
+    assert trades.complete(SELECT.format("[RANGE 5 MINUTES TUMBLING] GROUP BY sy|")) == ["symbol"]
+
+
+def test_the_ways_to_emit_are_offered(trades):
+    offered = trades.complete(SELECT.format("[RANGE 1 MINUTE TUMBLING] EMIT |"))
+    assert offered == ["CHANGES", "EVERY 10 SECONDS", "FINAL"]
+    assert trades.complete(SELECT.format("[RANGE 1 MINUTE TUMBLING]\nEMIT ch|")) == ["changes"]
+
+
+def test_behind_an_alias_stand_its_columns_alone(trades):
+    trades.names["symbols"] = pl.DataFrame({"symbol": ["a"], "company": ["A"]})
+    cell = "%%stream\nSELECT {} FROM trades [NOW] t JOIN symbols AS s ON t.symbol = s.symbol"
+    assert trades.complete(cell.format("s.|")) == ["company", "symbol"]
+    assert set(trades.complete(cell.format("t.|"))) == {"symbol", "price", "ts"}
+    assert trades.complete(cell.format("t.pr|")) == ["price"]
+
+
+def test_the_options_of_the_source_that_is_written_are_offered(trades):
+    offered = trades.complete("%%stream\nCREATE STREAM s SOURCE 'file://x' WITH (|")
+    assert {"format", "follow", "rate"} <= set(offered) and "ips" not in offered
+    assert "ips" in trades.complete("%%stream\nCREATE STREAM s SOURCE 'generate://packets' WITH (rows = '5', |")
+
+
+def test_files_frames_and_gauges_are_offered_behind_their_schemes(trades, tmp_path, monkeypatch):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "bids.jsonl").touch()
+    monkeypatch.chdir(tmp_path)
+    assert trades.complete("%%stream\nCREATE STREAM s SOURCE 'file://|") == ["logs/"]
+    assert trades.complete("%%stream\nCREATE STREAM s SOURCE 'file://logs/b|") == ["bids.jsonl"]
+    assert trades.complete("%%stream\nSELECT * FROM 'logs/|") == ["bids.jsonl"]
+    assert trades.complete("%%stream\nCREATE STREAM s SOURCE 'frame://t|") == ["ticks"]
+    assert "cpu" in trades.complete("%%stream\nCREATE STREAM s SOURCE 'system://|")
+    assert "ticks" in trades.complete("%%stream\nSELECT * FROM ti|")

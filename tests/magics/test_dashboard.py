@@ -42,7 +42,7 @@ def test_a_view_of_its_own_is_left_as_it_is_when_the_query_is_charted_another_wa
     [
         ("%%dashboard\nhott", "Did you mean hot"),
         ("%%dashboard\n\n", "has no query"),
-        ("%%dashboard hot\nhot", "takes nothing after it"),
+        ("%%dashboard hot\nhot", "takes nothing more"),
         ("%%dashboard\nhot --chart pie", "there is no chart 'pie'"),
         ("%%dashboard\nhot\nhot --engine spark", "line 3: a panel is a query"),
         ("%%dashboard\nhot --chrat bar", "Did you mean --chart"),

@@ -1,6 +1,7 @@
 import pytest
 
 from jupyter_stream.magics.commands import COMMANDS, _cell
+from tests.waiting import until
 
 
 def test_list_has_every_query_with_its_counters(hot):
@@ -37,11 +38,24 @@ def test_stop_pause_and_resume_do_what_the_buttons_do(notebook):
     notebook.run("%%stream load -q\nSELECT count(*) AS n FROM cpu [RANGE 1 SECOND SLIDE 1 SECOND]")
     query = notebook.names["load"]
     assert "paused: load" in notebook.run("%stream pause")
+    assert query._pipeline.backlog.spill is None
+    assert "paused: load" in notebook.run("%stream pause load --spill")
+    until(lambda: query._pipeline.backlog.spill is not None)
+    assert "--spill" in notebook.run("%stream pause --spil")
     assert "resumed: load" in notebook.run("%stream resume all")
     assert "stopped: load" in notebook.run("%stream stop load")
     assert query._pipeline.done.wait(200)
     assert query.status == "stopped"
     assert notebook.run("%stream stop all") == "nothing to stop"
+
+
+def test_set_progress_says_when_silent_streams_are_moved_on(notebook):
+    assert "streams that say nothing else: periodic 100 milliseconds" in notebook.run(
+        "%stream set progress = 'periodic 100 ms'"
+    )
+    assert "none" in notebook.run("%stream set progress = none")
+    out = notebook.run("%stream set progress = 'often'")
+    assert "progress can't be 'often'" in out and "'on demand'" in out and "Traceback" not in out
 
 
 def test_show_gives_a_further_view(hot):
@@ -61,10 +75,10 @@ def test_drop_forgets_and_reset_forgets_all(hot):
         ("%stream stats hot", "Did you mean status?"),
         ("%stream status hto", "Did you mean hot?"),
         ("%stream explain", "%stream explain NAME"),
-        ("%stream status hot cold", "say which one: %stream status [NAME]"),
+        ("%stream status hot cold", "a name is missing or too many: write %stream status [NAME]"),
         ("%stream stop", "%stream stop NAME"),
         ("%stream stop nobody", "no query 'nobody'"),
-        ("%stream list hot", "takes nothing after it"),
+        ("%stream list hot", "takes nothing more"),
         ("%stream --what", "no option of %stream '--what'"),
         ("%stream stop --now", "no option of %stream stop"),
         ("%stream drop nothing", "no stream or query"),
@@ -99,7 +113,7 @@ def test_record_and_replay_say_what_they_do_and_prove_the_answers_equal(hot, tmp
 def test_status_without_a_name_is_about_all_queries_and_sources(hot):
     said = hot.run("%stream status")
     assert "Queries" in said and "processor" in said and "hot" in said
-    assert "Sources (served round robin)" in said
+    assert "Sources (scheduler: fifo)" in said
 
 
 def test_the_system_view_tells_numbers_and_sizes_as_people_read_them():
@@ -114,3 +128,23 @@ def test_a_plan_without_a_kernel_is_text(hot):
     said = hot.run("%stream plan hot")
     assert "scan ticks" in said or "scan trades" in said
     assert "rows in" in said
+
+
+def test_serve_says_where_and_stop_ends_it(notebook) -> None:
+    told = notebook.run("%stream serve --port 0")
+    server = notebook.names["get_ipython"]().magics_manager.registry["StreamMagics"].session.server
+    assert server.url in told and server.token in told
+    assert "--port takes a number" in notebook.run("%stream serve --port x")
+    assert server.running
+    assert "served no longer" in notebook.run("%stream serve --stop")
+    assert not server.running and "nothing is served" in notebook.run("%stream serve --stop")
+
+
+def test_deactivate_and_activate_say_what_that_means(notebook) -> None:
+    notebook.run(
+        "%%stream load\nSELECT avg(percent) AS p FROM 'system://cpu?every=100ms' [RANGE 2 SECONDS SLIDE 1 SECOND]"
+    )
+    assert "load is inactive: it holds no state" in notebook.run("%stream deactivate load")
+    assert "inactive" in notebook.run("%stream list")
+    assert "exact from 2 s behind its first row on" in notebook.run("%stream activate load")
+    assert "load is active" in notebook.run("%stream activate load") and notebook.failed

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
+from itertools import groupby
 
+from tests.oracle import moments
 from tests.oracle.predicates import Predicate
 from tests.oracle.progress import Arrived
 from tests.oracle.values import Near, Value, is_nan, less, same_key
@@ -25,8 +29,8 @@ class Aggregate:
         column: its argument; None for count(*).
         distinct: count(DISTINCT column).
         where: FILTER (WHERE ...).
-        by: the second column of arg_min and arg_max.
-        constant: the second argument of quantile, heavy_hitters and string_agg.
+        by: the second column of arg_min, arg_max and aggregates of pairs.
+        constant: the second argument of quantile, heavy_hitters, string_agg and others.
     """
 
     function: str
@@ -54,10 +58,15 @@ class Aggregate:
         ordered = sorted(kept, key=lambda r: (r.ts, r.number))
         if self.function in ("first", "last"):
             return None if not ordered else ordered[0 if self.function == "first" else -1].row[self.column]
+        if self.function in moments.OF_PAIRS:
+            assert self.by is not None
+            return moments.of_pairs(self.function, [(r.row[self.column], r.row[self.by]) for r in ordered])
         if self.by is not None:
             return extreme_row(self.function, self.column, self.by, ordered)
         values = [r.row[self.column] for r in ordered]
         present = [v for v in values if v is not None]
+        if self.distinct and self.function in ("collect_list", "string_agg"):
+            present = first_times([(r.ts, r.row[self.column]) for r in ordered])
         if self.function == "count":
             return len({same_key(v) for v in present}) if self.distinct else len(present)
         if self.function == "count_if":
@@ -179,10 +188,35 @@ def heavy_hitters(values: list[Value], fraction: float) -> Value:
     return tuple(pair for pair in counted(values) if pair[1] >= least_count)
 
 
+def first_times(values: list[tuple[int, Value]]) -> list[Value]:
+    """Each value once, by the first time it is there; those of one time in order."""
+    found: dict[object, tuple[int, Value]] = {}
+    for ts, value in values:
+        if value is not None:
+            found.setdefault(same_key(value), (ts, value))
+    return [v for _, group in groupby(sorted(found.values(), key=lambda f: f[0]), key=lambda f: f[0])
+            for v in in_order([value for _, value in group])]  # fmt: skip
+
+
+def quantile_disc(values: list[Value], q: float) -> Value:
+    """The first value in order with a share of q of the values up to it."""
+    ordered = in_order(values)
+    return ordered[max(0, math.ceil(len(ordered) * q) - 1)]
+
+
+def greatest_few(values: list[Value], k: int) -> Value:
+    return tuple(in_order(values)[::-1][:k])
+
+
 WITH_CONSTANT: dict[str, Callable[[list[Value], object], Value]] = {
     "quantile": quantile,  # type: ignore[dict-item]
     "heavy_hitters": heavy_hitters,  # type: ignore[dict-item]
-    "string_agg": lambda values, separator: str(separator).join(values),  # type: ignore[arg-type]
+    "string_agg": lambda values, separator: ("" if separator is None else str(separator)).join(values),  # type: ignore[arg-type]
+    "quantile_disc": quantile_disc,  # type: ignore[dict-item]
+    "topk": greatest_few,  # type: ignore[dict-item]
+    "topkdistinct": lambda values, k: greatest_few(list({same_key(v): v for v in values}.values()), k),  # type: ignore[arg-type]
+    "earliest_by_offset": lambda values, n: values[0] if n is None else tuple(values[:n]),  # type: ignore[misc]
+    "latest_by_offset": lambda values, n: values[-1] if n is None else tuple(values[-n:]),  # type: ignore[misc, operator]
 }
 """Aggregates of the values that are not NULL, at least one, in time order, and a constant."""
 
@@ -195,9 +229,14 @@ BY_NAME: dict[str, Callable[[list[Value]], Value]] = {
     "var_pop": lambda values: variance(values, 0),
     "stddev_samp": lambda values: deviation(values, 1),
     "stddev_pop": lambda values: deviation(values, 0),
+    "skewness": moments.skewness,
+    "kurtosis": moments.kurtosis,
     "median": lambda values: quantile(values, 0.5),
     "mode": lambda values: counted(values)[0][0],
     "collect_list": tuple,
+    "bit_and": lambda values: functools.reduce(operator.and_, values),  # type: ignore[arg-type]  # integers
+    "bit_or": lambda values: functools.reduce(operator.or_, values),  # type: ignore[arg-type]  # integers
+    "bit_xor": lambda values: functools.reduce(operator.xor, values),  # type: ignore[arg-type]  # integers
     "bool_and": all,
     "bool_or": any,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 
 import polars as pl
 
@@ -16,7 +17,7 @@ SHOWN = 12
 
 
 def plain_rows(frame: pl.DataFrame) -> list[tuple[Value, ...]]:
-    """A frame's rows as plain values, times as microseconds."""
+    """A frame's rows as plain values, times as microseconds, DECIMALs as text."""
     return [tuple(plain(v) for v in row) for row in frame.iter_rows()]
 
 
@@ -25,6 +26,8 @@ def plain(value: object) -> Value:
         return (value - EPOCH) // dt.timedelta(microseconds=1)
     if isinstance(value, list | dict):
         return tuple(plain(v) for v in (value.values() if isinstance(value, dict) else value))
+    if isinstance(value, Decimal):
+        return str(value)
     assert value is None or isinstance(value, (bool, int, float, str)), f"no plain value: {value!r}"
     return value
 
@@ -94,7 +97,7 @@ def show_row(row: Sequence[Value], columns: Sequence[str], times: frozenset[str]
 
 
 def show_value(value: Value, is_time: bool) -> str:
-    if is_time and isinstance(value, int):
+    if is_time and isinstance(value, int) and abs(value) < 2**56:
         return f"{EPOCH + dt.timedelta(microseconds=value)}"
     if isinstance(value, Near):
         return f"{float(value)!r} (± {value.slack:.1g})"

@@ -51,7 +51,16 @@ class JoinQuery:
     def columns(self) -> tuple[str, ...]:
         """The names of the result's columns, in order."""
         left = tuple(name for name, _ in self.stream.columns)
-        return left if self.kind in ("semi", "anti") else (*left, *(name for name, _ in self.other.columns))
+        extent = () if self.tumbling is None else ("window_start", "window_end")
+        right = () if self.kind in ("semi", "anti") else tuple(name for name, _ in self.other.columns)
+        return (*extent, *left, *right)
+
+    def in_extent(self, row: Row, ts: int) -> Row:
+        """A row of the result, one of whose times is `ts`, with its extent under a tumbling window."""
+        if self.tumbling is None:
+            return row
+        start = ts // self.tumbling * self.tumbling
+        return {"window_start": start, "window_end": start + self.tumbling, **row}
 
     def sql(self) -> str:
         """The SELECT."""
@@ -145,15 +154,15 @@ def join(query: JoinQuery) -> Answer:
     pairs = [(one, two) for one in lefts for two in rights if query.meet(one, two)]
     found: list[Row] = []
     if query.kind in ("inner", "left", "right", "full"):
-        found += [{**one.row, **two.row} for one, two in pairs]
-    lone_left = [r.row for r in lefts if not any(r is one for one, _ in pairs)]
-    lone_right = [r.row for r in rights if not any(r is other for _, other in pairs)]
+        found += [query.in_extent({**one.row, **two.row}, one.ts) for one, two in pairs]
+    lone_left = [query.in_extent(r.row, r.ts) for r in lefts if not any(r is one for one, _ in pairs)]
+    lone_right = [query.in_extent(r.row, r.ts) for r in rights if not any(r is other for _, other in pairs)]
     if query.kind in ("left", "full"):
         found += [{**row, **{name: None for name, _ in query.other.columns}} for row in lone_left]
     if query.kind in ("right", "full"):
         found += [{**{name: None for name, _ in query.stream.columns}, **row} for row in lone_right]
     if query.kind == "semi":
-        found = [r.row for r in lefts if any(r is one for one, _ in pairs)]
+        found = [query.in_extent(r.row, r.ts) for r in lefts if any(r is one for one, _ in pairs)]
     if query.kind == "anti":
         found = lone_left
     answer.rows = [row for row in found if query.where is None or query.where.truth(row) is True]

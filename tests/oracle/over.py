@@ -22,6 +22,7 @@ class OverQuery:
         partition: PARTITION BY.
         rows: ROWS n PRECEDING.
         range: RANGE d PRECEDING, microseconds; neither: UNBOUNDED.
+        peers: RANGE UNBOUNDED rather than ROWS UNBOUNDED.
         every: SLIDE m.
         slot: SLIDE d, microseconds.
         on_expiry: ACTIVE EXPIRATION.
@@ -37,6 +38,7 @@ class OverQuery:
     slot: int | None = None
     on_expiry: bool = False
     where: Predicate | None = None
+    peers: bool = True
     window: None = None
     emit_every: None = None
 
@@ -50,6 +52,8 @@ class OverQuery:
         by = f"PARTITION BY {', '.join(self.partition)} " if self.partition else ""
         if self.rows is not None:
             length = f"ROWS {self.rows} PRECEDING"
+        elif not self.peers:
+            length = "ROWS UNBOUNDED PRECEDING"
         else:
             length = f"RANGE {'UNBOUNDED' if self.range is None else duration(self.range)} PRECEDING"
         slide = f" SLIDE {self.every}" if self.every > 1 else ""
@@ -74,7 +78,7 @@ def over(query: OverQuery) -> Answer:
             if _given(query, rows, i):
                 found: Row = dict(r.row)
                 for n, aggregate in enumerate(query.aggregates):
-                    one_by_one = isinstance(aggregate, UserAggregate)
+                    one_by_one = isinstance(aggregate, UserAggregate) or not query.peers
                     found[f"a{n}"] = aggregate.over(_seen(query, rows, i, one_by_one))
                 answer.rows.append(found)
     return answer

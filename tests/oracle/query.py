@@ -186,10 +186,10 @@ class Query:
         on = f" ON {window.on}" if window.on else ""
         origin = "" if window.origin is None else f" ORIGIN TIMESTAMP '{instant(window.origin)}'"
         if window.range is None:
-            return f"RANGE ALL SLIDE {duration(window.slide)}{on}{origin}"
+            return f"RANGE ALL SLIDE {duration(window.slide)}{window.word}{on}{origin}"
         if window.spelling == "tumbling":
             return f"RANGE {duration(window.range)} TUMBLING{on}{origin}"
-        return f"RANGE {duration(window.range)} SLIDE {duration(window.slide)}{on}{origin}"
+        return f"RANGE {duration(window.range)} SLIDE {duration(window.slide)}{window.word}{on}{origin}"
 
 
 @dataclass

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import polars as pl
 
 from jupyter_stream.engine import feed
-from jupyter_stream.session import Session
+from jupyter_stream.session.session import Session
 from tests.oracle.compare import assert_same_bag, in_columns, plain_rows
 from tests.oracle.query import Answer, Stream
 from tests.oracle.values import Value

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from jupyter_stream import language
+from jupyter_stream import binding, syntax
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.results import Results
 from jupyter_stream.plan.logical import streams
 from jupyter_stream.plan.needs import reads_row_numbers
-from jupyter_stream.session import Session
+from jupyter_stream.session.session import Session
 from tests.oracle.compare import plain_rows
 from tests.oracle.query import Stream
 from tests.oracle.running import batches, frame
@@ -41,9 +41,9 @@ def steps(stream: Stream, text: str, sizes: list[int]) -> Iterator[Shown]:
     """What the query shows after each batch, and when the input has ended."""
     with Session({"whole": frame(stream)}) as session:
         session.execute(stream.sql("frame://whole"))
-        (statement,) = language.parse(text, {}, 1)
-        assert isinstance(statement, language.Select)
-        query = language.bind_query(statement, session.catalog)
+        (statement,) = syntax.parse(text, {}, 1)
+        assert isinstance(statement, syntax.Select)
+        query = binding.bind_query(statement, session.catalog)
         pipeline = Pipeline("q", query, 10**9, _nothing, _nothing, {})
         feed = Feed(streams(query.plan)[0], None, reads_row_numbers(query.plan), lambda: None)
         pipeline.attach(feed)

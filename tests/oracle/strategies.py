@@ -13,6 +13,7 @@ from random import Random
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from jupyter_stream.engine.progress import FAR
 from tests.oracle.aggregates import Aggregate
 from tests.oracle.predicates import And, Compares, IsNull, Not, Or, Predicate
 from tests.oracle.progress import Apart, InOrder, Progress, PunctuationColumn, Slack, Watermark, after_these
@@ -24,6 +25,9 @@ TICKS = (1, 1_000, 1_000_000, 60_000_000)
 """Microseconds per tick."""
 BASES = (0, -7, -1_000_003, 1_357_034_400_000_000, -2_208_988_800_000_000)
 """Where ticks are counted from: around the epoch, before it, 2013 and 1900."""
+ENDS = (-FAR, FAR)
+"""Or from near an end of the axis, beyond what a TIMESTAMP can show: such times are BIGINT."""
+
 VALUE_TYPES = ("INT", "BIGINT", "DOUBLE", "STRING", "BOOLEAN")
 NUMERIC = ("INT", "BIGINT", "DOUBLE")
 
@@ -64,11 +68,33 @@ class Shape:
     tick: int
     base: int
 
+    @property
+    def far(self) -> bool:
+        """Whether times are near an end of the axis."""
+        return abs(self.base) > FAR // 2
+
+    @property
+    def time_types(self) -> tuple[str, ...]:
+        """SQL types that hold them, likelier ones more than once."""
+        return ("BIGINT",) if self.far else ("TIMESTAMP", "TIMESTAMP", "BIGINT")
+
     def time(self, ticks: int, offset: int = 0) -> int:
         return self.base + ticks * self.tick + offset
 
 
-shapes = st.builds(Shape, tick=st.sampled_from(TICKS), base=st.sampled_from(BASES))
+def shapes_of(ticks: st.SearchStrategy[int], room: tuple[int, int] = (40, 101)) -> st.SearchStrategy[Shape]:
+    """Shapes of these ticks; `room`: how many of them times are before a base at most, and behind it."""
+    below, above = room
+
+    def moved(tick: int, base: int) -> Shape:
+        return Shape(tick, {-FAR: -FAR + below * tick, FAR: FAR - above * tick}.get(base, base))
+
+    return st.builds(moved, ticks, st.sampled_from((*BASES, *ENDS)))
+
+
+shapes = shapes_of(st.sampled_from(TICKS))
+long_shapes = shapes_of(st.sampled_from(TICKS), (151, 151))
+"""For `long_queries`."""
 
 
 @st.composite
@@ -124,7 +150,7 @@ def streams(draw: st.DrawFn, shape: Shape, *, late: bool = True, exact: bool = F
         rows = draw(disordered(shape, ordered, "ts", bound + excess))
         rows = draw(punctuated(shape, rows, [name for name, _ in columns], late))
         columns.append(("p", "TIMESTAMP"))
-    time_type = draw(st.sampled_from(("TIMESTAMP", "TIMESTAMP", "BIGINT")))
+    time_type = draw(st.sampled_from(shape.time_types))
     if columns[-1][0] == "p":
         columns[-1] = ("p", time_type)
     if draw(st.integers(0, 5)) == 0:  # a second time, on which a window may be defined
@@ -216,7 +242,7 @@ def long_queries(draw: st.DrawFn, shape: Shape) -> Query:
             (Watermark(max(1, bound * shape.tick)), Watermark(max(1, bound * shape.tick // 2)), Slack(count // 8))
         )
     )
-    columns = (("c0", "INT"), ("c1", "DOUBLE"), ("c2", "STRING"), ("ts", "TIMESTAMP"))
+    columns = (("c0", "INT"), ("c1", "DOUBLE"), ("c2", "STRING"), ("ts", shape.time_types[0]))
     chosen = tuple(sorted(draw(st.sets(st.sampled_from(("c0", "c2")), max_size=2))))
     made = tuple(draw(st.lists(aggregates(columns[:3]), min_size=1, max_size=4)))
     return Query(Stream(columns, "ts", rule, tuple(ordered)), draw(time_extents(shape)), made, chosen)
@@ -228,7 +254,8 @@ def time_extents(draw: st.DrawFn, shape: Shape, *, landmark: bool = True) -> Tim
     kind = draw(st.sampled_from(("sliding", "sliding", "tumbling", "landmark" if landmark else "tumbling", "starts")))
     slide = draw(st.integers(1, 9)) * shape.tick
     span = draw(st.one_of(st.integers(1, 20), st.integers(1, 4).map(lambda n: n * slide // shape.tick))) * shape.tick
-    origin = draw(st.none() | st.integers(-20, 20).map(lambda n: shape.time(n, n % 2)))
+    origins = st.integers(-20, 20).map(lambda n: shape.time(n, n % 2))
+    origin = draw(st.none() if shape.far else st.none() | origins)  # it is written as a TIMESTAMP
     if kind == "landmark":
         spelling = draw(st.sampled_from(("bracket", "paper")))
         return TimeExtents(None, slide, origin if spelling == "bracket" else None, spelling=spelling)

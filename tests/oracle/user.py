@@ -86,9 +86,19 @@ BY_NAME: dict[str, Callable[[list[int]], Value]] = {
 RETURNS_AS_ROWS_COME = ("pairs", "as_it_comes", "largest", "naive", "PyComes")
 
 
+PANED = ("joined", "ArrayJoined")
+"""Those run over answers of panes, where one can see it: a late row of a pane that is folded comes behind the others in it."""
+
+
 @dataclass(frozen=True)
 class UserAggregate(Aggregate):
-    """One of them over the rows' numbers."""
+    """One of them over the rows' numbers.
+
+    Attributes:
+        panes: of a paned one the pane's length, how far apart extents end, and an end.
+    """
+
+    panes: tuple[int, int, int] | None = None
 
     def sql(self) -> str:
         argument = "CAST(row_num AS STRING)" if self.function.lower().endswith("joined") else "row_num"
@@ -98,8 +108,17 @@ class UserAggregate(Aggregate):
     def over(self, rows: list[Arrived]) -> Value:
         """Its value over rows (in any order)."""
         kept = [r for r in rows if self.where is None or self.where.truth(r.row) is True]
-        numbers = [r.number for r in sorted(kept, key=lambda r: (r.ts, r.number))]
+        numbers = [r.number for r in sorted(kept, key=self._place)]
         return BY_NAME[self.function](numbers) if numbers else None
+
+    def _place(self, r: Arrived) -> tuple[int, ...]:
+        if self.panes is None:
+            return r.ts, r.number
+        length, apart, end = self.panes
+        pane = (r.ts - end) // length
+        told = r.before if r.before_all is None else r.before_all
+        behind = told is not None and end + (pane + 1) * length <= end + (told - end) // apart * apart
+        return pane, int(behind), 0 if behind else r.ts, r.number
 
 
 @st.composite

@@ -47,8 +47,8 @@ def installed(distributions: tuple[Path, Path], tmp_path_factory: pytest.TempPat
     )
     (purelib / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
 
-    def run(code: str) -> str:
-        done = subprocess.run([python, "-c", code], cwd=home, capture_output=True, text=True, check=False, timeout=120)
+    def run(code: str, cwd: Path = home) -> str:
+        done = subprocess.run([python, "-c", code], cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -1,6 +1,7 @@
 """The explicit package list of pyproject.toml, the layout it maps, and who may import the magics, the public names."""
 
 import ast
+import re
 import tomllib
 from pathlib import Path
 
@@ -43,3 +44,27 @@ def test_tab_completion_shows_the_public_names_and_each_is_there():
     shown = dir(jupyter_stream)
     assert {"Session", "Query", "aggregate"} <= set(shown)
     assert all(hasattr(jupyter_stream, name) for name in shown)
+
+
+def test_contributing_names_every_room_and_files_that_are_there():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    table = text[text.index("| room |") : text.index("The table is ordered")]
+    named = [name for line in table.strip().splitlines() for name in re.findall(r"`([\w.]+?)/?`", line.split("|")[1])]
+    top = {p.stem if p.is_dir() else p.name for p in (ROOT / "jupyter_stream").iterdir() if p.name[0] not in "._"}
+    assert set(named) == top - {"py.typed"} | {"magics"}
+
+
+def test_the_walks_of_contributing_name_what_is_there():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    for title, least in (("## Follow a cell", 20), ("## Follow a batch", 15)):
+        walk = text[text.index(title) : text.index("\n## ", text.index(title))]
+        files = {name: found(name) for name in re.findall(r"`([\w/]+\.(?:py|js))`", walk)}
+        assert len(files) > least and [name for name, path in files.items() if path is None] == []
+        named = re.findall(r"`([\w/]+\.py)`(?:\s\(|: )`(\w+)`", walk)
+        assert len(named) > least - 5
+        assert [(f, n) for f, n in named if not re.search(rf"^((class|def) )?{n}\b", files[f].read_text(), re.M)] == []
+
+
+def found(name: str) -> Path | None:
+    """A file as CONTRIBUTING names it: from the package, or from the top."""
+    return next((at / name for at in (ROOT / "jupyter_stream", ROOT) if (at / name).is_file()), None)

@@ -41,6 +41,12 @@ def test_a_query_runs_in_ipython_from_the_wheel(installed):
     assert installed(QUERY).strip().splitlines()[-1] == "[2.0, 7.0]"
 
 
+def test_the_extension_loads_with_a_clone_as_the_working_directory(installed):
+    """Python then takes the package from there, where the magics stand beside it."""
+    in_clone = "import jupyter_stream; assert 'site-packages' not in jupyter_stream.__file__\n"
+    assert installed(in_clone + LOADED, ROOT).strip().splitlines()[-1] == "[]"
+
+
 def test_loading_the_extension_imports_neither_spark_nor_bokeh_nor_pandas(installed):
     assert installed(LOADED).strip().splitlines()[-1] == "[]"
 

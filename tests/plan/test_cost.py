@@ -5,14 +5,14 @@ from __future__ import annotations
 import polars as pl
 
 from jupyter_stream import Session
-from jupyter_stream.operators.graph import build
+from jupyter_stream.graph.graph import build
 from jupyter_stream.plan.cost import cost
 from jupyter_stream.plan.logical import Bags, RelationJoin, walk
 from jupyter_stream.plan.optimize import optimized
 from jupyter_stream.plan.rates import Rates
-from jupyter_stream.plan.taken_back import by_values
+from jupyter_stream.plan.removal import by_values
 from jupyter_stream.plan.upkeep import Maintenance
-from jupyter_stream.query import Query
+from jupyter_stream.session.query import Query
 
 ROWS = pl.DataFrame({"ts": [i * 100_000 for i in range(200)], "k": [i % 7 for i in range(200)]})
 DECLARED = "".join(
@@ -36,6 +36,7 @@ def test_explain_of_a_relation_sets_measured_costs_beside_estimated_ones() -> No
     query = started("CREATE VIEW v AS SELECT DISTINCT k FROM a [RANGE 5 SECONDS] WHERE k > 2")
     assert query.wait(200)
     lines = query.explain().splitlines()
+    assert lines.pop() == "scheduler: fifo"
     assert all("% of the cost, estimated" in line for line in lines if "scan" not in line)
     assert "rows looked at per second" in str(query.plan)
 

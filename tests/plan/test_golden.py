@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream import Session
-from jupyter_stream.query import Query
+from jupyter_stream.session.query import Query
 
 GOLDEN = Path(__file__).parent / "golden"
 LINK = pl.DataFrame(

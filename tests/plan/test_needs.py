@@ -5,7 +5,7 @@ import pytest
 
 from jupyter_stream import Session
 from jupyter_stream.core.messages import WINDOW_END, WINDOW_ID, WINDOW_START
-from jupyter_stream.operators.window_aggregate import WindowAggregate
+from jupyter_stream.windowed.window_aggregate import WindowAggregate
 
 EXTENT = {WINDOW_START, WINDOW_END, WINDOW_ID}
 INNER = "SELECT k, count(*) AS n, sum(x) AS t, window_end AS until FROM s [RANGE 4 MICROSECONDS TUMBLING] GROUP BY k"
@@ -52,5 +52,5 @@ def test_late_rows_of_a_derived_stream_are_whole_whatever_a_query_reads(session)
     session.execute("CREATE STREAM d AS SELECT k, x * 2 AS y, x, ts FROM l")
     (answer,) = session.execute("SELECT count(*) AS n FROM d [RANGE 4 MICROSECONDS TUMBLING]")
     assert answer.wait(200)
-    late = session.side("late", "d").frame()
+    late = session.side_stream("late", "d").frame()
     assert sorted(late.select("ts", "k", "y", "x").rows()) == [(1, "c", 4, 2), (3, "e", 8, 4)]

@@ -25,6 +25,14 @@ def session() -> jupyter_stream.Session:
             ["project window_start, window_end, k, count(*) AS n, sum(x + 1) ", "filter (max(x) > 3)"],
         ),
         (
+            "SELECT k, count(*) [RANGE 4 SECONDS SLIDE 2 SECONDS] + 1 AS a, sum(x) [RANGE 3 SECONDS TUMBLING] AS b"
+            " FROM s GROUP BY k",
+            [
+                "project window_start, window_end, k, count(*) [RANGE 4 SECONDS SLIDE 2 SECONDS] + 1 AS a, "
+                "sum(x) [RANGE 3 SECONDS TUMBLING] AS b "
+            ],
+        ),
+        (
             "SELECT max(n) AS most FROM (SELECT count(*) AS n FROM s [RANGE 5 SECONDS SLIDE 1 SECOND] GROUP BY k)"
             " [RANGE 1 SECOND TUMBLING]",
             ["max(n) AS most", "count(*) AS n"],

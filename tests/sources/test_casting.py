@@ -151,3 +151,10 @@ def test_text_to_whole_numbers_is_exact_or_nothing(texts):
             assert float(text) == value
         elif text.strip().lstrip("+-").isdigit() and text.isascii():
             assert text.strip()[:2] in ("+-", "-+", "--", "++") or not text.strip().lstrip("+-")[0].isdigit()
+
+
+def test_a_column_whose_name_has_a_nul_is_read_as_times_too() -> None:
+    from jupyter_stream.sources.instants import parse_instants
+
+    read = parse_instants(pl.Series("a\0b", ["2024-01-01", "no time"]))
+    assert read.name == "a\0b" and read.is_null().to_list() == [False, True]

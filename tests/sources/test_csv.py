@@ -15,12 +15,12 @@ from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources import open_source
 from jupyter_stream.sources.csv_text import CsvFormat
-from jupyter_stream.sources.text import Parser
+from jupyter_stream.sources.text import TextParser
 
 TRADES = Schema.of([("symbol", pl.String()), ("price", pl.Float64()), ("volume", pl.Int32()), ("ts", TIMESTAMP)])
 
 
-def feed(parser: Parser, data: bytes, cuts: list[int]) -> tuple[list[tuple[object, ...]], list[tuple[str, str]]]:
+def feed(parser: TextParser, data: bytes, cuts: list[int]) -> tuple[list[tuple[object, ...]], list[tuple[str, str]]]:
     """Rows and rejected records when the text arrives in pieces."""
     rows: list[tuple[object, ...]] = []
     rejected: list[tuple[str, str]] = []
@@ -39,7 +39,7 @@ def feed(parser: Parser, data: bytes, cuts: list[int]) -> tuple[list[tuple[objec
     return rows, rejected
 
 
-def parser(width: int, **options: str) -> Parser:
+def parser(width: int, **options: str) -> TextParser:
     schema = Schema.of([(f"c{i}", pl.String()) for i in range(width)])
     return CsvFormat({"header": "false", **options}, None, ",").parser(Path("x.csv"), schema, schema.fields)
 
@@ -84,10 +84,10 @@ def test_malformed_records_are_told_apart_with_text_reason_and_line(tmp_path, re
     result = read(open_source(f"file://{path}", TRADES, {}, {}))
     assert [row[0] for row in result.rows] == ["A", "B\nB", "C"]
     assert sorted(result.rejected, key=lambda r: int(r[1].split("line ")[1].rstrip(")"))) == [
-        ("A,abc,10,2024-01-01", "column price: 'abc' is no DOUBLE (trades.csv, line 3)"),
+        ("A,abc,10,2024-01-01", "column price: 'abc' can't be read as DOUBLE (trades.csv, line 3)"),
         ("A,1.5", "2 fields where 4 were expected (trades.csv, line 5)"),
-        ("A,1.5,99999999999,2024-01-01", "column volume: '99999999999' is no INT (trades.csv, line 8)"),
-        ("A,1.5,10,2024-02-30", "column ts: '2024-02-30' is no TIMESTAMP (trades.csv, line 9)"),
+        ("A,1.5,99999999999,2024-01-01", "column volume: '99999999999' can't be read as INT (trades.csv, line 8)"),
+        ("A,1.5,10,2024-02-30", "column ts: '2024-02-30' can't be read as TIMESTAMP (trades.csv, line 9)"),
         ("A,1,2,3,4,5", "6 fields where 4 were expected (trades.csv, line 10)"),
     ]
 
@@ -97,7 +97,7 @@ def test_bytes_that_are_no_utf8_spoil_their_record_only(tmp_path, read):
     path.write_bytes(b"a,b\n1,x\n2,\xff\xfe\n3,y\n")
     result = read(open_source(f"file://{path}", None, {}, {}))
     assert result.rows == [(1, "x"), (3, "y")]
-    assert [reason for _, reason in result.rejected] == ["bytes that are no UTF-8 (x.csv, line 3)"]
+    assert [reason for _, reason in result.rejected] == ["bytes that are not UTF-8 (x.csv, line 3)"]
 
 
 def test_an_unclosed_quote_spoils_its_own_line_only(monkeypatch):

@@ -104,7 +104,7 @@ def test_parquet_gives_the_columns_asked_for_in_their_declared_types(tmp_path, r
     schema = Schema.of([("k", pl.Int8()), ("ts", TIMESTAMP), ("c", pl.String())])
     result = read(open_source(f"file://{tmp_path}/x.parquet", schema, {}, {}))
     assert result.rows == [(1, dt.datetime(1960, 1, 1), "x"), (2, None, "y")]
-    assert result.rejected[0][1] == "column k: 300 is no TINYINT"
+    assert result.rejected[0][1] == "column k: 300 can't be read as TINYINT"
 
 
 def test_parquet_of_many_row_groups_is_whole_in_order_and_can_be_left_early(tmp_path, read):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from jupyter_stream import Session
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources import Request, open_source
@@ -154,8 +155,8 @@ def test_values_that_do_not_fit_the_declared_type_are_told_apart(read):
     found = read(open_source("frame://f", schema, {}, names))
     assert found.rows == [(1, 1), (None, 3)]
     assert found.rejected == [
-        ("{n: 2.5, s: 'x'}", "column n: 2.5 is no TINYINT"),
-        ("{n: 300.0, s: '4'}", "column n: 300.0 is no TINYINT"),
+        ("{n: 2.5, s: 'x'}", "column n: 2.5 can't be read as TINYINT"),
+        ("{n: 300.0, s: '4'}", "column n: 300.0 can't be read as TINYINT"),
     ]
 
 
@@ -230,3 +231,23 @@ def test_named_levels_of_an_index_are_columns() -> None:
 def test_a_column_is_no_frame(column: object) -> None:
     with pytest.raises(SourceError, match="is one column"):
         open_source("frame://f", None, {}, {"f": column})
+
+
+def test_columns_arrow_has_no_type_for_are_read_all_the_same():
+    frame = pd.DataFrame({
+        "sparse": pd.arrays.SparseArray([0, 0, 1, 0]), "year": pd.period_range("2024", periods=4, freq="Y"),
+        "between": pd.interval_range(0, 4), "complex": [1 + 2j] * 4,
+    })  # fmt: skip
+    with Session({"df": frame}) as session:
+        (query,) = session.execute("CREATE STREAM s SOURCE 'frame://df'; SELECT * FROM s")
+        assert query.wait(200)
+        assert query.to_polars().row(2) == (1, "2026", "(2, 3]", "(1+2j)")
+
+
+def test_half_a_character_in_a_column_of_objects_is_an_error_of_its_row():
+    frame = pd.DataFrame({"a": pd.Series(["\ud800", "b"], dtype=object)})
+    with Session({"df": frame}) as session:
+        (query,) = session.execute("CREATE STREAM s SOURCE 'frame://df'; SELECT * FROM s")
+        assert query.wait(200)
+        assert query.to_polars().rows() == [("b",)]
+        assert "UTF-8" in query.errors.item(0, "reason")

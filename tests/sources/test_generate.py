@@ -154,9 +154,9 @@ def test_nexmark_is_the_same_whatever_columns_are_read(kind):
         ("generate://packets", {"rows": "many"}, "Write rows = '1000'."),
         ("generate://packets", {"disorder": "blok"}, "Did you mean 'block'?"),
         ("generate://packets", {"disorder": "band", "bound": "5"}, "Write bound = '2 seconds'."),
-        ("generate://packets", {"zipf": "-1"}, "no number from 0 up"),
-        ("generate://packets", {"start": "noon"}, "is no time"),
-        ("generate://packets", {"per_second": "0"}, "no whole number from 1 up"),
+        ("generate://packets", {"zipf": "-1"}, "must be a number of at least 0"),
+        ("generate://packets", {"start": "noon"}, "is not a time"),
+        ("generate://packets", {"per_second": "0"}, "must be a whole number of at least 1"),
     ],
 )
 def test_mistakes_say_what_to_write(uri, options, told):

@@ -76,9 +76,9 @@ def test_malformed_lines_are_told_apart_with_text_reason_and_line(tmp_path, read
     assert set(told) == set(lines) - {lines[0], "", lines[8]}
     assert told[lines[1]].startswith("not JSON") and told[lines[1]].endswith("(bids.jsonl, line 2)")
     assert told["[1,2]"] == "not a JSON object (bids.jsonl, line 4)"
-    assert told[lines[4]] == "column itemID: 'abc' is no INT (bids.jsonl, line 5)"
-    assert told[lines[5]] == "column itemID: '3.5' is no INT (bids.jsonl, line 6)"
-    assert "'3000000000' is no INT" in told[lines[6]]
+    assert told[lines[4]] == "column itemID: 'abc' can't be read as INT (bids.jsonl, line 5)"
+    assert told[lines[5]] == "column itemID: '3.5' can't be read as INT (bids.jsonl, line 6)"
+    assert "'3000000000' can't be read as INT" in told[lines[6]]
     assert "timestamp_unit" in told[lines[7]]
     assert told[lines[9]].endswith("(bids.jsonl, line 10)")
 
@@ -128,7 +128,7 @@ def test_bytes_that_are_no_utf8_spoil_their_line_only(tmp_path, read):
     path.write_bytes(b'{"a":"x"}\n{"a":"\xff"}\n{"a":"y"}\n')
     result = read(open_source(f"file://{path}", None, {}, {}))
     assert result.rows == [("x",), ("y",)]
-    assert [reason for _, reason in result.rejected] == ["bytes that are no UTF-8 (x.jsonl, line 2)"]
+    assert [reason for _, reason in result.rejected] == ["bytes that are not UTF-8 (x.jsonl, line 2)"]
 
 
 def test_objects_without_any_declared_column_are_refused_at_once(tmp_path):

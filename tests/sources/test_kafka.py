@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import socket
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import SourceError
-from jupyter_stream.session import Session
+from jupyter_stream.session.session import Session
 from jupyter_stream.sources import Chunk, Request, Source, open_source
 from jupyter_stream.sources.complaints import Complaints
 from jupyter_stream.sources.protocol import Journaled
@@ -161,7 +163,7 @@ def test_messages_that_are_no_record_are_told_with_their_offset(kafka, topic, re
     assert [reason.rpartition("offset ")[2] for _, reason in sorted(found.rejected, key=lambda r: r[1][-3:])] == [
         "1)", "2)", "3)", "4)", "6)"
     ]  # fmt: skip
-    assert ('{"n": "x"}', f"column n: 'x' is no BIGINT ({topic}, partition 0, offset 2)") in found.rejected
+    assert ('{"n": "x"}', f"column n: 'x' can't be read as BIGINT ({topic}, partition 0, offset 2)") in found.rejected
 
 
 def test_messages_may_be_csv(kafka, topic, read):
@@ -232,7 +234,7 @@ def test_what_was_read_before_and_is_gone_ends_the_read(kafka, topic, tmp_path):
     source = opened(kafka, topic, start="earliest")
     (tmp_path / "read").write_text("0 0 4 4\n1 0 3 3\n")
     (tmp_path / "odd").write_text("precious\n")
-    for name, says in (("odd", "holds no notes of a topic"), ("read", "0 of 3 are left from offset 0 to 3")):
+    for name, says in (("odd", "doesn't say what was read of a topic"), ("read", "0 of 3 are left from offset 0 to 3")):
         with pytest.raises(SourceError, match=says):
             list(source.read_again(Request(), tmp_path / name))
 
@@ -249,16 +251,17 @@ def test_offsets_that_are_gone_end_the_read_with_what_to_write(kafka, topic):
     ("uri", "options", "says"),
     [
         ("{}", {}, "names no topic"),
-        ("{}/none", {}, "There is no topic 'none'"),
+        ("{}/none", {"end": "latest"}, "There is no topic 'none'"),
+        ("me:sesame7@{}/some", {}, "can't stand in the address"),
         ("{}/some?begin=1", {}, "has no option 'begin'"),
         ("{}/some", {"start": "tomorrow"}, "'0:1000, 2:500'"),
-        ("{}/some", {"start": "0:x"}, "is no place in a topic"),
+        ("{}/some", {"start": "0:x"}, "is not a place in a topic"),
         ("{}/some", {"end": "soon"}, "'never', 'latest'"),
         ("{}/some", {"format": "parquet"}, "'json', 'csv', 'tsv'"),
         ("{}/some", {"key": "nn"}, "Did you mean 'n'?"),
         ("{}/some", {"timestamp": "n"}, "can't be read as BIGINT"),
         ("{}/some", {"config": "settings"}, "The variable 'settings' does not exist"),
-        ("{}/some", {"config": "odd"}, "can't be set up so"),
+        ("{}/some", {"config": "odd"}, "can't be set up with these settings"),
         ("{}/some", {"rate": "10/s"}, "at its own pace"),
     ],
 )
@@ -269,7 +272,7 @@ def test_what_can_not_be_is_told_when_the_source_is_made(kafka, uri, options, sa
     assert says in str(error.value)
 
 
-def test_columns_must_be_declared(kafka, topic):
+def test_without_messages_columns_must_be_declared(kafka, topic):
     with pytest.raises(SourceError, match=r"columns of kafka://.* are not known") as error:
         opened(kafka, topic, None)
     assert "CREATE STREAM name (" in str(error.value)
@@ -278,8 +281,58 @@ def test_columns_must_be_declared(kafka, topic):
 def test_a_broker_that_does_not_answer_is_told(monkeypatch, caplog, capfd):
     monkeypatch.setattr("jupyter_stream.sources.kafka._ANSWER", 1.5)  # in which the library tries about thirty times
     with pytest.raises(SourceError, match="No Kafka broker answers at localhost:1"):
-        open_source("kafka://localhost:1/t", NUMBERS, {}, {})
+        open_source("kafka://localhost:1/t", NUMBERS, {"end": "latest"}, {})
     assert not caplog.records and "FAIL" not in capfd.readouterr().err
+
+
+def test_a_query_waits_for_a_topic_that_is_not_there_yet_and_its_view_says_so(kafka, topic):
+    kafka.send(f"{topic}_other", '{"n": 0}')
+    with Session() as session:
+        session.execute(f"CREATE STREAM s (n BIGINT) SOURCE 'kafka://{kafka.address}/{topic}'")
+        query = session.run("SELECT n FROM s")[-1]
+        until(lambda: query.snapshot(0).hint)
+        hint = query.snapshot(0).hint
+        assert (
+            f"There is no topic '{topic}'" in hint and "begins when it is there" in hint and query.status == "waiting"
+        )
+        kafka.send(topic, '{"n": 1}')
+        until(lambda: query.to_polars().rows() == [(1,)])
+        assert query.snapshot(0).hint is None
+
+
+def test_a_query_waits_for_a_broker_that_is_away(kafka, topic):
+    kafka.send(topic, '{"n": 1}')
+    with socket.socket() as door, Session() as session:
+        door.bind(("127.0.0.1", 0))
+        port = door.getsockname()[1]
+        session.execute(
+            f"CREATE STREAM s (n BIGINT) SOURCE 'kafka://127.0.0.1:{port}/{topic}' WITH (start = 'earliest')"
+        )
+        query = session.run("SELECT n FROM s")[-1]
+        until(lambda: query.snapshot(0).hint)
+        assert "No Kafka broker answers at 127.0.0.1" in query.snapshot(0).hint
+        door.listen()
+        threading.Thread(target=hand_on, args=(door, kafka.address), daemon=True).start()
+        until(lambda: query.to_polars().rows() == [(1,)])
+        assert query.snapshot(0).hint is None
+
+
+def hand_on(door: socket.socket, address: str) -> None:
+    """Whoever comes by the door speaks with the broker."""
+
+    def pass_on(a: socket.socket, b: socket.socket) -> None:
+        with suppress(OSError):
+            while data := a.recv(65536):
+                b.sendall(data)
+            b.shutdown(socket.SHUT_WR)
+
+    host, _, port = address.partition(":")
+    with suppress(OSError):
+        while True:
+            inside, _ = door.accept()
+            outside = socket.create_connection((host, int(port)))
+            for pair in ((inside, outside), (outside, inside)):
+                threading.Thread(target=pass_on, args=pair, daemon=True).start()
 
 
 def test_what_is_said_of_a_broker_many_times_is_told_once_and_again_after_things_went_well(caplog):
@@ -307,3 +360,14 @@ def test_without_the_package_it_says_what_to_install(monkeypatch):
     with pytest.raises(SourceError, match="confluent-kafka") as error:
         open_source("kafka://localhost:9092/t", NUMBERS, {}, {})
     assert "jupyter-stream[kafka]" in str(error.value)
+
+
+def test_columns_are_those_of_the_newest_messages_and_of_what_the_broker_tells(kafka: Kafka, topic: str) -> None:
+    kafka.spread(topic, ((i % 2, f'{{"n": {i}, "s": "x", "day": "2026-01-0{i + 1}"}}') for i in range(4)))
+    source = opened(kafka, topic, None, key="k", partition="p", end="latest")
+    assert [(f.name, f.dtype) for f in source.schema] == [
+        ("n", pl.Int64()), ("s", pl.String()), ("day", pl.Date()), ("k", pl.String()), ("p", pl.Int64()),
+    ]  # fmt: skip
+    rows = [row for chunk in source.read(Request()) for row in chunk.frame.rows()]
+    assert sorted(row[0] for row in rows) == [0, 1, 2, 3]
+    assert opened(kafka, topic, None, format="text").schema.names == ("value",)

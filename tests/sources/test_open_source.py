@@ -32,7 +32,7 @@ def test_an_unknown_option_is_refused_with_the_nearest_one(tmp_path):
     assert "Did you mean 'delimiter'?" in str(error.value)
     with pytest.raises(SourceError) as error:
         open_source("frame://f", None, {"zzzz": "1"}, FRAME)
-    assert "Options here: idle_timeout, punctuation" in str(error.value)
+    assert "Options here: ahead, idle_timeout, progress, punctuation" in str(error.value)
 
 
 def test_general_options_are_taken_by_every_source():
@@ -47,9 +47,3 @@ def test_schemes_and_option_names_are_read_whatever_their_case(tmp_path):
     (tmp_path / "x.txt").write_text("a;b\n1;2\n")
     source = open_source(f"FILE://{tmp_path}/x.txt", None, {"Format": "CSV", "DELIMITER": ";"}, {})
     assert source.schema.names == ("a", "b")
-
-
-def test_a_live_source_without_a_connector_says_the_way_round() -> None:
-    with pytest.raises(SourceError, match="isn't available in this version") as told:
-        open_source("mqtt://broker/topic", None, {}, {})
-    assert "python://" in str(told.value)

@@ -68,10 +68,10 @@ def test_rates_as_people_write_them(text, rate):
 
 @pytest.mark.parametrize("text", ["fast", "1000", "0/s", "event time x0", "5/parsec", "-1/s", "", "1.2.3/s"])
 def test_what_is_no_rate_is_refused_with_an_example(text):
-    with pytest.raises(SourceError, match="is no rate") as error:
+    with pytest.raises(SourceError, match="is not a rate") as error:
         parse_rate(text)
     assert "'event time x60'" in str(error.value)
-    with pytest.raises(SourceError, match="is no rate"):
+    with pytest.raises(SourceError, match="is not a rate"):
         open_source("generate://packets", None, {"rate": text}, {})
 
 

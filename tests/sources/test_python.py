@@ -139,15 +139,15 @@ def test_bad_values_are_told_apart_with_their_row(read):
     found = read(source(items))
     assert found.rows == [(7, "7"), (2, None), (1, "true")]
     assert {reason for _, reason in found.rejected} == {
-        "column n: 'x' is no BIGINT",
-        "column n: 2.5 is no BIGINT",
-        f"column n: {2**70} is no BIGINT",
+        "column n: 'x' can't be read as BIGINT",
+        "column n: 2.5 can't be read as BIGINT",
+        f"column n: {2**70} can't be read as BIGINT",
         "3 values for the 2 columns n, s",
-        "a int is no row: yield a dict, a tuple or a dataclass",
-        "column n: [1] is no BIGINT",
-        "column n: <class 'object'> is no BIGINT",
+        "a int is not a row: yield a dict, a tuple or a dataclass",
+        "column n: [1] can't be read as BIGINT",
+        "column n: <class 'object'> can't be read as BIGINT",
     }
-    assert ("{'n': 'x', 's': 'a'}", "column n: 'x' is no BIGINT") in found.rejected
+    assert ("{'n': 'x', 's': 'a'}", "column n: 'x' can't be read as BIGINT") in found.rejected
 
 
 def test_python_values_of_every_type_become_columns(read):

@@ -115,7 +115,7 @@ def test_a_read_ends_when_told_to_stop():
         ("system://cpus", {}, "Did you mean 'cpu'?"),
         ("system://gpu2", {}, "system://memory"),
         ("system://cpu", {"every": "1 ms"}, "below 100 milliseconds"),
-        ("system://cpu", {"every": "soon"}, "is no duration"),
+        ("system://cpu", {"every": "soon"}, "is not a length of time"),
         ("system://cpu?evry=1", {}, "Did you mean 'every'?"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jupyter_stream.session import Session
+from jupyter_stream.session.session import Session
 from jupyter_stream.spark.start import SOCKETS
 
 
@@ -18,6 +18,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     home = tmp_path_factory.mktemp("spark")
     settings = {
+        "spark.driver.memory": "2g",  # hundreds of queries run in it one after the other
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",

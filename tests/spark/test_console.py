@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -15,11 +16,19 @@ WORD = b"WARNING: Using incubator modules: jdk.incubator.vector\n"
 QUERY = """
 import polars as pl
 from jupyter_stream import Session
+from jupyter_stream.views import strip
 with Session(namespace={"df": pl.DataFrame({"n": [1, 2, 3]})}) as session:
     session.run("CREATE STREAM s SOURCE 'frame://df'")
     query = session.run("SELECT n FROM s WHERE n > 1", engine="spark")[-1]
-    assert query.wait(250) and query.to_polars()["n"].to_list() == [2, 3]
-    import pyspark
+    while not query.wait(0.02):
+        print(strip.nothing_yet(query.snapshot()))
+    assert query.to_polars()["n"].to_list() == [2, 3]
+    import ipaddress, psutil, pyspark
+    java = [p for p in psutil.Process().children(recursive=True) if "java" in p.name()]
+    listening = [c.laddr.ip for p in java for c in p.net_connections("inet") if c.status == psutil.CONN_LISTEN]
+    addresses = [ipaddress.ip_address(ip) for ip in listening]
+    assert addresses and all((getattr(a, "ipv4_mapped", None) or a).is_loopback for a in addresses), listening
+    assert pyspark.SparkContext._active_spark_context.getConf().get("spark.authenticate") == "true"
     pyspark.SparkContext._active_spark_context._jvm.System.err.print("said")
 """
 
@@ -50,7 +59,10 @@ def test_only_such_lines_are_left_out(pieces: list[bytes], left: bytes) -> None:
     assert not thread.is_alive() and b"".join(found) == left
 
 
-def test_a_query_says_nothing_on_the_console() -> None:
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", QUERY], capture_output=True, text=True, timeout=280)
+def test_a_query_says_nothing_on_the_console_names_its_phases_and_listens_to_this_machine_alone(tmp_path: Path) -> None:
+    noted = {**os.environ, "JUPYTER_DATA_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", QUERY], env=noted, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "" and done.stderr in ("said", "")  # the end may come before what was said last
+    phases = list(dict.fromkeys(line.partition(":")[0] for line in done.stdout.splitlines()))
+    assert phases[:3] == ["starting Java", "planning", "first micro-batch, 3 rows read"]
+    assert done.stderr in ("said", "")  # the end may come before what was said last

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from jupyter_stream.core.schema import TIMESTAMP
 from jupyter_stream.functions import Call, Column, Expr, Literal, to_spark_sql
 from jupyter_stream.functions.expression import columns, substitute, walk
 from tests.functions.cases import all_cases
@@ -88,9 +89,15 @@ def different(interpreting: Any, drawn: list[Expr]) -> list[tuple[Expr, str]]:
         found = differences(
             drawn[i], physical(ours.get_column(f"value{i}")), ours.get_column(f"failed{i}"), physical(theirs)
         )
-        if found:
+        if found and not _float_as_text(drawn[i]):
             report.append((drawn[i], f"{len(found)} rows, such as " + "; ".join(found[:2])))
     return report + _not_failing(interpreting, ours, drawn)
+
+
+def _float_as_text(case: Expr) -> bool:
+    """Whether a FLOAT becomes text: Java 17 writes more digits of some than tell them apart."""
+    casts = [e for e in walk(case) if isinstance(e, Call) and e.function in ("cast", "try_cast")]
+    return any(e.dtype == pl.String() and e.args[0].dtype == pl.Float32() for e in casts)
 
 
 def _not_failing(spark: Any, ours: pl.DataFrame, drawn: list[Expr]) -> list[tuple[Expr, str]]:
@@ -102,17 +109,22 @@ def _not_failing(spark: Any, ours: pl.DataFrame, drawn: list[Expr]) -> list[tupl
         # Spark takes what is added to a literal NULL for NULL without a look
         if any(isinstance(e, Literal) and e.value is None for e in walk(case)):
             continue
+        called = {e.function for e in walk(case) if isinstance(e, Call)}
+        # NULL of a function, and so no look either; seconds beyond an INT wrap around on Spark
+        if any(name.startswith("try_") for name in called) or "make_timestamp" in called:
+            continue
         whole = ROWS.select(pl.all_horizontal(pl.lit(True), *(pl.col(c).is_not_null() for c in read))).to_series()
         rows = (ours.get_column(f"failed{i}") & whole).arg_true().to_list()
         if not rows or tried == ON_THE_DRIVER:
             continue
         tried += 1
         row = rows[i % len(rows)]
-        known: dict[str, Expr] = {c: Literal(ROWS.get_column(c)[row], ROWS.schema[c]) for c in read}
-        sql = to_spark_sql(substitute(case, known))
+        # as columns of a row: of literals, Spark's optimizer leaves out what an AND doesn't need, wherever it stands
+        given = ROWS[row : row + 1].with_columns(pl.col(TIMESTAMP).dt.replace_time_zone("UTC"))
+        sql = to_spark_sql(case)
         try:
-            got = spark.sql(f"SELECT CAST({sql} AS STRING)").collect()[0][0]
-            report.append((case, f"fails here, not on Spark: {sql} is {got!r}"))
+            got = spark.createDataFrame(given.to_arrow()).selectExpr(f"CAST({sql} AS STRING)").collect()[0][0]
+            report.append((case, f"fails here, not on Spark: {sql} is {got!r} of {given.select(read).to_dicts()[0]}"))
         except Exception as error:
             if not any(code in str(error) for code in FAILURES):
                 report.append((case, f"{sql}: {str(error)[:200]}"))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from jupyter_stream.plan.logical import Lookup, TableRelation, walk
-from jupyter_stream.session import Session
+from jupyter_stream.session.session import Session
 from jupyter_stream.spark.inside import pickled
 from jupyter_stream.spark.processor import Operators
 from tests.sql.test_query_files import FOLDER, NAMES
@@ -34,6 +34,6 @@ def test_operators_can_be_put_away_with_what_they_hold(name: str, monkeypatch: p
 
 
 def test_naming_the_states_needs_none_of_what_the_operators_need() -> None:
-    names = "[m for m in sys.modules if m.split('.')[0] in ('polars', 'pandas') or 'jupyter_stream.operators' in m]"
-    code = f"import sys, pickle; pickle.loads({pickle.dumps(Operators(b'', 1.0))!r}); print({names})"
+    names = "[m for m in sys.modules if m.split('.')[0] in ('polars', 'pandas') or 'jupyter_stream.flow' in m]"
+    code = f"import sys, pickle; pickle.loads({pickle.dumps(Operators(b'', 1.0, b''))!r}); print({names})"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

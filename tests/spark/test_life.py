@@ -21,7 +21,7 @@ import pytest
 
 import jupyter_stream
 from jupyter_stream.errors import QueryError
-from jupyter_stream.session import Session
+from jupyter_stream.session.session import Session
 from jupyter_stream.spark.job import _Progress
 from jupyter_stream.spark.reasons import reason
 from jupyter_stream.spark.run import SparkRun
@@ -113,6 +113,20 @@ def test_stop_ends_it_and_leaves_nothing_behind(sessions: Callable[..., Session]
     assert (query.name in session.queries) == (how == "stop")
     until(lambda: not run._folder.exists())
     assert not run._job.streaming.isActive
+
+
+def test_the_same_text_right_after_stop_starts_anew(sessions: Callable[..., Session]) -> None:
+    session = sessions(rows=frame(range(35)))
+    first = session.run(declared("frame://rows") + COUNTS, name="counts", engine="spark", paused=True)[-1]
+    busy = threading.Event()
+    session.engine.submit(lambda: busy.wait(PATIENCE))
+    first.stop()
+    threading.Timer(0.2, busy.set).start()
+    again = on_spark(session, COUNTS, name="counts")
+    assert again is not first
+    assert again.wait(PATIENCE)
+    assert again.to_polars()["n"].sum() == 35
+    assert first.status == "stopped"
 
 
 def test_files_spark_has_read_are_deleted(sessions: Callable[..., Session]) -> None:

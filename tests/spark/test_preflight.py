@@ -10,10 +10,10 @@ import pytest
 
 from jupyter_stream.aggregates import AGGREGATES
 from jupyter_stream.errors import QueryError, UnsupportedError
-from jupyter_stream.session import Session
+from jupyter_stream.session.session import Session
 from jupyter_stream.spark import start
 from jupyter_stream.spark.aggregates import AGGREGATES as ON_SPARK
-from jupyter_stream.spark.aggregates import REFUSED
+from jupyter_stream.spark.aggregates import OURS
 from jupyter_stream.spark.support import RUNS, TABLE, page
 
 REFERENCE = Path(__file__).parents[2] / "tutorials" / "reference"
@@ -25,6 +25,10 @@ def session():
     frame = pl.DataFrame({"k": ["a"], "x": [1], "ts": [0]}).with_columns(pl.col("ts").cast(pl.Datetime("us")))
     with Session({"rows": frame}) as opened:
         opened.run(DECLARED)
+        opened.run(
+            "CREATE STREAM r (k STRING, ts TIMESTAMP, FOREIGN KEY (k) REFERENCES s (k) WITHIN 5 SECONDS) ORDER BY ts "
+            "SOURCE 'frame://rows'"
+        )
         opened.run("CREATE TABLE names (k STRING, name STRING); CREATE RETROACTIVE TABLE blocked (k STRING)")
         yield opened
 
@@ -35,10 +39,7 @@ def test_reference_page_is_what_the_table_says():
 
 
 def test_every_aggregate_is_in_the_table():
-    assert {a.name for a in AGGREGATES} == set(ON_SPARK) | set(REFUSED)
-    assert {a.support for a in ON_SPARK.values()} | set(REFUSED.values()) <= {
-        r.name for r in TABLE if r.part == "aggregate"
-    }
+    assert {a.name for a in AGGREGATES} == set(ON_SPARK) | set(OURS)
 
 
 def test_what_is_refused_says_what_to_write_instead():
@@ -76,8 +77,8 @@ def test_explain_on_spark_says_where_operators_of_ours_run(session):
 
 
 def test_explain_on_spark_shows_what_is_refused(session):
-    text = told(session, "SELECT s.k FROM s [ROWS 5] JOIN blocked ON s.k = blocked.k")
-    assert "not yet by us: What they change" in text
+    text = told(session, "SELECT r.k FROM r [RANGE 10 SECONDS] JOIN s [RANGE 10 SECONDS] ON r.k = s.k")
+    assert "not in Spark: A join of Spark's drops a row that refers to nothing" in text
     assert text.endswith("This query can't run on Spark.")
 
 
@@ -102,8 +103,8 @@ def test_explain_of_a_query_by_name(session):
             "leave the preference out",
         ),
         (
-            "SELECT s.k, count(*) FROM s [ROWS 5] JOIN blocked ON s.k = blocked.k GROUP BY s.k",
-            "leave out RETROACTIVE",
+            "SELECT r.k, count(*) FROM r [RANGE 10 SECONDS] JOIN s [RANGE 10 SECONDS] ON r.k = s.k GROUP BY r.k",
+            "leave the constraint out",
         ),
     ],
 )
@@ -116,11 +117,9 @@ def test_refused_query_starts_nothing(session, query, says):
     assert set(Path(tempfile.gettempdir()).glob("jupyter-stream-*")) == folders
 
 
-@pytest.mark.xfail(
-    strict=True, raises=UnsupportedError, reason="not yet by us: rows reach Spark through files of this machine"
-)
-def test_query_runs_on_a_cluster(session):
-    session.run("SELECT k FROM s", engine="spark", master="spark://cluster:7077")
+def test_a_cluster_needs_a_folder_that_it_can_read(session):
+    with pytest.raises(UnsupportedError, match="--checkpoint DIR"):
+        session.run("SELECT k FROM s", engine="spark", master="spark://cluster:7077")
 
 
 def test_explain_says_who_reads_a_source(session, tmp_path):

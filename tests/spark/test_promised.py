@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from jupyter_stream.core.messages import BROKEN, LATE_ID, ROW, TS
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.core.time import MIN_TIME
-from jupyter_stream.session import Session
+from jupyter_stream.session.session import Session
 from jupyter_stream.spark.expressions import SHIFT
 from jupyter_stream.spark.promised import Promised
 from jupyter_stream.spark.spool import SAID, Spool

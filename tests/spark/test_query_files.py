@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from jupyter_stream.errors import UnsupportedError
-from jupyter_stream.session import Session
+from jupyter_stream.session.session import Session
 from jupyter_stream.spark.support import TABLE
 from tests.oracle.compare import assert_same_bag
-from tests.sql.test_query_files import FOLDER, NAMES, as_frame, rows_of
+from tests.sql.test_query_files import FOLDER, NAMES, as_frame, expected_rows, rows_of
 
 SOON = {"jupyter_stream.stalled": "100 seconds"}
 """Spark's own server of states rarely leaves a task waiting for ever: the query then goes on from its checkpoint."""
@@ -50,9 +50,9 @@ def test_query_file_on_spark(name: str, sessions: Callable[..., Session], monkey
     result = handle.to_polars()
     named = [(a, e) for a, e in zip(result.columns, expected["columns"], strict=True) if e is not None]
     assert [a for a, _ in named] == [e for _, e in named]
-    assert_same_bag(rows_of(result), [tuple(row) for row in expected["rows"]], result.columns)
+    assert_same_bag(rows_of(result), expected_rows(expected["rows"]), result.columns)
     late = as_frame(handle.late)
-    assert_same_bag(rows_of(late), [tuple(row) for row in expected.get("late", [])], late.columns, "late rows")
+    assert_same_bag(rows_of(late), expected_rows(expected.get("late", [])), late.columns, "late rows")
     assert as_frame(handle.errors).height == expected.get("errors", 0)
 
 

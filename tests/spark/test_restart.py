@@ -21,10 +21,10 @@ from typing import Any
 import polars as pl
 import pytest
 
+from jupyter_stream.checkpoints.folders import kept, sweep, temporary
 from jupyter_stream.errors import QueryError, UnsupportedError
-from jupyter_stream.session import Session
-from jupyter_stream.spark.folders import kept, sweep, temporary
-from jupyter_stream.spark.job import Job
+from jupyter_stream.session.session import Session
+from jupyter_stream.spark.job import SparkJob
 from jupyter_stream.spark.run import SparkRun
 from jupyter_stream.spark.settings import settings
 from tests.oracle.compare import assert_same_bag, plain_rows
@@ -278,9 +278,9 @@ def test_query_waits_for_the_spark_of_a_killed_kernel_to_let_go_of_its_checkpoin
 
 
 def test_micro_batch_that_begins_while_its_query_is_stopped_comes_again(
-    sessions: Callable[..., Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sessions: Callable[..., Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nobody answers it any more, and Spark must not take it for answered."""
+    """Nobody answers it any more, Spark must not take it for answered, and no log calls it an error."""
     checkpoint, go_on, begun, over = tmp_path / "checkpoint", threading.Event(), threading.Event(), threading.Event()
 
     def some(first: int, last: int) -> pl.DataFrame:
@@ -299,9 +299,9 @@ def test_micro_batch_that_begins_while_its_query_is_stopped_comes_again(
         text = "SELECT sum(n) AS n FROM s [RANGE 10 SECONDS TUMBLING]"
         return session.run(text, engine="spark", checkpoint=checkpoint)[-1]
 
-    measure, batch = SparkRun._measure, Job._batch
+    measure, batch = SparkRun._measure, SparkJob._batch
 
-    def noted(job: Job, frame: Any, number: int) -> None:
+    def noted(job: SparkJob, frame: Any, number: int) -> None:
         if job.stopping.is_set():
             begun.set()
         batch(job, frame, number)
@@ -321,7 +321,7 @@ def test_micro_batch_that_begins_while_its_query_is_stopped_comes_again(
             )
         measure(at, query)
 
-    monkeypatch.setattr(Job, "_batch", noted)
+    monkeypatch.setattr(SparkJob, "_batch", noted)
     monkeypatch.setattr(SparkRun, "_measure", measured)
     first = run(live())
     until(lambda: first.to_polars().height == 3)
@@ -331,13 +331,14 @@ def test_micro_batch_that_begins_while_its_query_is_stopped_comes_again(
     again = run(iter([some(70, 100)]))
     assert again.wait(200)
     assert again.to_polars()["n"].to_list() == [10] * 10
+    assert not [record for record in caplog.records if record.name.startswith("py4j")]
 
 
 def test_folder_of_something_else_is_no_checkpoint(sessions: Callable[..., Session], tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("precious")
     session = sessions(rows=pl.DataFrame({"ts": [0]}))
     session.run("CREATE STREAM s (ts BIGINT) ORDER BY ts SOURCE 'frame://rows'")
-    with pytest.raises(QueryError, match="something else"):
+    with pytest.raises(QueryError, match="is not a checkpoint"):
         session.run("SELECT ts FROM s", engine="spark", checkpoint=tmp_path)
     assert (tmp_path / "thesis.txt").read_text() == "precious"
 
@@ -419,7 +420,7 @@ def test_folders_of_killed_processes_are_deleted_at_the_next_start(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     code = (
-        "from jupyter_stream.spark.folders import temporary; f = temporary(); print(f.path, flush=True); "
+        "from jupyter_stream.checkpoints.folders import temporary; f = temporary(); print(f.path, flush=True); "
         "import time; time.sleep(60)"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -439,15 +440,16 @@ def test_folders_of_killed_processes_are_deleted_at_the_next_start(
 
 
 def test_settings_say_what_is_wrong_with_them() -> None:
-    with pytest.raises(UnsupportedError, match="another machine"):
+    with pytest.raises(UnsupportedError, match="Spark runs on yarn, which can't read"):
         settings("yarn", (), None, None)
-    with pytest.raises(QueryError, match="no setting"):
+    with pytest.raises(QueryError, match="not a setting of Spark"):
         settings(None, ["spark.sql.shuffle.partitions"], None, None)
-    with pytest.raises(QueryError, match="no time between"):
+    with pytest.raises(QueryError, match="not a length of time between"):
         settings(None, (), None, "often")
     made = settings("local[2]", ["a=b=c"], "~/there", "5 seconds")
     assert made.conf == {"a": "b=c"} and made.trigger == 5_000_000
     assert made.checkpoint == Path.home() / "there"
+    assert settings("spark://there:7077", (), "~/there", None).master == "spark://there:7077"
 
 
 def test_settings_of_spark_go_with_spark(sessions: Callable[..., Session]) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 import jupyter_stream
 from jupyter_stream.errors import QueryError, StreamError
-from jupyter_stream.session import Session
+from jupyter_stream.session.session import Session
 
 START = dt.datetime(2024, 5, 1, 12)
 DECLARED = "CREATE STREAM s (n INT, ts TIMESTAMP) ORDER BY ts SOURCE 'frame://rows';"

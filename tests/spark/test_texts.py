@@ -15,7 +15,7 @@ import pytest
 
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.errors import QueryError, UnsupportedError
-from jupyter_stream.session import Session
+from jupyter_stream.session.session import Session
 from jupyter_stream.spark.settings import settings
 from jupyter_stream.spark.texts import kind_of, rows_of_texts
 from tests.oracle.compare import assert_same_bag, plain_rows
@@ -138,10 +138,10 @@ SCHEMA = Schema.of([("k", pl.String()), ("n", pl.Int32())])
     [
         ("a.csv", "k,n\nx,1\n", {"null": "NA"}, "option null"),
         ("a.csv", "k,n\nx,1\n", {"timestamp_unit": "s"}, "option timestamp_unit"),
-        ("a.csv", "K,n\nx,1\n", {}, "no k spelt so"),
-        ("a.json", '{"k": "x", "N": 1}\n', {}, "no n spelt so"),
-        ("a.json", '[{"k": "x", "n": 1}]\n', {}, "no n spelt so|object a line"),
-        ("a.json", '[\n{"k": "x", "n": 1}]\n', {}, "object a line"),
+        ("a.csv", "K,n\nx,1\n", {}, "no k in this spelling"),
+        ("a.json", '{"k": "x", "N": 1}\n', {}, "no n in this spelling"),
+        ("a.json", '[{"k": "x", "n": 1}]\n', {}, "no n in this spelling|one object per line"),
+        ("a.json", '[\n{"k": "x", "n": 1}]\n', {}, "one object per line"),
     ],
 )
 def test_files_that_spark_would_read_otherwise_are_refused(
@@ -173,5 +173,5 @@ def test_files_of_several_kinds_are_of_none() -> None:
 def test_number_of_files_is_said_to_be_one() -> None:
     assert settings(None, ["jupyter_stream.maxFilesPerTrigger=3"], None, None).at_once == 3
     assert settings(None, (), None, None).at_once is None
-    with pytest.raises(QueryError, match="no number of files"):
+    with pytest.raises(QueryError, match="not a number of files"):
         settings(None, ["jupyter_stream.maxFilesPerTrigger=0"], None, None)

@@ -19,7 +19,7 @@ from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.core.topic import Topic
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.plan.logical import streams
-from jupyter_stream.session import Session
+from jupyter_stream.session.session import Session
 from jupyter_stream.spark import topics
 from jupyter_stream.spark.topics import check_readable, has_connector, options_of, rows_of_messages, topic_of
 from tests.oracle.compare import assert_same_bag, plain_rows
@@ -258,7 +258,7 @@ def test_without_the_connector_it_says_how_to_start_spark(
     assert f"spark-sql-kafka-0-10_2.13:{spark.version}" in str(refused.value)
     query.stop()
     said = " ".join(str(session.run("EXPLAIN SELECT count(*) FROM t [RANGE 1 MINUTE TUMBLING] ON SPARK")[-1]).split())
-    assert "read by our connector" in said and "by Spark itself, where its connector" in said
+    assert "read by our connector" in said and "Spark's own connector for Kafka" in said
     of_stream = topic_of(streams(query._pipeline.query.plan)[0].source)
     assert of_stream is not None and of_stream.start == {0: 1, 1: None, 2: None, 3: None}
     monkeypatch.setattr(topics, "_CONNECTOR", "org.apache.spark.sql.SparkSession")

@@ -3,13 +3,14 @@
 A .sql file holds statements as a user types them, the query last; inputs are in `inputs/`. Its .json says `columns` (null: any
 name) and `rows`; where they matter `changes` (a relation's: its columns, `op` and `at`), `late` (the columns, the punctuation,
 how many missed) and `errors` (how many bad rows); or, for a mistake, `error` (its class), `line` and `column`, and what the
-message `says`. Times are text in UTC.
+message `says`. Times are text in UTC, DECIMALs text.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream import errors
-from jupyter_stream.session import Session
+from jupyter_stream.session.session import Session
 from tests.oracle.compare import assert_same_bag
 
 FOLDER = Path(__file__).parent
@@ -42,11 +43,19 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def as_written(value: object) -> Any:
     """A value as the expected rows write it."""
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, list):
+        return tuple(as_written(v) for v in value)
     return value.isoformat(sep=" ") if isinstance(value, dt.datetime) else value
 
 
 def rows_of(frame: pl.DataFrame) -> list[tuple[Any, ...]]:
     return [tuple(as_written(v) for v in row) for row in frame.iter_rows()]
+
+
+def expected_rows(rows: list[Any]) -> list[tuple[Any, ...]]:
+    return [tuple(as_written(v) for v in row) for row in rows]
 
 
 def as_frame(found: Any) -> pl.DataFrame:
@@ -67,13 +76,13 @@ def test_query_file(name: str, session: Any) -> None:
     assert len(result.columns) == len(expected["columns"]), result.columns
     named = [(a, e) for a, e in zip(result.columns, expected["columns"], strict=True) if e is not None]
     assert [a for a, _ in named] == [e for _, e in named]
-    assert_same_bag(rows_of(result), [tuple(row) for row in expected["rows"]], result.columns)
+    assert_same_bag(rows_of(result), expected_rows(expected["rows"]), result.columns)
     if "changes" in expected:
         log = as_frame(handle.changes())
         assert log.columns[-2:] == ["op", "at"]
-        assert_same_bag(rows_of(log), [tuple(row) for row in expected["changes"]], log.columns, "changes")
+        assert_same_bag(rows_of(log), expected_rows(expected["changes"]), log.columns, "changes")
     late = as_frame(handle.late)
-    assert_same_bag(rows_of(late), [tuple(row) for row in expected.get("late", [])], late.columns, "late rows")
+    assert_same_bag(rows_of(late), expected_rows(expected.get("late", [])), late.columns, "late rows")
     assert as_frame(handle.errors).height == expected.get("errors", 0)
 
 
@@ -85,9 +94,9 @@ def test_a_budget_changes_no_answer_in_the_end(name: str, session: Any) -> None:
     assert handle.status == "finished", handle.snapshot().error
     assert handle.coverage.share == 1.0
     result = handle.to_polars().drop("coverage", "is_final", strict=False)
-    assert_same_bag(rows_of(result), [tuple(row) for row in expected["rows"]], result.columns)
+    assert_same_bag(rows_of(result), expected_rows(expected["rows"]), result.columns)
     late = as_frame(handle.late)
-    assert_same_bag(rows_of(late), [tuple(row) for row in expected.get("late", [])], late.columns, "late rows")
+    assert_same_bag(rows_of(late), expected_rows(expected.get("late", [])), late.columns, "late rows")
 
 
 def assert_refused(text: str, expected: dict[str, Any], session: Any) -> None:

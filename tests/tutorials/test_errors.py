@@ -40,7 +40,7 @@ def test_every_class_of_errors_is_explained():
         "CREATE STREAM s SOURCE 'frame://nothing'",
         "CREATE STREAM s SOURCE 'ftp://x'",
         "SELECT price FROM trades [RANGE 1 MINUTE SLIDE 1 MINUTE] ORDER",
-        "SELECT sum(price IGNORE NULLS) FROM trades",
+        "SELECT sum(price) WITHIN GROUP (ORDER BY price) FROM trades",
     ],
 )
 def test_what_a_mistake_says_is_in_the_index(text):

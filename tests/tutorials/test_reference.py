@@ -18,11 +18,15 @@ START = dt.datetime(2024, 1, 1, 12)
 
 # what the pages speak of and leave to the reader's own data
 GIVEN = """
-CREATE STREAM departures (carrier STRING, flight INT, tailnum STRING, at TIMESTAMP) ORDER BY at SOURCE 'frame://flights';
+CREATE STREAM departures (carrier STRING, flight INT, tailnum STRING, delay INT, at TIMESTAMP) ORDER BY at SOURCE 'frame://flights';
 CREATE STREAM arrivals (carrier STRING, flight INT, tailnum STRING, at TIMESTAMP) ORDER BY at SOURCE 'frame://flights';
 CREATE TABLE planes (tailnum STRING, year INT);
 INSERT INTO planes VALUES ('N1', 1965), ('N2', 2004);
+CREATE TABLE prices (day DATE, price DOUBLE);
+INSERT INTO prices VALUES (DATE '2026-01-01', 1.5), (DATE '2026-01-02', 2.5);
 CREATE STREAM packets SOURCE 'generate://packets?rows=50';
+CREATE STREAM trades (symbol STRING, price DOUBLE, volume BIGINT, at TIMESTAMP) ORDER BY at
+    SOURCE 'frame://traded' WITH (rate = 'event time');
 CREATE STREAM m1 SOURCE 'generate://packets?rows=50&seed=1';
 CREATE STREAM m2 SOURCE 'generate://packets?rows=50&seed=2';
 """
@@ -37,7 +41,8 @@ def lists() -> ModuleType:
 
 
 @pytest.fixture
-def session():
+def session(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # examples write files
     times = [START + dt.timedelta(minutes=m) for m in (0, 3, 1, 9, 30)]
     bids = pd.DataFrame(
         {"item": [1, 1, 2, 1, 2], "price": [10.0, 120.0, 5.0, 130.0, 7.0], "bidder": list("abacb"), "at": times}
@@ -49,9 +54,15 @@ def session():
     namespace["fulfilled"] = pd.DataFrame({"orderID": range(5), "item": list("vwxyz"), "at": sorted(times)})
     namespace["sold_here"] = pd.DataFrame({"ItemNo": [1, 1, 2, 3, 1], "price": [1.0] * 5, "at": sorted(times)})
     namespace["sold_there"] = pd.DataFrame({"ItemNo": [1, 2, 2, 1, 3], "price": [1.0] * 5, "at": sorted(times)})
-    namespace["flights"] = flights.assign(at=sorted(times))
+    namespace["flights"] = flights.assign(at=sorted(times), delay=range(5))
+    near = [START + dt.timedelta(milliseconds=m) for m in range(40)]
+    namespace["traded"] = pd.DataFrame({"symbol": ["a", "b"] * 20, "price": 120.0, "volume": 5, "at": near})
+    namespace["warn"] = lambda rows: None
     session = jupyter_stream.Session(namespace=namespace)
     session.execute(GIVEN)
+    session.execute(
+        "SELECT protocol, count(*) AS n FROM packets [RANGE 1 SECOND TUMBLING] GROUP BY protocol", name="busy"
+    )
     yield session
     session.close()
 
@@ -76,7 +87,11 @@ def test_examples_run(session):
 
 def _runs(session, example: str) -> None:
     for answer in session.execute(example):
-        if isinstance(answer, jupyter_stream.Query):
+        if isinstance(answer, jupyter_stream.Query) and "system://" in example:  # live: it never ends by itself
+            answer.stop()
+            assert answer.wait(200)
+            assert answer.status == "stopped" and answer.to_polars().width
+        elif isinstance(answer, jupyter_stream.Query):
             assert answer.wait(200)
             assert answer.status == ("running" if "RETROACTIVE" in example else "finished")  # which follows its table
             assert answer.to_polars().width

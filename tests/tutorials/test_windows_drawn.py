@@ -40,7 +40,7 @@ TRUTH = {
     "tumbling": sliding(8, 8),
     "sliding": sliding(15, 5),
     "landmark": sliding(None, 8),
-    "rows": [(max(k - 8, 0) + 0.5, min(k, ROWS) + 0.5, min(k, ROWS) - max(k - 8, 0)) for k in range(4, ROWS + 5, 4)],
+    "rows": [(max(k - 8, 0) + 0.5, min(k, ROWS) + 0.5, min(k, ROWS) - max(k - 8, 0)) for k in range(4, ROWS + 4, 4)],
     "slide-by-tuple": [(e - 10, e, sum(e - 10 < t <= e for t in AT)) for e in sorted(AT[2::3])],
     "session": sessions(2),
     "over": [(e - 4, e, sum(e - 4 <= t <= e for t in AT)) for e in sorted(AT)],

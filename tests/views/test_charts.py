@@ -7,12 +7,14 @@ import pytest
 
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.errors import QueryError
+from jupyter_stream.views import points
 from jupyter_stream.views.chart import KINDS, picture
 from jupyter_stream.views.colours import PALETTE, Colours
 from jupyter_stream.views.number import Past, change
 from jupyter_stream.views.options import CHARTS, ViewOptions
-from jupyter_stream.views.picture import Ragged
+from jupyter_stream.views.picture import Axis, Ragged
 from jupyter_stream.views.roles import resolve
+from jupyter_stream.views.ticks import ticks
 
 
 def draw(query, **options):
@@ -247,7 +249,7 @@ def test_small_multiples_have_one_chart_a_key_on_the_same_axes_and_point_at_thei
 
 
 def test_small_multiples_of_what_has_no_series_are_refused(demo):
-    with pytest.raises(QueryError, match="one chart for each value of --by"):
+    with pytest.raises(QueryError, match="or dots over time or a number, and --by"):
         draw(demo(shape="keys").advance(3), multiples=True)
 
 
@@ -255,7 +257,7 @@ def test_top_keeps_the_largest_rows_of_a_table_and_says_how_many_are_left(demo):
     query = demo(shape="keys", keys=[f"k{i}" for i in range(10)]).advance(1)
     drawn = draw(query, chart="table", top=3)
     assert drawn.rows.columns[0] == ["k9", "k8", "k7"]
-    assert drawn.note == "7 rows with less n"
+    assert drawn.note == "showing 3 of 10, those with the largest n"
 
 
 def test_top_counts_a_missing_number_as_the_least(demo):
@@ -286,9 +288,9 @@ def test_a_number_has_the_values_before_it_and_the_last_change(demo):
 def test_a_relations_number_remembers_what_was_shown_before(demo):
     query, past = demo(shape="number"), Past()
     for version in range(3):
-        drawn = past.beside(draw(query.advance()), version)
+        drawn = past.with_past(draw(query.advance()), version)
     assert drawn.past[1].tolist() == [1, 2, 3]
-    assert past.beside(draw(query), 2).past[1].tolist() == [1, 2, 3]
+    assert past.with_past(draw(query), 2).past[1].tolist() == [1, 2, 3]
 
 
 def test_a_few_keys_have_a_number_each(demo):
@@ -310,3 +312,108 @@ def test_a_heatmap_of_two_keys_has_one_cell_each_with_the_newest_value(demo):
     )
     boxes = picture(snapshot, ViewOptions("heatmap", x="hour", by="place", y="speed"), Colours()).layers[0].columns
     assert boxes["row"].tolist() == [0, 2, 3]
+
+
+# -- charts that tell the truth ------------------------------------------------------------------------------------------
+
+HOURS = pl.Series([dt.datetime(2024, 1, 1, h) for h in (1, 2, 3, 9, 10, 20, 21, 22)]).cast(pl.Datetime("us"))
+
+
+def hourly(demo, key="k", **changes):
+    """Answers of hourly windows, with nothing between 3 and 9 and between 10 and 20 o'clock."""
+    frame = pl.DataFrame({"window_end": HOURS, "place": [key] * 8, "n": [5, 6, 7, 8, 9, 10, 11, 3]})
+    changes = {"slide": 3_600_000_000, "value_columns": ("n",), "units": {}, **changes}
+    return with_rows(demo(keys=[key]).advance(1), frame, **changes)
+
+
+def test_a_line_is_not_drawn_across_more_than_three_slides(demo):
+    line = picture(hourly(demo), ViewOptions(), Colours()).layers[0].columns["xs"].arrays()[0]
+    assert np.isnan(line).tolist() == [False] * 3 + [True] + [False] * 2 + [True] + [False] * 3
+    whole = picture(hourly(demo, slide=None), ViewOptions(), Colours()).layers[0].columns["xs"].arrays()[0]
+    assert len(whole) == 8
+
+
+def test_a_point_that_no_line_goes_through_has_a_dot_however_many_there_are(demo):
+    ends = [dt.datetime(2024, 1, 1) + dt.timedelta(hours=h if h < 60 else 200) for h in range(61)]
+    frame = pl.DataFrame({"window_end": pl.Series(ends).cast(pl.Datetime("us")), "place": ["k"] * 61, "n": range(61)})
+    alone = with_rows(demo(keys=["k"]).advance(1), frame, slide=3_600_000_000, value_columns=("n",))
+    assert picture(alone, ViewOptions(), Colours()).layers[1].columns["alpha"].tolist() == [0.0] * 60 + [1.0]
+
+
+@pytest.mark.parametrize("chart", ["line", "area", "bar", "number"])
+def test_windows_past_the_end_of_an_ended_replay_do_not_pull_a_chart_down(demo, chart):
+    last_row = int(dt.datetime(2024, 1, 1, 21, 20, tzinfo=dt.UTC).timestamp()) * 1_000_000
+    how = ViewOptions(chart=chart, x="window_end" if chart == "bar" else None)
+    drawn = picture(hourly(demo, state="finished", max_event_time=last_row), how, Colours())
+    if chart == "number":
+        assert drawn.rows.columns[0] == ["11"]
+        return
+    assert drawn.beyond and ("past the end of the data", "light") in drawn.signs
+    columns = drawn.layers[0].columns
+    if chart == "bar":
+        assert columns["alpha"].tolist() == [1.0] * 7 + [points.LIGHT]
+    else:
+        assert np.nanmax(columns["xs"].values) == HOURS.cast(pl.Int64)[6] / 1e3
+    assert not picture(hourly(demo, state="running", max_event_time=last_row), how, Colours()).beyond
+
+
+def test_several_areas_stand_on_one_another(demo):
+    drawn = draw(demo(keys=["a", "b", "c"]).advance(6), chart="area", y="n")
+    edges = drawn.layers[1].columns
+    solid = [y for y, alpha in zip(edges["ys"].arrays(), edges["alpha"], strict=True) if alpha == 1]
+    frame = demo(keys=["a", "b", "c"]).advance(6).snapshot().rows
+    total = frame.group_by("window_end", maintain_order=True).agg(pl.col("n").sum())["n"].to_numpy()
+    assert len(solid) == 3 and solid[-1].tolist() == total[:4].tolist()
+    assert drawn.y.high > total.max()
+    shapes = drawn.layers[0].columns["ys"].arrays()
+    assert min(shape.min() for shape in shapes) == 0 and len(shapes) == 6
+
+
+def test_the_foot_of_a_table_says_how_many_rows_of_all_it_shows(demo):
+    keys = [f"k{i}" for i in range(1548)]
+    state = demo(shape="keys", keys=keys).advance(1)
+    drawn = picture(dataclasses.replace(state.snapshot(5000), total=1548), ViewOptions("table"), Colours())
+    assert drawn.note == "showing 100 of 1,548"
+    top = picture(dataclasses.replace(state.snapshot(5000), total=1548), ViewOptions("table", top=8), Colours())
+    assert top.note == "showing 8 of 1,548, those with the largest n" and top.rows.columns[0][0] == "k1547"
+    newest = picture(
+        dataclasses.replace(demo(keys=["k"]).advance(30).snapshot(), total=9999), ViewOptions("table", top=8), Colours()
+    )
+    assert newest.note == "showing 8 of 9,999, those with the largest speed of the newest 30"
+
+
+def test_a_streams_own_rows_are_a_table_unless_asked_otherwise(demo):
+    shown = dataclasses.replace(demo().advance(3).snapshot(), as_they_came=True)
+    assert picture(shown, ViewOptions(), Colours()).kind == "table"
+    assert picture(shown, ViewOptions("line"), Colours()).kind == "plot"
+
+
+def test_columns_that_say_when_do_not_light_up(demo):
+    drawn = draw(demo().advance(3), chart="table")
+    assert [drawn.rows.names[i] for i in drawn.steady] == ["window_start", "window_end"]
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "label"),
+    [("bytes", "bytes", "bytes"), ("sum_bytes", "bytes", "sum_bytes"), ("len", "bytes", "len (bytes)")],
+)
+def test_a_unit_is_said_once(demo, name, unit, label):
+    assert points.label_of(name, dataclasses.replace(demo().snapshot(), units={name: unit}), pl.DataFrame()) == label
+
+
+def test_a_key_has_one_colour_in_all_charts_of_a_notebook_also_when_it_comes_back():
+    one, two, notebook = Colours(), Colours(), Colours()
+    one.join(notebook), two.join(notebook)
+    first = one.assign({"a": 1.0, "b": 2.0}, "place")
+    assert two.assign({"b": 9.0, "c": 10.0}, "place")["b"] == first["b"]
+    one.assign({"z": 1.0}, "place")
+    assert one.assign({"z": 1.0, "a": 99.0}, "place")["a"] == first["a"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [(0, 2.4e6, ["0", "0.5 M", "1.0 M", "1.5 M", "2.0 M"]), (0, 4.1e9, ["0", "1 G", "2 G", "3 G", "4 G"]),
+     (0, 210_000, ["0", "50 k", "100 k", "150 k", "200 k"]), (0, 42_000, ["0", "10,000", "20,000", "30,000", "40,000"])],
+)  # fmt: skip
+def test_large_numbers_on_an_axis_have_a_unit(low, high, words):
+    assert [word for _, word in ticks(Axis("n", "number", low, high), 5)] == words

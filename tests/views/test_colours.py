@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from jupyter_stream.views.colours import PALETTE
+from jupyter_stream.views.colours import NIGHT, PALETTE
 
 Values = NDArray[np.float64]
 
@@ -44,10 +44,24 @@ def lab(light: Values) -> Values:
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
+AT_NIGHT = tuple(NIGHT.get(colour, colour) for colour in PALETTE)
+
+
+def contrast(one: str, other: str) -> float:
+    """As WCAG 2 has it: 1 for the same, 21 for black on white; shapes want 3."""
+    light = sorted(float(linear(colour) @ [0.2126, 0.7152, 0.0722]) for colour in (one, other))
+    return (light[1] + 0.05) / (light[0] + 0.05)
+
+
+def test_every_colour_can_be_read_on_dark_pages() -> None:
+    assert min(contrast(colour, page) for colour in AT_NIGHT for page in (DARK, "#1e1e1e")) > 3.5
+
+
+@pytest.mark.parametrize("palette", [PALETTE, AT_NIGHT], ids=["light", "dark"])
 @pytest.mark.parametrize("vision", VISION)
-def test_no_two_colours_look_the_same(vision: str) -> None:
-    seen = {colour: lab(VISION[vision] @ linear(colour)) for colour in PALETTE}
-    near = {pair: float(np.linalg.norm(seen[pair[0]] - seen[pair[1]])) for pair in combinations(PALETTE, 2)}
+def test_no_two_colours_look_the_same(vision: str, palette: tuple[str, ...]) -> None:
+    seen = {colour: lab(VISION[vision] @ linear(colour)) for colour in palette}
+    near = {pair: float(np.linalg.norm(seen[pair[0]] - seen[pair[1]])) for pair in combinations(palette, 2)}
     assert min(near.values()) > TOLD_APART, min(near, key=lambda pair: near[pair])
 
 

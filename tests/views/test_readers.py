@@ -1,7 +1,7 @@
 import pytest
 
 from jupyter_stream.views import ViewOptions, thread
-from jupyter_stream.views.budget import BYTES, MESSAGES, Budget
+from jupyter_stream.views.budget import BYTES, MESSAGES, ViewBudget
 from jupyter_stream.views.live import LiveView
 from jupyter_stream.views.readers import CLOSED_EVERY, OFF_SCREEN_EVERY, SILENCE, Readers
 from tests.waiting import until
@@ -39,7 +39,7 @@ def test_a_page_that_fell_silent_is_presumed_closed():
 
 @pytest.mark.parametrize(("sent", "most"), [(100, MESSAGES), (BYTES / 10, 10)])
 def test_no_more_goes_in_a_second_than_the_budget_has(sent, most):
-    budget, seconds, went = Budget(), 20, 0
+    budget, seconds, went = ViewBudget(), 20, 0
     for _ in range(seconds * 8):
         while budget.left:
             budget.spend(sent)

@@ -16,7 +16,7 @@ EVIL = "<script>alert(1)</script>\"'&\x00]]>"
 def page(query, **options):
     snapshot = query.snapshot()
     drawn = picture(snapshot, ViewOptions(**options), Colours()) if snapshot.rows.height else None
-    return saved.html(snapshot, drawn)
+    return saved.html(snapshot, drawn, 1_700_000_000)
 
 
 def image(html):
@@ -53,6 +53,11 @@ def test_a_saved_view_has_the_picture_the_last_rows_and_one_line(demo):
     assert "<polyline" in image(html) or "<path" in image(html)
     assert html.count("<tr") == 1 + saved.LAST_ROWS
     assert "<b>demo</b>: stopped at " in html
+
+
+def test_a_picture_of_a_running_query_is_stamped_with_its_time(demo):
+    query = demo().advance(3)
+    assert "<b>demo</b>: as of 2023-11-1" in page(query) and ": running, 37.0 k rows in" in page(query)
 
 
 def test_without_rows_it_says_why(demo):

@@ -5,7 +5,7 @@ import pytest
 
 from jupyter_stream.core.time import MIN_TIME, show_span
 from jupyter_stream.views import words
-from jupyter_stream.views.strip import Rates, nothing_yet, readings, summary
+from jupyter_stream.views.strip import RowRates, nothing_yet, readings, summary
 
 SECOND = 1_000_000
 AT = 1_700_000_000 * SECOND
@@ -61,7 +61,7 @@ def test_waiting_says_what_for(demo):
 
 
 def test_rates_are_over_the_last_seconds():
-    rates = Rates()
+    rates = RowRates()
     assert rates.read(0.0, 0, 0) == (0.0, 0.0)
     assert rates.read(1.0, 1000, 10) == (1000.0, 10.0)
     for second in range(2, 10):

@@ -49,6 +49,10 @@ def test_a_pane_begins_at_its_start_and_not_before(window: TimeWindow, ts: int) 
 @given(windows, st.integers(-50, 50))
 def test_an_extents_panes_are_those_that_name_it(window: TimeWindow, k: int) -> None:
     first, end = window.first_pane(k), window.panes_per_slide * k
+    of_many = window.first_panes(np.array([k, k + 1]))
+    assert (None if of_many is None else of_many.tolist()) == (
+        None if first is None else [first, window.first_pane(k + 1)]
+    )
     for pane in range((end - 100) if first is None else first, end):
         assert window.first_extent(pane) <= k
         last = window.last_extent(pane)

@@ -1,4 +1,4 @@
-"""Writes the lists in language.md that the program itself knows: sources, options, aggregates, functions.
+"""Writes the lists in language.md that the program itself knows: sources, sinks, options, aggregates, functions.
 
 `python tutorials/reference/lists.py` brings the page up to date; a test fails while it isn't. Not for prose.
 """
@@ -10,9 +10,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from jupyter_stream.aggregates import AGGREGATES
+from jupyter_stream.core.figures import FIGURES, MEANINGS
+from jupyter_stream.core.schema import type_name
 from jupyter_stream.functions import describe
 from jupyter_stream.magics.commands import COMMANDS
 from jupyter_stream.magics.options import OPTIONS
+from jupyter_stream.sinks import GENERAL as OF_SINKS
+from jupyter_stream.sinks import SINKS
 from jupyter_stream.sources import SOURCES
 from jupyter_stream.sources.options import GENERAL
 
@@ -36,9 +40,36 @@ def sources() -> str:
     return table(("of", "option", "meaning"), rows)
 
 
+def figures() -> str:
+    """The columns of the engine's own figures."""
+    rows = []
+    for name, meaning in MEANINGS.items():
+        found = {of: column for of, columns in FIGURES.items() for column in columns if column[0] == name}
+        dtype = next(iter(found.values()))[1]
+        rows.append((f"`{name}`", ", ".join(found), type_name(dtype), meaning))
+    return table(("column", "of", "type", "meaning"), rows)
+
+
 def options() -> str:
     """What every source takes in WITH."""
     return table(("option", "meaning"), ((f"`{name}`", text) for name, text in GENERAL.items()))
+
+
+def sinks() -> str:
+    """Every sink with its modes and its promise."""
+    rows = ((f"`{s.scheme}://`", f"`{s.example}`", ", ".join(s.modes), s.promise, s.how) for s in SINKS)
+    return table(("sink", "for example", "modes", "promise", "how"), rows)
+
+
+def sink_options() -> str:
+    """What sinks take in WITH: all of them, and some."""
+    own: dict[tuple[str, str], list[str]] = {}
+    for connector in SINKS:
+        for name, text in connector.options.items():
+            own.setdefault((name, text), []).append(f"`{connector.scheme}://`")
+    rows = [("all", f"`{name}`", text) for name, text in OF_SINKS.items()]
+    rows += [(", ".join(schemes), f"`{name}`", text) for (name, text), schemes in own.items()]
+    return table(("of", "option", "meaning"), rows)
 
 
 def aggregates() -> str:
@@ -72,7 +103,7 @@ def commands() -> str:
     return table(("command", "does"), ((f"`%stream {c.name} {c.takes}".rstrip() + "`", c.help) for c in COMMANDS))
 
 
-LISTS = (sources, options, aggregates, functions, cell_options, commands)
+LISTS = (sources, figures, options, sinks, sink_options, aggregates, functions, cell_options, commands)
 
 
 def literal(text: str) -> str:

@@ -1,7 +1,7 @@
 """Draws grammar.ebnf as railroad diagrams: a picture for each part of it, and grammar.md with all of them.
 
 `python tutorials/reference/railroad_pictures.py` brings them up to date (`pip install railroad-diagrams`); a test fails while
-they aren't. Not for what the grammar says: tests/language/test_grammar.py keeps that true.
+they aren't. Not for what the grammar says: tests/syntax/test_grammar.py keeps that true.
 """
 
 from __future__ import annotations

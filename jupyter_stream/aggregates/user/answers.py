@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,14 @@ import pyarrow as pa
 
 from jupyter_stream.aggregates.protocol import VALUE
 from jupyter_stream.aggregates.user.protocol import Program
-from jupyter_stream.aggregates.user.python import ArrayProgram
+from jupyter_stream.aggregates.user.segments import over_segments
+from jupyter_stream.arrays.walking import nth
 from jupyter_stream.core.messages import TS, Int64s, ints
-from jupyter_stream.functions.scalar import RowError
 
 _NOTHING = "$n"
 
 
-def returned(values: Sequence[list[Any] | None], dtype: pl.DataType) -> tuple[pl.Series, list[str | None]]:
+def returned(values: Sequence[Sequence[Any] | None], dtype: pl.DataType) -> tuple[pl.Series, list[str | None]]:
     """Lists of returned values as a column, and what is wrong with those that aren't of the type."""
     wanted = pl.List(dtype)
     try:
@@ -35,18 +34,20 @@ def returned(values: Sequence[list[Any] | None], dtype: pl.DataType) -> tuple[pl
     return pl.Series(kept, dtype=wanted, strict=False), reasons
 
 
-def _lists(values: Sequence[list[Any] | None], dtype: pl.DataType) -> pl.Series:
+def _lists(values: Sequence[Sequence[Any] | None], dtype: pl.DataType) -> pl.Series:
     """Made from one flat column: Polars takes 50 µs for each list it is given."""
     flat = pl.Series([v for own in values if own for v in own], dtype=dtype, strict=True)
     lengths = np.array([0 if own is None else len(own) for own in values], np.int64)
     nothing = np.array([own is None for own in values], np.bool_)
-    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int64())
-    mask = pa.array(nothing) if nothing.any() else None
-    made = pl.Series(pa.LargeListArray.from_arrays(offsets, flat.to_arrow(), mask=mask))
+    # from buffers: pyarrow looks for pandas before it makes an array of NumPy's, and importing it takes a second
+    offsets = pa.py_buffer(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+    there = pa.py_buffer(np.packbits(~nothing, bitorder="little")) if nothing.any() else None
+    items = flat.to_arrow()
+    made = pl.Series(pa.Array.from_buffers(pa.large_list(items.type), len(values), [there, offsets], children=[items]))
     return made if made.dtype == pl.List(dtype) else made.cast(pl.List(dtype))
 
 
-def _one(value: list[Any] | None, dtype: pl.DataType) -> tuple[list[Any] | None, str | None]:
+def _one(value: Sequence[Any] | None, dtype: pl.DataType) -> tuple[list[Any] | None, str | None]:
     """The values as the type, cast where a cast loses nothing."""
     from jupyter_stream.core.schema import type_name
 
@@ -60,50 +61,26 @@ def _one(value: list[Any] | None, dtype: pl.DataType) -> tuple[list[Any] | None,
         return made.to_list(), None
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
         shown = repr(value[0] if len(value) == 1 else value)
-        return None, f"it returned {shown[:80]}, which is no {type_name(dtype)}"
+        return None, f"it returned {shown[:80]}, which is not a value of type {type_name(dtype)}"
 
 
-def attempt(run: Callable[[], list[Any]]) -> tuple[list[Any] | None, str | None]:
-    """What a piece of a user's code returns, or why it doesn't."""
-    try:
-        return run(), None
-    except RowError as error:
-        return None, str(error)
-
-
-def over_lists(program: Program, held: pl.Series) -> tuple[list[list[Any] | None], list[str | None]]:
+def over_lists(program: Program, held: pl.Series) -> tuple[list[Sequence[Any] | None], list[str | None]]:
     """Run over each list of held rows (time, number, arguments), taken in the order of times, ties by numbers.
 
     Returns:
         What each returned, None for no rows; and why not, where the body failed.
     """
     lengths = held.list.len().fill_null(0).to_numpy().astype(np.int64)
-    values: list[list[Any] | None] = [None] * len(held)
+    values: list[Sequence[Any] | None] = [None] * len(held)
     errors: list[str | None] = [None] * len(held)
     if not lengths.sum():
         return values, errors
     flat = held.filter(pl.Series(lengths > 0)).explode().struct.unnest()
     columns = ordered(flat, np.repeat(np.arange(lengths.size), lengths))
-    run = over_slices(program, columns, flat.height)
-    stops = np.cumsum(lengths).tolist()
-    for i, (stop, length) in enumerate(zip(stops, lengths.tolist(), strict=True)):
-        if length:
-            values[i], errors[i] = attempt(partial(run, stop - length, stop))
+    full = np.flatnonzero(lengths)
+    for i, (value, error) in zip(full.tolist(), over_segments(program, columns, lengths[full]), strict=True):
+        values[i], errors[i] = value, error
     return values, errors
-
-
-def over_slices(program: Program, columns: Sequence[pl.Series], height: int) -> Callable[[int, int], list[Any]]:
-    """A function that runs over rows from one number to another: as arrays where the user's code takes them, else as tuples."""
-    if isinstance(program, ArrayProgram):
-        arrays = [c.to_numpy() for c in columns]
-        return lambda start, stop: program.finish(program.partial([a[start:stop] for a in arrays]))
-    rows = as_tuples(columns, height)
-    return lambda start, stop: program.over(rows[start:stop])
-
-
-def as_tuples(columns: Sequence[pl.Series], height: int) -> list[tuple[Any, ...]]:
-    """Columns as rows."""
-    return list(zip(*(c.to_list() for c in columns), strict=True)) if columns else [()] * height
 
 
 def ordered(held: pl.DataFrame, which: Int64s) -> list[pl.Series]:
@@ -129,6 +106,6 @@ def unfolded(frame: pl.DataFrame, columns: Sequence[str], keeps_empty: bool) -> 
         return frame.with_columns(pl.col(c).list.get(0, null_on_oob=True) for c in columns)
     number = counts.to_numpy()
     rows = np.repeat(np.arange(number.size), number)
-    nth = pl.Series(np.arange(rows.size) - np.repeat(np.cumsum(number) - number, number))
+    place = pl.Series(nth(number))
     spread = frame[pl.Series(rows)]
-    return spread.with_columns(spread.get_column(c).list.get(nth, null_on_oob=True).alias(c) for c in columns)
+    return spread.with_columns(spread.get_column(c).list.get(place, null_on_oob=True).alias(c) for c in columns)

@@ -10,6 +10,7 @@ import polars as pl
 from jupyter_stream.aggregates.framed import Framed
 from jupyter_stream.aggregates.protocol import SLOT, VALUE, AggregateFunction
 from jupyter_stream.aggregates.user.body import Folded
+from jupyter_stream.arrays.exact import BEYOND
 from jupyter_stream.core.messages import TS
 from jupyter_stream.functions.scalar import RowError
 from jupyter_stream.functions.types import BIGINT, RANGES
@@ -38,7 +39,7 @@ def fold(what: Folded, rows: Sequence[tuple[Any, ...]]) -> Any:
         if what.function == "avg":
             return total / len(values)
         if isinstance(total, int) and not RANGES[BIGINT][0] <= total <= RANGES[BIGINT][1]:
-            raise RowError("a sum is beyond BIGINT")
+            raise RowError(BEYOND)
         return float(total) if what.dtype.is_float() else total
     return _framed(what, rows)
 
@@ -63,5 +64,7 @@ def _framed(what: Folded, rows: Sequence[tuple[Any, ...]]) -> Any:
         pl.lit(0, pl.Int64()).alias(SLOT), pl.int_range(pl.len(), dtype=pl.Int64).alias(TS)
     )
     partials = framed.update(frame, [SLOT])
-    found = framed.finish(partials, [SLOT]) if partials.height else partials
+    if not partials.height:
+        return framed.of_nothing()
+    found, _ = framed.finish(partials, [SLOT])
     return found.get_column(VALUE)[0] if found.height else framed.of_nothing()

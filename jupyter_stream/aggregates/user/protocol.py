@@ -6,17 +6,22 @@ number of rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import polars as pl
+
+if TYPE_CHECKING:
+    from jupyter_stream.aggregates.user.segments import Outcome
+    from jupyter_stream.aggregates.user.stepping import RowSteps
+    from jupyter_stream.core.messages import Int64s
 
 How: TypeAlias = Literal["recomputed", "delta", "paned", "running"]
 """How a call is run: afresh for each answer; kept on, rows that leave taken back by EXPIRE; from answers of panes; kept on."""
 
 
-class Run(Protocol):
+class GroupRun(Protocol):
     """One group's state, from INITIALIZE on."""
 
     def take(self, tag: int, row: Sequence[Any]) -> list[Any]:
@@ -32,6 +37,9 @@ class Run(Protocol):
 
     def expire(self, before: int) -> list[list[Any]]:
         """EXPIRE for each row with a tag less than that, oldest first; what each returned. Raises `RowError`."""
+
+    def steps(self, steps: RowSteps) -> list[Outcome]:
+        """Many rows, before each of which others may leave: what each returned, or why nothing."""
 
     def answer(self) -> list[Any]:
         """What TERMINATE returns. Raises `RowError`."""
@@ -62,7 +70,7 @@ class Program(Protocol):
     blocking: bool
     expires: bool
 
-    def start(self) -> Run:
+    def start(self) -> GroupRun:
         """A run without rows."""
 
     def over(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
@@ -71,6 +79,12 @@ class Program(Protocol):
         Raises:
             RowError: the body has no value for them.
         """
+
+    def slices(self, columns: Sequence[pl.Series], height: int) -> Callable[[int, int], list[Any]]:
+        """The same over rows of some columns, from one number to another."""
+
+    def at_once(self, columns: Sequence[pl.Series], lengths: Int64s) -> list[Outcome | None] | None:
+        """The same over many groups' rows, one group behind the other; None for those that `slices` is to be used for."""
 
 
 class UserAggregate(Protocol):
@@ -106,6 +120,7 @@ class UserCall:
         how: how it is run.
         dtype: the type of a value it returns.
         combine: for paned calls, what is run over the answers of panes.
+        words: how it is run, for people.
     """
 
     program: Program
@@ -113,9 +128,10 @@ class UserCall:
     how: How
     dtype: pl.DataType
     combine: Program | None = None
+    words: str = ""
 
     def __str__(self) -> str:
         return f"{self.program.name} {self.how}"
 
 
-__all__ = ["How", "Program", "Run", "UserAggregate", "UserCall"]
+__all__ = ["GroupRun", "How", "Program", "UserAggregate", "UserCall"]

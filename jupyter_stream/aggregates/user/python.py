@@ -7,34 +7,34 @@ came first, back out of a, `finish(partial)` the value. A class is made anew for
 
 from __future__ import annotations
 
-import datetime as dt
 import inspect
+import threading
 import types
-import typing
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar, overload
 
 import numpy as np
 import polars as pl
 
-from jupyter_stream.aggregates.protocol import Array, BadArguments
+from jupyter_stream.aggregates.protocol import BadArguments
 from jupyter_stream.aggregates.user.declared import PYTHON, Declared
-from jupyter_stream.aggregates.user.protocol import Program, Run
-from jupyter_stream.core.schema import INTERVAL, TIMESTAMP, sql_type, type_name
+from jupyter_stream.aggregates.user.protocol import GroupRun, Program
+from jupyter_stream.aggregates.user.segments import Outcome, as_tuples
+from jupyter_stream.aggregates.user.stepping import RowSteps, one_by_one
+from jupyter_stream.core.annotations import found_type, hints, meant, sample
+from jupyter_stream.core.messages import Array, Int64s
+from jupyter_stream.core.schema import type_name
+from jupyter_stream.errors import QueryError
+from jupyter_stream.functions.python import function_called
 from jupyter_stream.functions.scalar import RowError
 from jupyter_stream.functions.types import admitted
 
 Class = TypeVar("Class", bound=type)
 _STATES = ("initialize", "iterate", "terminate", "expire")
 _BY_ARRAYS = ("update", "merge", "subtract", "finish")
-_PLAIN: Mapping[object, pl.DataType] = {
-    int: pl.Int64(), float: pl.Float64(), str: pl.String(), bool: pl.Boolean(), bytes: pl.Binary(),
-    dt.datetime: TIMESTAMP, dt.date: pl.Date(), dt.timedelta: INTERVAL,
-}  # fmt: skip
 _BYTES = 200
-_DAY = dt.datetime(2024, 1, 1)
 
 
 @overload
@@ -95,21 +95,21 @@ class PythonAggregate:
             raise TypeError(f"{name} has neither iterate (row by row) nor update and finish (by arrays)")
         self.windowed = hasattr(made, "expire") and not self.by_arrays
         taking = _method(made, "update" if self.by_arrays else "iterate")
-        hints = _hints(taking)
+        annotated = hints(taking)
         parameters = list(inspect.signature(taking).parameters.values())[1:]
         if any(p.kind is p.VAR_POSITIONAL for p in parameters):
             self._types: list[pl.DataType | None] | None = None
             shown = "..."
         else:
-            self._types = [None if self.by_arrays else _type(hints.get(p.name)) for p in parameters]
+            self._types = [None if self.by_arrays else meant(annotated.get(p.name)) for p in parameters]
             shown = ", ".join(p.name for p in parameters)
         if arguments is not None:
-            self._types = [_type(t) for t in arguments]
-        self._returns = _type(returns)
+            self._types = [meant(t) for t in arguments]
+        self._returns = meant(returns)
         if self._returns is None:
             for method in ("finish",) if self.by_arrays else ("terminate", "iterate"):
                 if self._returns is None and hasattr(made, method):
-                    self._returns = _type(_hints(_method(made, method)).get("return"))
+                    self._returns = meant(hints(_method(made, method)).get("return"))
         self.signature = f"{name}({shown})" + (f" -> {type_name(self._returns)}" if self._returns is not None else "")
         words = inspect.getdoc(made)
         methods = [m for m in (_BY_ARRAYS if self.by_arrays else _STATES) if hasattr(made, m)]
@@ -148,7 +148,7 @@ class PythonProgram:
         self.expires = hasattr(made, "expire")
         self.dtype: pl.DataType = returns if returns is not None else _tried(self)
 
-    def start(self) -> Run:
+    def start(self) -> GroupRun:
         """A run without rows."""
         return PythonRun(self)
 
@@ -159,6 +159,14 @@ class PythonProgram:
         for row in rows:
             last = run.take(0, row)
         return run.answer() if self.blocking else last
+
+    def slices(self, columns: Sequence[pl.Series], height: int) -> Callable[[int, int], list[Any]]:
+        """A function that runs over rows of some columns, from one number to another."""
+        rows = as_tuples(columns, height)
+        return lambda start, stop: self.over(rows[start:stop])
+
+    def at_once(self, columns: Sequence[pl.Series], lengths: Int64s) -> None:
+        """Groups are run over one by one."""
 
 
 class PythonRun:
@@ -194,6 +202,10 @@ class PythonRun:
             self._rows.append((tag, row))
         return found
 
+    def steps(self, steps: RowSteps) -> list[Outcome]:
+        """Many rows, before each of which others may leave."""
+        return one_by_one(self._program, self, steps)
+
     def expire(self, before: int) -> list[list[Any]]:
         """The state `expire` for each row that has left; the last one's leaving frees the object."""
         found = []
@@ -228,7 +240,7 @@ class ArrayProgram:
         self._own: Any = _called(made)
         self.dtype: pl.DataType = returns if returns is not None else _tried(self)
 
-    def start(self) -> Run:
+    def start(self) -> GroupRun:
         """Never: rows are not taken one by one."""
         raise TypeError(f"{self.name} works by arrays")
 
@@ -237,6 +249,14 @@ class ArrayProgram:
         columns = list(zip(*rows, strict=True))
         series = [pl.Series(c, dtype=t) for c, t in zip(columns, self.arguments, strict=True)]
         return self.finish(self.partial([s.to_numpy() for s in series]))
+
+    def slices(self, columns: Sequence[pl.Series], height: int) -> Callable[[int, int], list[Any]]:
+        """A function that runs over rows of some columns, from one number to another, as arrays."""
+        arrays = [c.to_numpy() for c in columns]
+        return lambda start, stop: self.finish(self.partial([a[start:stop] for a in arrays]))
+
+    def at_once(self, columns: Sequence[pl.Series], lengths: Int64s) -> None:
+        """Groups are run over one by one."""
 
     def partial(self, arrays: Sequence[Array]) -> Any:
         """A partial result of rows. Raises `RowError`."""
@@ -259,7 +279,51 @@ def _called(function: Callable[..., Any], *args: Any) -> Any:
     try:
         return function(*args)
     except Exception as error:
-        raise RowError(f"{type(error).__name__}: {error}") from error
+        raise RowError(_failure(error)) from error
+    except (SystemExit, KeyboardInterrupt) as error:
+        _leave(error)
+        raise
+
+
+def _failure(error: Exception) -> str:
+    """What a method of the user's raised, and where: the method, and its line."""
+    at = error.__traceback__
+    while at is not None and at.tb_frame.f_code.co_filename == __file__:
+        at = at.tb_next
+    code = None if at is None else at.tb_frame.f_code
+    place = (
+        ""
+        if at is None or code is None
+        else f"in {code.co_name}, line {at.tb_lineno - code.co_firstlineno + 1} of it: "
+    )
+    return f"{place}{type(error).__name__}: {error}"
+
+
+def _leave(error: BaseException) -> None:
+    """Raise what would end Python itself as what ends the query, unless it is an interrupt of the user's."""
+    if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+        return
+    told = f"{type(error).__name__}: {error}".rstrip(": ")
+    hint = "Raise a subclass of Exception instead: it is then an error of one row, and the query goes on."
+    raise QueryError(f"a Python aggregate raised {told}", hint=hint) from error
+
+
+def inside(frame: types.FrameType | None) -> str | None:
+    """The name of the Python aggregate or function a thread is in; None if it is in none.
+
+    Args:
+        frame: what that thread runs now.
+    """
+    while frame is not None:
+        called = function_called(frame)
+        if called is not None:
+            return called
+        program = frame.f_locals.get("self") if frame.f_code.co_filename == __file__ else None
+        program = getattr(program, "_program", program)
+        if isinstance(program, PythonProgram | ArrayProgram):
+            return program.name
+        frame = frame.f_back
+    return None
 
 
 def _values(call: Callable[[], Any], empty: list[Any]) -> list[Any]:
@@ -269,7 +333,10 @@ def _values(call: Callable[[], Any], empty: list[Any]) -> list[Any]:
         if isinstance(value, types.GeneratorType):
             return [_plain(v) for v in value]
     except Exception as error:
-        raise RowError(f"{type(error).__name__}: {error}") from error
+        raise RowError(_failure(error)) from error
+    except (SystemExit, KeyboardInterrupt) as error:
+        _leave(error)
+        raise
     return empty if value is None else [_plain(value)]
 
 
@@ -279,74 +346,16 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-# -- types
-
-
-def _type(wanted: object) -> pl.DataType | None:
-    """The type somebody means; None for none."""
-    if wanted is None or wanted is type(None) or wanted is Any:
-        return None
-    if isinstance(wanted, pl.DataType):
-        return wanted
-    if isinstance(wanted, type) and issubclass(wanted, pl.DataType):
-        return wanted()
-    if isinstance(wanted, str):
-        found = sql_type(wanted)
-        if found is None:
-            raise TypeError(f"there is no SQL type called {wanted}")
-        return found
-    if isinstance(wanted, Mapping):
-        return pl.Struct([pl.Field(str(n), _known(t)) for n, t in wanted.items()])
-    if wanted in _PLAIN:
-        return _PLAIN[wanted]
-    arguments = typing.get_args(wanted)
-    if typing.get_origin(wanted) is list and len(arguments) == 1:
-        return pl.List(_known(arguments[0]))
-    if typing.get_origin(wanted) in (types.UnionType, typing.Union):
-        kept = [a for a in arguments if a is not type(None)]
-        return _type(kept[0]) if len(kept) == 1 else None
-    return None
-
-
-def _known(wanted: object) -> pl.DataType:
-    found = _type(wanted)
-    if found is None:
-        raise TypeError(f"{wanted!r} is no type")
-    return found
-
-
 def _method(made: type, name: str) -> Callable[..., Any]:
     found: Callable[..., Any] = getattr(made, name)
     return found
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(function)
-    except (NameError, TypeError):  # names known where it was written only
-        return {}
-
-
-_SAMPLES: Mapping[type, tuple[Any, Any]] = {
-    pl.Boolean: (True, False),
-    pl.String: ("a", "b"),
-    pl.Binary: (b"a", b"b"),
-    pl.Float32: (1.5, 2.25),
-    pl.Float64: (1.5, 2.25),
-    pl.Datetime: (_DAY, _DAY + dt.timedelta(seconds=1)),
-    pl.Date: (_DAY.date(), _DAY.date() + dt.timedelta(days=1)),
-    pl.Duration: (dt.timedelta(seconds=1), dt.timedelta(seconds=2)),
-}
-
-
 def _tried(program: PythonProgram | ArrayProgram) -> pl.DataType:
     """The type of what two rows give; DOUBLE where that says nothing."""
-    samples = [_SAMPLES.get(type(t), (1, 2)) for t in program.arguments]
+    samples = [sample(t) for t in program.arguments]
     try:
         values = program.over([[s[0] for s in samples], [s[1] for s in samples]])
-        found = pl.Series(values, strict=False).dtype
+        return found_type(values)
     except (RowError, TypeError, pl.exceptions.PolarsError):
         return pl.Float64()
-    if isinstance(found, pl.Datetime):
-        return TIMESTAMP
-    return INTERVAL if isinstance(found, pl.Duration) else pl.Float64() if isinstance(found, pl.Null) else found

@@ -9,8 +9,16 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from jupyter_stream.aggregates.protocol import VALUE, Algebra, Array, Dense, Differential, FrameForm, grouped
+from jupyter_stream.aggregates.protocol import (
+    VALUE,
+    AggregateFunction,
+    Algebra,
+    Dense,
+    Differential,
+    FrameForm,
+)
 from jupyter_stream.aggregates.user.protocol import UserCall
+from jupyter_stream.aggregates.whole_rows import GatheredRows
 from jupyter_stream.core.messages import TS
 
 ROWS = "$rows"
@@ -27,27 +35,13 @@ def held_type(arguments: Sequence[pl.DataType]) -> pl.DataType:
     return pl.List(pl.Struct([*fields, *(pl.Field(f"{VALUE}{i + 1}", t) for i, t in enumerate(arguments))]))
 
 
-class RowsForm:
+class RowsForm(GatheredRows):
     """Times, numbers and arguments of all rows, as they came."""
 
-    extra: tuple[str, ...] = ()
     needs_time = True
-    skips_nulls = False
 
     def __init__(self, arguments: int) -> None:
-        self._columns = [TS, VALUE, *(f"{VALUE}{i + 1}" for i in range(arguments))]
-
-    def update(self) -> list[pl.Expr]:
-        """The rows."""
-        return [pl.struct(self._columns).implode().alias(VALUE)]
-
-    def merge(self) -> list[pl.Expr]:
-        """All of them."""
-        return [pl.col(VALUE).explode().implode()]
-
-    def finish(self, partials: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-        """The rows as one list."""
-        return grouped(partials, by, pl.col(VALUE).explode().implode())
+        super().__init__([TS, VALUE, *(f"{VALUE}{i + 1}" for i in range(arguments))])
 
 
 class HeldForm(RowsForm):
@@ -67,7 +61,7 @@ def answer_type(dtype: pl.DataType) -> pl.DataType:
     return pl.Struct([pl.Field(VALUES, pl.List(dtype)), pl.Field(ERROR, pl.String())])
 
 
-class Rows:
+class HeldRows(AggregateFunction):
     """The aggregate itself."""
 
     name = ROWS
@@ -76,7 +70,6 @@ class Rows:
     example = ""
     algebra: Algebra = "holistic"
     differential: Differential = "not"
-    constant_from: int | None = None
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
         """The rows as they are."""
@@ -89,7 +82,3 @@ class Rows:
             assert isinstance(call, UserCall)
             return HeldForm(len(types) - 1, call)
         return RowsForm(len(types) - 1)
-
-    def finish(self, arrays: Sequence[Array], dtype: pl.DataType) -> pl.Series:
-        """Never dense."""
-        raise TypeError(f"{self.name} has no dense form")

@@ -1,4 +1,7 @@
-"""Runs aggregates written in SQL: each statement of a body becomes a Python function once, and tables are lists of tuples.
+"""Runs aggregates written in SQL: each state of a body becomes a Python function once, and tables are lists of tuples.
+
+What is written out as lines is in `clauses`, straight-line bodies as loops over many rows in `straight`; this file has the
+functions for the rest, which with `compiled=False` do everything: the tests hold the two against each other.
 
 Rows are taken one by one, as the language says (ESL, §5.4: one routine for each state). An environment is a list: the tables, the
 window, what was returned, what subqueries gave; then the arguments, then places for the rows statements read.
@@ -8,6 +11,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import polars as pl
@@ -18,6 +23,8 @@ from jupyter_stream.aggregates.user.body import (
     WINDOW,
     Action,
     Body,
+    BodyOrder,
+    Chance,
     DeleteRows,
     InsertRows,
     InsertSelect,
@@ -27,15 +34,27 @@ from jupyter_stream.aggregates.user.body import (
     Subquery,
     UpdateRows,
 )
+from jupyter_stream.aggregates.user.chance import next_of
+from jupyter_stream.aggregates.user.clauses import Statement, clause
 from jupyter_stream.aggregates.user.fold import fold
+from jupyter_stream.aggregates.user.recurrences import FEW, columnar
+from jupyter_stream.aggregates.user.relational import places_of
+from jupyter_stream.aggregates.user.segments import Outcome, as_tuples
+from jupyter_stream.aggregates.user.stepping import RowSteps, fits, leaving, one_by_one, step, stepping
+from jupyter_stream.aggregates.user.stored import StoredRows
+from jupyter_stream.aggregates.user.straight import Loop, loop, straight
+from jupyter_stream.core.messages import Int64s
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.functions.scalar import Env, RowError, Scalar, compile_scalar
 
 _TABLES, _WINDOW, _RETURNED, _MEMO = range(FIRST_PLACE)
+MOST_LEVELS = 1_000
+"""How often rows that an aggregate gives itself may lead to further ones."""
+MOST_ROWS = 1_000_000
+"""How many rows an aggregate may give itself for one row it takes."""
 _BYTES = 120
 """Bytes a row of a few columns takes in a Python tuple, roughly."""
 
-Statement = Callable[[Env], None]
 Rows = Callable[[Env], Iterator[tuple[Any, ...]]]
 
 
@@ -44,9 +63,10 @@ class SqlProgram:
 
     Args:
         body: what was declared, bound.
+        compiled: whether states are written out as Python where they can be.
     """
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: Body, compiled: bool = True) -> None:
         self.body = body
         self.name = body.name
         self.arguments = body.arguments
@@ -54,10 +74,23 @@ class SqlProgram:
         self.blocking = bool(body.terminate)
         self.expires = body.expire is not None
         compiler = _Compiler(body)
-        self.initialize = compiler.state(body.initialize)
-        self.iterate = compiler.state(body.iterate)
-        self.terminate = compiler.state(body.terminate)
-        self.expire = compiler.state(body.expire or ())
+
+        def state(actions: Sequence[Action], name: str) -> Statement:
+            return clause(body, actions, name, compiler.statement) if compiled else compiler.state(actions, name)
+
+        self.initialize = state(body.initialize, "initialize")
+        self.iterate = state(body.iterate, "iterate")
+        self.terminate = state(body.terminate, "terminate")
+        self.expire = state(body.expire or (), "expire")
+        self._straight = straight(body) if compiled else None
+        self._looped = self._straight if self._straight is not None and not self._straight.looks_back else None
+        self._columnar = None if self._looped is None else columnar(self._looped)
+        looped = self._looped
+        self._loops: dict[bool, Loop] = {} if looped is None else {n: loop(looped, n) for n in (False, True)}
+        self.stepping = None if self._straight is None else stepping(self._straight)
+        self.leaving = None if self._straight is None else leaving(self._straight)
+        self.writes = body.writes
+        self.stored = [StoredRows(table) for table in body.stored]
         self.keeps_window = body.keeps_window or self.expires
         # nothing is remembered but the window: the last row's state alone says the answer
         self._remembers = body.initialize != body.iterate or any(
@@ -66,12 +99,18 @@ class SqlProgram:
         fields = body.dtype.fields if isinstance(body.dtype, pl.Struct) else []
         self._names = [f.name for f in fields]
 
+    def __reduce__(self) -> tuple[type[SqlProgram], tuple[Body]]:
+        """Pickled as what was declared: functions are made of it anew."""
+        return SqlProgram, (self.body,)
+
     def start(self) -> SqlRun:
         """A run without rows."""
         return SqlRun(self)
 
     def over(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
         """The answer over some rows, from the beginning."""
+        if self._looped is not None:
+            return self._loop(True)([row[0] for row in rows] if len(self.arguments) == 1 else rows)
         run = SqlRun(self)
         if not self._remembers:
             run.window.extend((0, *row) for row in rows[:-1])
@@ -80,6 +119,24 @@ class SqlProgram:
         for row in rows:
             last = run.take(0, row)
         return run.answer() if self.blocking else last
+
+    def _loop(self, nullable: bool) -> Loop:
+        return self._loops[nullable]
+
+    def slices(self, columns: Sequence[pl.Series], height: int) -> Callable[[int, int], list[Any]]:
+        """A function that runs over rows of some columns, from one number to another."""
+        if self._looped is None:
+            rows = as_tuples(columns, height)
+            return lambda start, stop: self.over(rows[start:stop])
+        run = self._loop(any(c.null_count() for c in columns))
+        held = columns[0].to_list() if len(columns) == 1 else as_tuples(columns, height)
+        return lambda start, stop: run(held[start:stop])
+
+    def at_once(self, columns: Sequence[pl.Series], lengths: Int64s, few: int = FEW) -> list[Outcome | None] | None:
+        """Many groups' rows over columns, where the body allows it and there are more than a few."""
+        if self._columnar is None or not columns or len(columns[0]) < few:
+            return None
+        return self._columnar.over(columns, lengths)
 
     def shown(self, row: tuple[Any, ...]) -> Any:
         """A row of RETURN as a value."""
@@ -97,7 +154,7 @@ class SqlRun:
         self._taken = 0
         self._arguments = slice(FIRST_PLACE, FIRST_PLACE + len(program.arguments))
         self._env: Env = [None] * program.body.places
-        self._env[:FIRST_PLACE] = [self._tables, self.window, self._returned, {}]
+        self._env[:FIRST_PLACE] = [[*self._tables, *program.stored], self.window, self._returned, {}]
 
     @property
     def alive(self) -> int:
@@ -115,22 +172,62 @@ class SqlRun:
             self.window.append((tag, *row))
         state = self._program.iterate if self._taken else self._program.initialize
         self._taken += 1
-        return self._run(state, row)
+        found = self._run(state, row)
+        if self._program.body.again is not None:
+            found += self._taken_again(self._tables[self._program.body.again])
+        if self._program.expires and not self.window:
+            self._free()  # the body deleted its last row
+        return found
+
+    def _taken_again(self, rows: list[tuple[Any, ...]]) -> list[Any]:
+        """ITERATE for the rows it gave itself, and for those it gave itself then, until there are none."""
+        found: list[Any] = []
+        taken = depth = 0
+        while rows:
+            given, depth, taken = list(rows), depth + 1, taken + len(rows)
+            rows.clear()
+            if depth > MOST_LEVELS or taken > MOST_ROWS:
+                many = f"{MOST_LEVELS:,} levels" if depth > MOST_LEVELS else f"{MOST_ROWS:,} rows"
+                raise RowError(f"INSERT INTO SELF goes on for more than {many}: it must come to an end")
+            for row in given:
+                found += self._run(self._program.iterate, row)
+        return found
 
     def expire(self, before: int) -> list[list[Any]]:
         """EXPIRE for each row that has left; the window holds it until that is done. The last one's leaving frees the state."""
-        found = []
+        found: list[list[Any]] = []
         window = self.window
+        leave = self._program.leaving
+        if leave is not None and window and window[0][0] < before and fits(self._tables, self._taken):
+            self._taken = leave(self._tables, window, self._taken, before, found)
+            return found
         while window and window[0][0] < before:
             gone = window[0]
             found.append(self._run(self._program.expire, gone[1:]))
             if window and window[0] is gone:
                 window.popleft()
         if not window and self._program.keeps_window:
-            self._taken = 0
-            for table in self._tables:
-                table.clear()
+            self._free()
         return found
+
+    def steps(self, steps: RowSteps) -> list[Outcome]:
+        """Many rows, before each of which others may leave."""
+        run = self._program.stepping
+        if run is None:
+            return one_by_one(self._program, self, steps)
+        out: list[Outcome] = []
+        each = iter(steps)
+        while len(out) < len(steps):  # the loop ends at a row that fails
+            if fits(self._tables, self._taken):
+                self._taken = run(self._tables, self.window, self._taken, each, out)
+            else:
+                out.append(step(self._program, self, *next(each)))
+        return out
+
+    def _free(self) -> None:
+        self._taken = 0
+        for table in self._tables:
+            table.clear()
 
     def answer(self) -> list[Any]:
         """TERMINATE."""
@@ -150,20 +247,57 @@ class _Compiler:
     def __init__(self, body: Body) -> None:
         self._places: dict[str, int | Scalar] = {f"#{i}": i for i in range(body.places)}
         for i, value in enumerate(body.values):
-            self._places[f"@{i}"] = self._oldest(value) if isinstance(value, Oldest) else self._subquery(i, value)
+            if isinstance(value, Chance):
+                self._places[f"@{i}"] = next_of(value)
+            else:
+                self._places[f"@{i}"] = self._oldest(value) if isinstance(value, Oldest) else self._subquery(i, value)
+        self._body = body
+        self._forgets = any(isinstance(p, _Once) for p in self._places.values())
 
-    def state(self, actions: Sequence[Action]) -> Statement:
-        """All of a state's statements, one after the other."""
+    def state(self, actions: Sequence[Action], state: str) -> Statement:
+        """All of a state's statements, one after the other. What fails is told with the state and the line of its text."""
         statements = [self._action(a) for a in actions]
-        forgets = any(isinstance(p, _Once) for p in self._places.values())
+        places = [self._body.place(state, number) for number in range(len(actions))]
+        forgets = self._forgets
 
         def run(env: Env) -> None:
-            for statement in statements:
-                if forgets:
-                    env[_MEMO].clear()
-                statement(env)
+            at = 0
+            try:
+                for statement in statements:
+                    if forgets:
+                        env[_MEMO].clear()
+                    statement(env)
+                    at += 1
+            except RowError as error:
+                raise RowError(f"{places[at]}{error}") from None
 
         return run
+
+    def statement(self, action: Action) -> Statement:
+        """One statement."""
+        run = self._action(action)
+        if not self._forgets:
+            return run
+
+        def afresh(env: Env) -> None:
+            env[_MEMO].clear()
+            run(env)
+
+        return afresh
+
+    # -- what `relational` asks for
+
+    def read(self, read: Read) -> Callable[[Env], Iterator[None]]:
+        """The rows of a table, put into their place one after the other."""
+        return self._reads([read])
+
+    def select(self, select: SelectRows) -> Rows:
+        """What a SELECT gives."""
+        return self._select(select)
+
+    def condition(self, expr: Expr | None) -> Scalar | None:
+        """A condition; None for none."""
+        return self._condition(expr)
 
     def _scalar(self, expr: Expr) -> Scalar:
         return compile_scalar(expr, self._places)
@@ -264,7 +398,24 @@ class _Compiler:
         return run if reads[1:] else alone
 
     def _select(self, select: SelectRows) -> Rows:
-        reads, where = self._reads(select.reads), self._condition(select.where)
+        if select.ordered is None:
+            return self._unordered(select)
+        # keys stand behind the items of each row, and go when it has its place
+        keys = tuple(key for key, _, _ in select.ordered.keys)
+        rows = self._unordered(replace(select, items=(*select.items, *keys)))
+        width, ordered = len(select.items), select.ordered
+        stop = None if ordered.limit is None else ordered.offset + ordered.limit
+
+        def run(env: Env) -> Iterator[tuple[Any, ...]]:
+            found = rows(env) if not keys else _in_order(list(rows(env)), width, ordered)
+            for row in islice(found, ordered.offset, stop):
+                yield row[:width]
+
+        return run
+
+    def _unordered(self, select: SelectRows) -> Rows:
+        reads = self._reads(select.reads) if select.source is None else places_of(select.source, self)
+        where = self._condition(select.where)
         items = [self._scalar(e) for e in select.items]
 
         def chosen(env: Env) -> Iterator[None]:
@@ -279,7 +430,7 @@ class _Compiler:
         rows: Rows = plain
         if select.grouped:
             rows = self._grouped(select, chosen, items)
-        elif len(select.reads) == 1 and select.reads[0].table != WINDOW:
+        elif select.source is None and len(select.reads) == 1 and select.reads[0].table != WINDOW:
             rows = self._of_one_table(select.reads[0], where, items)
         if not select.distinct:
             return rows
@@ -356,6 +507,21 @@ class _Once:
         if self._number not in memo:
             memo[self._number] = self._run(env)
         return memo[self._number]
+
+
+def _in_order(rows: list[tuple[Any, ...]], width: int, ordered: BodyOrder) -> list[tuple[Any, ...]]:
+    """Rows by the keys that stand behind their first `width` values. NaN is greater than any number."""
+    for at, (_, descending, nulls_last) in reversed(list(enumerate(ordered.keys, width))):
+        null = 1 if nulls_last != descending else -1
+
+        def place(row: tuple[Any, ...], at: int = at, null: int = null) -> tuple[Any, ...]:
+            value = row[at]
+            if value is None:
+                return (null,)
+            return (0, 1) if value != value else (0, 0, value)
+
+        rows.sort(key=place, reverse=descending)
+    return rows
 
 
 def _places(read: Read) -> slice:

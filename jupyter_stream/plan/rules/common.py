@@ -4,52 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.functions import compile_kernel
 from jupyter_stream.functions.expression import Call, Column, Expr, columns, substitute
 from jupyter_stream.plan.logical import (
-    Aggregate,
-    Bags,
     Derived,
-    ExtentRows,
     Filter,
     Join,
     Lookup,
     Plan,
     Project,
-    RelationJoin,
     Sample,
     Scan,
-    TableRelation,
     Union,
+    Unnest,
     walk,
 )
-from jupyter_stream.windows import LifetimeWindow
-
-
-def with_inputs(plan: Plan, inputs: Sequence[Plan]) -> Plan:
-    """The same node over other inputs, of the same schemas."""
-    if all(new is old for new, old in zip(inputs, plan.inputs, strict=True)):
-        return plan
-    match plan:
-        case Scan() | TableRelation():
-            return plan
-        case Union() | Bags():
-            return replace(plan, parts=tuple(inputs))
-        case Join() | RelationJoin():
-            return replace(plan, left=inputs[0], right=inputs[1])
-        case ExtentRows():
-            assert isinstance(inputs[0], Aggregate)
-            return replace(plan, input=inputs[0])
-    return replace(plan, input=inputs[0])
-
-
-def conjuncts(predicate: Expr) -> tuple[Expr, ...]:
-    """What AND puts together."""
-    if isinstance(predicate, Call) and predicate.function == "and":
-        return tuple(part for arg in predicate.args for part in conjuncts(arg))
-    return (predicate,)
 
 
 def all_of(parts: Sequence[Expr]) -> Expr:
@@ -65,6 +37,7 @@ def filtered(plan: Plan, parts: Sequence[Expr]) -> Plan:
     return Filter(plan, all_of(parts), plan.schema) if parts else plan
 
 
+@lru_cache(maxsize=1024)
 def moves(expr: Expr) -> bool:
     """Whether an expression can be computed somewhere else: it never fails, and depends on the row's columns alone."""
     return not compile_kernel(expr).failures and not any(c.startswith("$") for c in columns(expr))
@@ -84,16 +57,16 @@ def plain(plan: Project) -> dict[str, Column] | None:
 
 def is_stream(plan: Plan) -> bool:
     """Whether a plan's rows are those of streams, as they come, perhaps selected and changed one by one."""
-    return all(isinstance(n, Scan | Filter | Project | Derived | Sample | Lookup | Union) for n in walk(plan))
+    return all(isinstance(n, Scan | Filter | Project | Derived | Sample | Unnest | Lookup | Union) for n in walk(plan))
 
 
 def meets_by_windows(join: Join) -> bool:
     """Whether two streams are joined by their lifetimes, and by nothing else about time."""
     left, right = join.windows
-    if not (isinstance(left, LifetimeWindow) and isinstance(right, LifetimeWindow)) or left.on or right.on:
+    if left.sliding or right.sliding or left.on or right.on:
         return False
-    low = None if right.range is None else 1 - right.range
-    high = None if left.range is None else left.range - 1
+    low = None if right.span is None else 1 - right.span
+    high = None if left.span is None else left.span - 1
     return join.kind == "inner" and (join.low, join.high) == (low, high) and all(map(is_stream, join.inputs))
 
 

@@ -14,7 +14,6 @@ from jupyter_stream.plan.cost import cost
 from jupyter_stream.plan.logical import Distinct, Join, Plan, Project
 from jupyter_stream.plan.rates import Rates
 from jupyter_stream.plan.rules.common import meets_by_windows, narrowed, plain
-from jupyter_stream.windows import LifetimeWindow
 
 
 def distinct_below_join(plan: Plan, rates: Rates) -> Plan | None:
@@ -26,17 +25,17 @@ def distinct_below_join(plan: Plan, rates: Rates) -> Plan | None:
     if names is None or not isinstance(join, Join) or not meets_by_windows(join):
         return None
     below = narrowed(join, {c.name for c in names.values()})
-    if below is None:
-        return None
+    if below is None or not all(side.schema.fields for side in below.inputs):
+        return None  # a side of which no column is given has no values to be distinct
     below = replace(below, left=_distinct(below, 0), right=_distinct(below, 1))
     pushed = replace(plan, input=replace(project, input=below))
     return pushed if cost(pushed, rates) < cost(plan, rates) else None
 
 
 def _distinct(join: Join, port: int) -> Distinct:
-    part, window = join.inputs[port], join.windows[port]
-    assert isinstance(window, LifetimeWindow)
-    return Distinct(part, window, part.schema, lives=True)
+    part, lifetime = join.inputs[port], join.windows[port].lifetime
+    assert lifetime is not None
+    return Distinct(part, lifetime, part.schema, lives=True)
 
 
 __all__ = ["distinct_below_join"]

@@ -44,9 +44,9 @@ def _changes(plan: Plan) -> Plan | None:
     if join is None:
         return None
     left, right = (
-        Alive(part, window, part.schema)
+        Alive(part, window.lifetime, part.schema)
         for part, window in zip(join.inputs, join.windows, strict=True)
-        if isinstance(window, LifetimeWindow)
+        if window.lifetime is not None
     )
     return replace(
         plan,

@@ -16,13 +16,13 @@ from typing import TypeAlias
 
 from jupyter_stream.core.messages import TS
 from jupyter_stream.core.schema import Field, Schema
-from jupyter_stream.functions.expression import Column, Expr, columns, substitute
+from jupyter_stream.functions.expression import Column, Expr, columns, conjuncts, substitute
 from jupyter_stream.plan.catalog import PunctuationColumn
 from jupyter_stream.plan.cost import cost
 from jupyter_stream.plan.logical import Aggregate, Join, Plan, Project, Scan, walk
 from jupyter_stream.plan.rates import Rates
-from jupyter_stream.plan.rules.common import all_of, conjuncts, moves
-from jupyter_stream.windows import LifetimeWindow, TimeWindow
+from jupyter_stream.plan.rules.common import all_of, moves
+from jupyter_stream.windows import LifetimeWindow, Window
 
 Keys: TypeAlias = tuple[tuple[Expr, Expr], ...]
 
@@ -45,7 +45,7 @@ class _Input:
     """
 
     plan: Plan
-    window: LifetimeWindow | TimeWindow
+    window: Window
     names: tuple[str, ...]
 
 
@@ -64,7 +64,7 @@ def order_joins(plan: Plan, rates: Rates) -> Plan | None:
     match plan:
         case Project(input=Join() as joins):
             used = {c for _, e in plan.items for c in columns(e)}
-        case Aggregate(input=Join() as joins) if not plan.user and not plan.beside and plan.where is None:
+        case Aggregate(input=Join() as joins) if not plan.user and not plan.other_windows and plan.where is None:
             if not {c.function for c in plan.aggregates} <= _ORDERLESS:
                 return None
             read = [*(e for _, e in plan.keys), *(e for c in plan.aggregates for e in (*c.args, *_some(c.where)))]
@@ -128,11 +128,10 @@ def _flat(plan: Join) -> _Joined | None:
     if isinstance(plan.left, Join):
         below = _flat(plan.left)
     else:
-        first = plan.windows[0]
-        if not isinstance(first, LifetimeWindow | TimeWindow) or not _free(plan.left):
+        if not _free(plan.left):
             return None
-        below = _Joined((_Input(plan.left, first, plan.left.schema.names),), (), (), ())
-    if below is None or not isinstance(right_window, LifetimeWindow | TimeWindow) or not _free(plan.right):
+        below = _Joined((_Input(plan.left, plan.windows[0], plan.left.schema.names),), (), (), ())
+    if below is None or not _free(plan.right):
         return None
     new = _Input(plan.right, right_window, plan.right_names)
     if _bounds([i.window for i in below.inputs], right_window) != (plan.low, plan.high):
@@ -160,15 +159,13 @@ def _free(plan: Plan) -> bool:
     return whole and not any(by_key) and not any(s.constraints for s in scans)
 
 
-def _bounds(
-    lefts: Sequence[LifetimeWindow | TimeWindow], right: LifetimeWindow | TimeWindow
-) -> tuple[int | None, int | None]:
+def _bounds(lefts: Sequence[Window], right: Window) -> tuple[int | None, int | None]:
     """How far apart the windows let rows be: right time minus left time."""
-    if isinstance(right, TimeWindow):
-        return 1 - right.slide, right.slide - 1
-    spans = [w.range for w in lefts]
+    if right.schedule is not None:
+        return 1 - right.schedule.slide, right.schedule.slide - 1
+    spans = [w.span for w in lefts]
     longest = None if None in spans else max(s for s in spans if s is not None)
-    return None if right.range is None else 1 - right.range, None if longest is None else longest - 1
+    return None if right.span is None else 1 - right.span, None if longest is None else longest - 1
 
 
 # -- and back --------------------------------------------------------------------------------------------------------------
@@ -191,7 +188,7 @@ def _made(found: _Joined, order: Sequence[int], used: set[str]) -> Plan | None:
         rest = [e for e in rest if e not in now]
         fields = (Field(n, f.dtype) for n, f in zip(new.names, new.plan.schema, strict=True))
         low, high = _bounds(windows, new.window)
-        of_left = windows[0] if i == 0 or isinstance(windows[0], TimeWindow) else LifetimeWindow(None, written=False)
+        of_left = windows[0] if i == 0 or windows[0].sliding else LifetimeWindow(None, written=False)
         plan = Join(
             plan,
             new.plan,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jupyter_stream.functions.expression import Column, Expr, columns, substitute
+from jupyter_stream.functions.expression import Column, Expr, columns, conjuncts, substitute
 from jupyter_stream.plan.logical import (
     Alive,
     Bags,
@@ -23,13 +23,13 @@ from jupyter_stream.plan.logical import (
     TableRelation,
     Union,
 )
-from jupyter_stream.plan.rules.common import all_of, conjuncts, filtered, moves, plain, renamed
+from jupyter_stream.plan.rules.common import all_of, filtered, moves, plain, renamed
 
 
 def push_selections(plan: Plan) -> Plan | None:
     """The plan with a selection further down; None if there is none to move."""
     if isinstance(plan, Join | RelationJoin) and plan.kind == "inner" and plan.residual is not None:
-        return _out_of_condition(plan, conjuncts(plan.residual))
+        return _out_of_condition(plan, tuple(conjuncts(plan.residual)))
     if not isinstance(plan, Filter):
         return None
     parts = conjuncts(plan.predicate)
@@ -39,13 +39,15 @@ def push_selections(plan: Plan) -> Plan | None:
     below, moved = _below(plan.input, movable)
     if not moved:
         return None
-    return filtered(below, [p for p in parts if p not in moved])
+    there = set(moved)
+    return filtered(below, [p for p in parts if p not in there])
 
 
 def _out_of_condition(plan: Join | RelationJoin, parts: tuple[Expr, ...]) -> Plan | None:
     """A join without the part of its condition that is on one side only."""
     below, moved = _joined(plan, [p for p in parts if moves(p)])
-    rest = [p for p in parts if p not in moved]
+    there = set(moved)
+    rest = [p for p in parts if p not in there]
     if not moved or not isinstance(below, Join | RelationJoin):
         return None
     return replace(below, residual=all_of(rest) if rest else None)
@@ -93,7 +95,8 @@ def _joined(plan: Join | RelationJoin, parts: list[Expr]) -> tuple[Plan, list[Ex
     own = {n: Column(f.name, f.dtype) for n, f in zip(plan.right_names, plan.right.schema, strict=True)}
     on_left = [p for p in parts if columns(p) <= lefts and not isinstance(plan.left, TableRelation)]
     on_right = [p for p in parts if columns(p) <= set(own) and not isinstance(plan.right, TableRelation)]
-    on_right = [p for p in on_right if p not in on_left]
+    there = set(on_left)
+    on_right = [p for p in on_right if p not in there]
     if not on_left and not on_right:
         return plan, []
     right = filtered(plan.right, [substitute(p, dict(own)) for p in on_right])

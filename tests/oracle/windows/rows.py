@@ -36,9 +36,9 @@ class RowExtents:
         return f"[{f'PARTITION BY {by} ' if by else ''}ROWS {self.rows} SLIDE {self.slide}{where}]"
 
     def extents(self, count: int) -> Iterator[tuple[int, int, int]]:
-        """Number, first and last row of every extent that holds some of `count` rows."""
+        """Number, first and last row of every extent that holds some of `count` rows, up to the first that reaches the last."""
         k = 1
-        while k * self.slide - self.rows < count:
+        while (k - 1) * self.slide < count:
             first, last = max(1, k * self.slide - self.rows + 1), min(k * self.slide, count)
             if first <= last:
                 yield k, first, last

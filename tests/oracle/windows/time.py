@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,9 @@ class TimeExtents:
     starts: bool = False
     on: str | None = None
     spelling: Literal["bracket", "tumbling", "paper", "table function", "group by"] = "bracket"
+
+    word: ClassVar[str] = ""
+    """What is written behind SLIDE."""
 
     def start(self, end: int) -> int | None:
         return None if self.range is None else end - self.range

@@ -1,0 +1,124 @@
+"""Which column is a stream's event time, where CREATE STREAM leaves that open. Not for how the stream progresses: `create`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from jupyter_stream.binding.scope import Scope
+from jupyter_stream.core.schema import TIMESTAMP, Field, Schema, type_name
+from jupyter_stream.errors import QueryError
+from jupyter_stream.plan.logical import Plan, streams
+from jupyter_stream.syntax.source_text import Name, SourceText, Span
+from jupyter_stream.syntax.syntax import CreateStream, OrderedClause, WithOption
+
+UNIT = "timestamp_unit"
+"""The option that says what numbers count."""
+TIMES_ALIKE = f"Declare the stream with BIGINT times WITH ({UNIT} = 'us'): its times are then TIMESTAMP."
+"""What to write where a BIGINT time meets a TIMESTAMP."""
+
+
+def is_time(dtype: pl.DataType) -> bool:
+    """Whether a column of this type can be a stream's time."""
+    return isinstance(dtype, pl.Datetime | pl.Int64 | pl.Int32)
+
+
+def could_be_the_time(schema: Schema, punctuation: str | None = None) -> tuple[str, ...]:
+    """The TIMESTAMP columns, but for the one that holds punctuations."""
+    other = (punctuation or "").strip().lower()
+    return tuple(f.name for f in schema if isinstance(f.dtype, pl.Datetime) and f.name.lower() != other)
+
+
+def asks_for_latent(option: WithOption | None, said: Sequence[Span], source: SourceText) -> bool:
+    """Whether `WITH (time = 'latent')` is written: rows are stamped when they arrive, whatever columns there are.
+
+    Args:
+        option: the option `time`, if it is given.
+        said: where else something is said of the time.
+        source: the cell, for errors.
+
+    Raises:
+        QueryError: another value, or something else that names the time.
+    """
+    if option is None:
+        return False
+    if option.value.strip().lower() != "latent":
+        raise source.error(
+            f"time can't be '{option.value}'", option.value_span, "Write time = 'latent', or name the column: ORDER BY ts."
+        )  # fmt: skip
+    if said:
+        raise source.error(
+            "the time of the rows is declared twice", said[0], "Leave this out, or time = 'latent'."
+        )  # fmt: skip
+    return True
+
+
+def _named(statement: CreateStream) -> Name | None:
+    """The column that CREATE STREAM calls the time."""
+    ordered = next((c for c in statement.constraints if isinstance(c, OrderedClause)), None)
+    for found in (statement.order_by, statement.watermark, ordered):
+        if found is not None:
+            return found if isinstance(found, Name) else found.column
+    return None
+
+
+def numbers_as_times(statement: CreateStream, schema: Schema) -> Schema | None:
+    """The columns where `timestamp_unit` makes a TIMESTAMP of a time column that holds numbers; None where it doesn't.
+
+    Raises:
+        QueryError: `timestamp_unit` is given, and nothing says of which column.
+    """
+    unit = next((o for o in statement.options if o.name.text == UNIT), None)
+    if unit is None:
+        return None
+    name = _named(statement)
+    field = schema.find(name.text) if name is not None else None
+    if field is not None and field.dtype.is_numeric():
+        return Schema(tuple(replace(f, dtype=TIMESTAMP) if f is field else f for f in schema))
+    if field is None and name is None and not could_be_the_time(schema):
+        numbers = [f.name for f in schema if f.dtype.is_numeric()]
+        raise statement.source.error(
+            f"{UNIT} gives the unit of a time column, and no time column is named",
+            unit.name.span,
+            f"Name the time column: ORDER BY {(*numbers, 'ts')[0]}.",
+        )
+    return None
+
+
+def with_a_time(statement: CreateStream, schema: Schema, time: Field) -> str:
+    """The statement with all columns, the time declared as TIMESTAMP."""
+    columns = ", ".join(f"{f.name} {'TIMESTAMP' if f is time else type_name(f.dtype)}" for f in schema)
+    return f"CREATE STREAM {statement.name.text} ({columns}) ORDER BY {time.name} SOURCE '{statement.uri}'"
+
+
+def need_a_time(scope: Scope, place: Span, source: SourceText) -> None:
+    """Ask which column is the time, where several could be and something is written that goes by it.
+
+    Raises:
+        QueryError: at `place`.
+    """
+    if scope.time.undecided is not None:
+        raise _which(*scope.time.undecided, place, source)
+
+
+def streams_need_a_time(plan: Plan, place: Span, source: SourceText) -> None:
+    """The same for all streams of a plan.
+
+    Raises:
+        QueryError: at `place`.
+    """
+    for stream in streams(plan):
+        if stream.time.undecided:
+            raise _which(stream.name, stream.time.undecided, place, source)
+
+
+def _which(stream: str, columns: Sequence[str], place: Span, source: SourceText) -> QueryError:
+    names = f"{', '.join(columns[:-1])} or {columns[-1]}"
+    return source.error(
+        f"this query needs the time column of {stream}, and several could be it: {names}",
+        place,
+        f"Name it where the stream is declared: CREATE STREAM {stream} ... ORDER BY {columns[0]}. "
+        "For the time of arrival: ORDER BY current_time.",
+    )

@@ -1,0 +1,1 @@
+"""Queries with a budget: the most promising rows first, and what may be spent on them."""

@@ -1,0 +1,1 @@
+"""Row patterns: rows that follow one another, found as they come."""

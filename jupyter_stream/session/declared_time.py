@@ -1,0 +1,99 @@
+"""What a declaration leaves open about a stream's time: what is assumed, what the values look like, how to say otherwise."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from jupyter_stream.core.schema import type_name
+from jupyter_stream.core.time import other_unit
+from jupyter_stream.errors import SourceError
+from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.sources.instants import parse_instants
+from jupyter_stream.sources.protocol import Peeks
+
+UNITS = {"s": "seconds", "ms": "milliseconds", "ns": "nanoseconds"}
+"""Values of `timestamp_unit` but for our own, in words."""
+
+
+def about_time(stream: StreamDef) -> str:
+    """Sentences about the time of a stream that was just declared; empty where there is nothing to tell."""
+    time = stream.time
+    if time.kind == "internal" or "time" in stream.options:
+        return ""
+    if time.assumed:
+        return (
+            f"{time.column} is its only TIMESTAMP column, so it is the event time. If rows can come late, write "
+            f"WATERMARK FOR {time.column} AS {time.column} - INTERVAL 1 MINUTE. "
+            "For the time of arrival, write ORDER BY current_time."
+        )
+    if time.undecided:
+        return (
+            f"It has several TIMESTAMP columns. For windows of time, name the one to use: ORDER BY {time.undecided[0]}."
+        )
+    if time.kind == "external":
+        return _counted(stream)
+    if any(isinstance(f.dtype, pl.Datetime) for f in stream.schema):
+        return ""
+    return "It has no TIMESTAMP column, so windows of time go by the time of arrival." + _advice_on_units(stream)
+
+
+def unit_advice(unit: str, column: str) -> str:
+    """That integer times are in another unit than ours, and what to write."""
+    return (
+        f"The values of {column} look like {UNITS[unit]} since 1970, and are read as microseconds. "
+        f"Declare the stream WITH (timestamp_unit = '{unit}')."
+    )
+
+
+def _counted(stream: StreamDef) -> str:
+    """That a BIGINT time is in seconds, if it is."""
+    field = stream.schema.find(stream.time.column or "")
+    if field is None or not field.dtype.is_integer():
+        return ""
+    unit = _unit(_peek(stream).get_column(field.name))
+    return "" if unit is None else unit_advice(unit, field.name)
+
+
+def _advice_on_units(stream: StreamDef) -> str:
+    rows = _peek(stream)
+    for field in stream.schema:
+        values = rows.get_column(field.name)
+        unit = _unit(values)
+        if unit is not None:
+            return (
+                f" {field.name} looks like {UNITS[unit]} since 1970; if it is the event time, write "
+                f"ORDER BY {field.name} and WITH (timestamp_unit = '{unit}')."
+            )
+        if _are_times(values):
+            return f" {field.name} looks like a time; if it is the event time, write {_with_a_time(stream, field.name)}"
+    return ""
+
+
+def _with_a_time(stream: StreamDef, time: str) -> str:
+    columns = ", ".join(f"{f.name} {'TIMESTAMP' if f.name == time else type_name(f.dtype)}" for f in stream.schema)
+    return f"CREATE STREAM {stream.name} ({columns}) ORDER BY {time} SOURCE '{stream.uri}'"
+
+
+def _peek(stream: StreamDef) -> pl.DataFrame:
+    source = stream.source
+    if isinstance(source, Peeks) and source.replayable:
+        try:
+            return source.peek()
+        except SourceError:
+            pass  # the query that reads it says so
+    return stream.schema.empty()
+
+
+def _unit(values: pl.Series) -> str | None:
+    """The unit that all values can only be counted in, if they are numbers of our age."""
+    if not values.dtype.is_integer() or values.null_count() == len(values):
+        return None
+    return other_unit(int(values.min()), int(values.max()))  # type: ignore[arg-type]  # there are values
+
+
+def _are_times(values: pl.Series) -> bool:
+    """Whether it is text and all of it can be read as times."""
+    if not isinstance(values.dtype, pl.String):
+        return False
+    text = values.drop_nulls()
+    return len(text) > 0 and parse_instants(text).null_count() == 0

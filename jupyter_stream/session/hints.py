@@ -1,0 +1,72 @@
+"""What a view says beside its answer: a source that waits for its broker, late rows without a watermark, odd units of time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jupyter_stream.core.counting import counted
+from jupyter_stream.core.time import other_unit
+from jupyter_stream.engine.pipeline import Pipeline
+from jupyter_stream.plan.catalog import Watermark
+from jupyter_stream.session.declared_time import unit_advice
+from jupyter_stream.session.tables_of import tables_of
+
+if TYPE_CHECKING:
+    from jupyter_stream.engine.feed import Feed
+    from jupyter_stream.spark.run import SparkRun
+
+
+def hint(run: Pipeline | SparkRun) -> str | None:
+    """A sentence or two; None where there is nothing to tell."""
+    for feed in run.feeds:
+        if feed.trouble is not None:
+            return f"{feed.stream.name}: {feed.trouble}"
+    away = (
+        next((t.trouble for t in tables_of(run) if t.trouble is not None), None) if isinstance(run, Pipeline) else None
+    )
+    if away is not None:
+        return away
+    for feed in run.feeds:
+        unit = _misread(feed)
+        if unit is not None:
+            return unit_advice(unit, feed.stream.time.column or "")
+    missed = _missed(run)
+    if missed is not None or not run.late:
+        return missed
+    for feed in run.feeds:
+        progress = feed.stream.time.progress
+        if isinstance(progress, Watermark) and not progress.declared and feed.stream.time.kind == "external":
+            column = feed.stream.time.column
+            return (
+                f"{counted(run.late, 'row')} came late: {feed.stream.name} declares no watermark, so its rows "
+                f"are expected in order. Declare one: WATERMARK FOR {column} AS {column} - INTERVAL 1 MINUTE"
+            )
+    return None
+
+
+def _missed(run: Pipeline | SparkRun) -> str | None:
+    """That rows were left out while the query was held back, or soon will be, if so."""
+    backlog = getattr(run, "backlog", None)
+    if backlog is None or not (backlog.missed or backlog.full):
+        return None
+    slow = "waiting for a slow on_result or sink"
+    busy = slow if getattr(run, "held_up", False) else "busy with one step"
+    why = "paused" if run.paused else busy
+    if backlog.missed:
+        return (
+            f"{backlog.missed:,} rows are missing from the answers: they came while the query was {why}, and the memory for "
+            "waiting rows was full. Start the query again for answers without a gap."
+        )
+    return (
+        f"The query is {why}, and the memory for waiting rows is full. A replay waits. A live source "
+        "that other queries read, too, goes on: its rows will be missing."
+    )
+
+
+def _misread(feed: Feed) -> str | None:
+    """The unit that a BIGINT time seems to be counted in, by its first row and its newest; None where it is microseconds."""
+    time, first = feed.stream.time, feed.ingest.first
+    field = feed.stream.schema.find(time.column or "")
+    if time.kind != "external" or first is None or field is None or not field.dtype.is_integer():
+        return None
+    return other_unit(first, feed.ingest.frontier.newest)

@@ -1,1 +1,0 @@
-"""Synopses: what operators remember. Each reports its bytes and can check itself."""

@@ -1,0 +1,176 @@
+"""What a checkpoint belongs to, what it keeps, and what is said where it can't."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from jupyter_stream import Query, QueryError, Session
+from jupyter_stream.checkpoints.store import FORMAT
+from tests.waiting import until
+
+ROWS = pl.DataFrame({"ts": range(2_000), "k": ["a", "b"] * 1_000, "n": [1, 2, 3, 4] * 500})
+DECLARED = "CREATE STREAM s (ts BIGINT, k STRING, n BIGINT) ORDER BY ts SOURCE 'frame://rows'"
+COUNTS = "SELECT k, count(*) AS c FROM s [RANGE 100 MICROSECONDS TUMBLING] GROUP BY k"
+
+
+def session() -> Session:
+    made = Session({"rows": ROWS})
+    made.execute(DECLARED)
+    return made
+
+
+def started(of: Session, text: str, at: Path, **options: object) -> Query:
+    found = [r for r in of.run(text, checkpoint=at, checkpoint_every="10 ms", **options) if isinstance(r, Query)]  # type: ignore[arg-type]
+    return found[-1]
+
+
+def ended(text: str, at: Path, **options: object) -> pl.DataFrame:
+    with session() as of:
+        query = started(of, text, at, **options)
+        assert query.wait(200)
+        return query.to_polars()
+
+
+def test_a_query_that_had_ended_has_its_answers_at_once(tmp_path: Path) -> None:
+    first = ended(COUNTS, tmp_path / "c")
+    assert first.height == 40
+    assert ended(COUNTS, tmp_path / "c").equals(first)
+
+
+@pytest.mark.parametrize(
+    ("text", "declared", "told"),
+    [
+        (COUNTS.replace("100", "50"), DECLARED, "The query was: SELECT .* 100 .*; and is now: SELECT .* 50 "),
+        (COUNTS, DECLARED + " WITH (slack = '3 rows')", "Stream s was: .*; and is now: .*slack"),
+    ],
+)
+def test_a_changed_query_is_refused_naming_what_changed(tmp_path: Path, text: str, declared: str, told: str) -> None:
+    ended(COUNTS, tmp_path / "c")
+    with Session({"rows": ROWS}) as other:
+        source = declared.index("SOURCE")
+        options = declared.find(" WITH")
+        if options > 0:  # stands before SOURCE
+            declared = declared[:source] + declared[options + 1 :] + " " + declared[source:options]
+        other.execute(declared)
+        with pytest.raises(QueryError, match=told) as error:
+            started(other, text, tmp_path / "c")
+        assert "--checkpoint-reset" in str(error.value)
+        assert started(other, text, tmp_path / "c", checkpoint_reset=True).wait(200)
+
+
+def test_another_format_is_refused(tmp_path: Path) -> None:
+    ended(COUNTS, tmp_path / "c")
+    note = tmp_path / "c" / "checkpoint.json"
+    note.write_text(json.dumps({**json.loads(note.read_text()), "format": FORMAT + 1, "version": "9.9"}))
+    with session() as of, pytest.raises(QueryError, match=f"has format {FORMAT + 1}, written by version 9.9"):
+        started(of, COUNTS, tmp_path / "c")
+
+
+def test_what_somebody_else_wrote_is_not_loaded(tmp_path: Path) -> None:
+    ended(COUNTS, tmp_path / "c")
+    (cut,) = (tmp_path / "c").glob("cut-*")
+    data = bytearray(cut.read_bytes())
+    data[200] ^= 1
+    cut.write_bytes(data)
+    with session() as of, pytest.raises(QueryError, match="not written with this user's key"):
+        started(of, COUNTS, tmp_path / "c")
+
+
+def test_a_folder_with_other_files_is_no_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("\\title")
+    with session() as of, pytest.raises(QueryError, match="has files in it and is not a checkpoint"):
+        started(of, COUNTS, tmp_path)
+
+
+def test_queries_of_one_text_have_a_folder_each(tmp_path: Path) -> None:
+    for _ in range(2):
+        with session() as of:
+            made = of.run(f"{COUNTS}; SELECT n FROM s WHERE n > 3", checkpoint=tmp_path / "c")
+            queries = [q for q in made if isinstance(q, Query)]
+            assert all(q.wait(200) for q in queries)
+            assert [q.to_polars().height for q in queries] == [40, 500]
+    assert {p.name for p in (tmp_path / "c").iterdir()} >= {"checkpoint.json", "2"}
+
+
+def test_an_insert_says_its_checkpoint_itself(tmp_path: Path) -> None:
+    text = (
+        f"INSERT INTO 'file://{tmp_path}/out/' WITH (checkpoint = '{tmp_path}/c', checkpoint_every = '10 ms') {COUNTS}"
+    )
+    for _ in range(2):
+        with session() as of:
+            (query,) = of.execute(text)
+            assert query.wait(200)
+            assert query.sinks[0].written == 40
+            assert "checkpoint" in query.snapshot(0).notes
+    files = (tmp_path / "out").glob("*.parquet")
+    assert sum(pl.read_parquet(f).height for f in files) == 40
+
+
+def test_a_source_that_can_not_be_read_again_says_so_before_the_start(tmp_path: Path) -> None:
+    def forever() -> Iterator[dict[str, int]]:
+        yield {"ts": 1, "n": 1}
+
+    with Session({"live": forever()}) as of:
+        of.execute("CREATE STREAM s (ts BIGINT, n BIGINT) ORDER BY ts SOURCE 'python://live'")
+        told, query = of.run("SELECT n FROM s", checkpoint=tmp_path / "c")
+        assert "s (python://live) can't be read again: rows that come after the last cut" in str(told)
+        assert isinstance(query, Query) and query.wait(200)
+
+
+def test_rows_that_stop_in_the_middle_go_on_there(tmp_path: Path) -> None:
+    """Stopped, with a last cut; and a table that a statement changed meanwhile is as it was."""
+    text = "SELECT s.n, name FROM s JOIN names ON s.k = names.k"
+    declared = (
+        "CREATE STREAM s (ts BIGINT, k STRING, n BIGINT) ORDER BY ts WITH (rate = '2000/s') SOURCE 'frame://rows';"
+        "CREATE TABLE names (k STRING, name STRING); INSERT INTO names VALUES ('a', 'A')"
+    )
+    with Session({"rows": ROWS}) as of:
+        of.execute(declared)
+        query = started(of, text, tmp_path / "c")
+        until(lambda: query.to_polars().height > 20)
+        of.execute("INSERT INTO names VALUES ('b', 'B')")
+        until(lambda: "B" in query.to_polars()["name"])
+        query.stop()
+        assert query.wait(200)
+        before = query.to_polars()
+    assert before.height < 1_500
+    with Session({"rows": ROWS}) as of:
+        of.execute(declared)
+        query = started(of, text, tmp_path / "c")
+        assert query.wait(200)
+        after = query.to_polars()
+        assert of.execute("SELECT name FROM names")[0].wait(200)
+    assert after.head(before.height).equals(before)
+    assert after["name"].value_counts().sort("name").row(0) == ("A", 1_000)
+    assert after.height == 1_000 + ROWS.filter(pl.col("k") == "b").height - (1_000 - (after["name"] == "B").sum())
+
+
+def test_bad_rows_and_late_ones_are_there_once(tmp_path: Path) -> None:
+    lines = [f"{i if i % 50 else max(0, i - 40)},{'x' if i % 70 == 0 else i}" for i in range(1, 2_000)]
+    (tmp_path / "rows.csv").write_text("\n".join(["ts,n", *lines]) + "\n")
+    declared = (
+        f"CREATE STREAM s (ts BIGINT, n BIGINT) ORDER BY ts WITH (rate = '4000/s') SOURCE 'file://{tmp_path}/rows.csv'"
+    )
+    found = []
+    for checkpoint in (tmp_path / "c", None):
+        for stops in (True, False) if checkpoint else (False,):
+            with Session() as of:
+                of.execute(declared)
+                text = "SELECT count(*) AS c FROM s [RANGE 10 MICROSECONDS TUMBLING]"
+                options = {} if checkpoint is None else {"checkpoint": checkpoint, "checkpoint_every": "10 ms"}
+                (query,) = of.execute(text, **options)
+                if stops:
+                    until(lambda query=query: query.stats["late"] > 3 and query.stats["bad"] > 3)
+                    query.stop()
+                assert query.wait(200)
+                sides = [of.side_stream(kind, "s").frame().rows() for kind in ("late", "errors")]
+                counters = (query.stats["late"], query.stats["bad"], query.stats["rows_in"])
+                last = (query.to_polars().rows(), *sides, counters)
+        found.append(last)
+    assert found[0] == found[1]
+    assert len(found[0][1]) > 10 and len(found[0][2]) > 10

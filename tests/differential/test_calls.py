@@ -1,0 +1,51 @@
+"""Every function and cast, found in the function table, gets the values and errors of Spark SQL for drawn arguments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from jupyter_stream.functions import names
+from tests.differential.calls import NOT_DRAWN, NOT_IN_SPARK, drawable
+from tests.differential.functions import batches, draws
+from tests.differential.report import call_script
+from tests.differential.spark_values import Here, There, start
+
+EACH = 8
+"""Calls of each function."""
+SEED = "calls"
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    session = start(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()
+
+
+def test_every_function_of_the_table_is_drawn() -> None:
+    assert set(names()) - set(drawable()) == NOT_DRAWN
+
+
+def test_what_spark_lacks_is_listed(spark: Any) -> None:
+    known = {row[0] for row in spark.sql("SHOW FUNCTIONS").collect()}
+    assert not known & NOT_IN_SPARK
+
+
+def test_drawn_calls_get_sparks_values(spark: Any) -> None:
+    here = Here()
+    states: Counter[str] = Counter()
+    found = []
+    for judged in batches(here, There(spark), draws(SEED, EACH)):
+        states[
+            "refused" if judged.refused else "other" if judged.unknown else "found" if judged.found else "agree"
+        ] += 1
+        if judged.found:
+            found.append(judged)
+    here.close()
+    shown = "\n\n".join(call_script(j) for j in sorted(found, key=lambda j: len(j.text))[:5])
+    assert not found, f"{len(found)} of {states.total()}\n{shown}"
+    assert states["agree"] >= 0.85 * states.total(), states

@@ -1,0 +1,21 @@
+"""Kills, whatever a query is at: no row is lost, none is there twice. `python -m tests.faults.kills` kills more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.kills import KINDS, Brokers, Kind, Trial
+
+
+@pytest.fixture(scope="module")
+def brokers() -> Brokers:
+    return Brokers()
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", KINDS[:3], ids=[kind.name.replace(" ", "-") for kind in KINDS[:3]])
+def test_nothing_is_lost_and_nothing_is_there_twice(kind: Kind, tmp_path: Path, brokers: Brokers) -> None:
+    told = Trial(kind, tmp_path, brokers, 11 + KINDS.index(kind)).run(3)
+    assert (told.kills, told.lost, told.doubled) == (3, 0, 0)

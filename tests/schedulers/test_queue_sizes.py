@@ -1,0 +1,24 @@
+"""The sizes of queues the papers print and prove, from the engine's own schedulers on a virtual clock."""
+
+import pytest
+
+from tests.benchmarks.queue_sizes import GRAIN, bound, bursts, drawn, optimum, paper
+
+
+def test_the_table_of_the_paper_number_for_number() -> None:
+    assert paper("fifo") == pytest.approx([1, 1.2, 2, 2.2, 3, 3.2, 4])
+    assert paper("chain") == pytest.approx([1, 1.2, 1.4, 1.6, 1.8, 2.0, 2.2])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_chain_is_near_the_clairvoyant_optimum(seed: int) -> None:
+    plan = drawn(seed, (3, 5))
+    least = bound(plan)
+    assert least <= plan.under("chain", grain=GRAIN).peak + 1e-6
+    assert plan.under("chain", grain=GRAIN).peak <= 1.05 * least
+    assert least <= optimum(plan) + 1e-6 <= plan.under("chain").peak + 2e-6
+
+
+def test_chain_sees_what_greedy_does_not() -> None:
+    peaks = {policy: bursts(policy).peak for policy in ("fifo", "greedy", "chain")}
+    assert peaks["chain"] < peaks["greedy"] and peaks["chain"] < peaks["fifo"]

@@ -1,0 +1,101 @@
+"""A frame of the notebook, a file or an address in FROM, without CREATE STREAM; and what is said where that can't be."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from jupyter_stream import Session
+from jupyter_stream.errors import QueryError
+from jupyter_stream.session.query import Query
+
+START = dt.datetime(2024, 1, 1)
+ORDERS = pl.DataFrame({"ts": [START + dt.timedelta(minutes=i) for i in range(120)], "n": range(120)})
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with Session(
+        {"orders": ORDERS, "Deliveries": ORDERS, "words": pl.DataFrame({"w": ["a"]}), "ticks": [{"n": 1}]}
+    ) as made:
+        yield made
+
+
+def answer(session: Session, text: str) -> pl.DataFrame:
+    (query,) = session.execute(text)
+    assert isinstance(query, Query) and query.wait(60)
+    return query.to_polars()
+
+
+def test_a_frame_is_a_stream_of_its_name_in_the_order_of_its_rows(session: Session) -> None:
+    text = "SELECT count(*) AS n FROM orders [RANGE 1 HOUR TUMBLING]"
+    said = session.run(text)
+    assert "Stream orders declared: 2 columns" in str(said[0]) and len(said) == 2
+    assert answer(session, text)["n"].to_list() == [60, 60]
+    assert len(session.run(text)) == 1, "it is said once"
+    assert answer(session, "SELECT n, row_num FROM orders WHERE n = 7").rows() == [(7, 8)]
+    assert answer(session, "SELECT o.n FROM ORDERS [NOW] o JOIN deliveries [NOW] d ON o.n = d.n").height == 120
+
+
+def test_a_frame_assigned_anew_has_its_new_columns(session: Session) -> None:
+    answer(session, "SELECT n FROM orders")
+    session.namespace["orders"] = pl.DataFrame({"amount": [1.5, 2.5]})
+    assert answer(session, "SELECT sum(amount) AS total FROM orders")["total"].to_list() == [4.0]
+    del session.namespace["orders"]
+    with pytest.raises(QueryError, match="there is no stream called orders"):
+        session.execute("SELECT * FROM orders")
+
+
+def test_what_was_declared_goes_before_a_frame_of_that_name(session: Session) -> None:
+    session.execute("CREATE STREAM orders SOURCE 'frame://words'")
+    assert answer(session, "SELECT w FROM orders").rows() == [("a",)]
+
+
+def test_files_and_addresses_stand_in_quotes(session: Session, tmp_path: Path) -> None:
+    for i in range(2):
+        ORDERS[60 * i : 60 * i + 60].write_ndjson(tmp_path / f"{i}.jsonl")
+    path = f"'{tmp_path}/*.jsonl'"
+    assert answer(session, f"SELECT count(*) AS n FROM {path} [RANGE 1 HOUR TUMBLING]")["n"].to_list() == [60, 60]
+    assert answer(session, f"SELECT l.n FROM {path} AS l WHERE l.n = 3").rows() == [(3,)]
+    assert answer(session, f"SELECT count(*) AS n FROM TUMBLE({path}, ts, INTERVAL 2 HOURS)")["n"].to_list() == [120]
+    assert answer(session, "SELECT count(*) AS n FROM 'generate://packets?rows=9'")["n"].to_list() == [9]
+
+
+def test_a_file_that_is_not_there_is_an_error_at_its_place(session: Session, tmp_path: Path) -> None:
+    with pytest.raises(QueryError, match="No file matches") as caught:
+        session.execute(f"SELECT *\nFROM '{tmp_path}/x.jsonl'")
+    assert (caught.value.line, caught.value.column) == (2, 6)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("SELECT * FROM odrers", "Did you mean orders?"),
+        ("SELECT * FROM ticks", "SOURCE 'python://ticks'"),
+        ("CREATE STREAM s SOURCE 'orders'", "Write SOURCE 'frame://orders'."),
+        ("CREATE STREAM s SOURCE 'ticks'", "Write SOURCE 'python://ticks'."),
+        ("CREATE STREAM s SOURCE 'logs/a.jsonl'", "Write SOURCE 'file://logs/a.jsonl'."),
+    ],
+)
+def test_the_message_gives_the_line_to_write(session: Session, text: str, hint: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        session.execute(text)
+    assert hint in str(caught.value.hint)
+
+
+def test_a_failed_statement_leaves_its_sayings_behind(session: Session) -> None:
+    with pytest.raises(QueryError):
+        session.run("SELECT nothing FROM orders")
+    assert len(session.run("SHOW STREAMS")) == 1
+
+
+def test_now_is_the_time_the_statement_began_wherever_it_stands(session: Session) -> None:
+    text = "SELECT now() AS a, current_timestamp() AS b, CURRENT_TIMESTAMP AS c, localtimestamp AS d, current_date AS e"
+    before = dt.datetime.now(dt.UTC).replace(tzinfo=None)
+    ((a, b, c, d, e),) = answer(session, f"{text} FROM words").rows()
+    assert a == b == c == d and before <= a <= dt.datetime.now(dt.UTC).replace(tzinfo=None)
+    assert e == a.date()

@@ -1,0 +1,115 @@
+"""Reading back what a sink was given, as other programs would; and rows of every type."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import confluent_kafka
+import duckdb
+import polars as pl
+
+from jupyter_stream.core.far import as_json
+from jupyter_stream.sinks.flat import flat
+from jupyter_stream.sinks.sqlite import held
+from tests.sinks.takers import as_postgres
+from tests.topics import Kafka
+from tests.waiting import PATIENCE
+
+ALL_TYPES = pl.DataFrame(
+    {
+        "b": pl.Series([True, False, None], dtype=pl.Boolean),
+        "i8": pl.Series([-128, 127, None], dtype=pl.Int8),
+        "i16": pl.Series([-(2**15), 2**15 - 1, None], dtype=pl.Int16),
+        "i32": pl.Series([-(2**31), 2**31 - 1, None], dtype=pl.Int32),
+        "i64": pl.Series([-(2**63), 2**63 - 1, None], dtype=pl.Int64),
+        "f32": pl.Series([0.5, -1e30, None], dtype=pl.Float32),
+        "f64": pl.Series([1e300, 1 / 3, None], dtype=pl.Float64),
+        "s": pl.Series(['a "quoted", text\nof two lines', "", None], dtype=pl.String),
+        "raw": pl.Series([b"\x00\xff", b"", None], dtype=pl.Binary),
+        "d": pl.Series([date(1969, 12, 31), date(2026, 2, 28), None], dtype=pl.Date),
+        "t": pl.Series([datetime(1905, 1, 1, 1, 2, 3, 4), datetime(2026, 1, 1), None], dtype=pl.Datetime("us")),
+        "span": pl.Series([timedelta(days=-2, microseconds=7), timedelta(0), None], dtype=pl.Duration("us")),
+        "money": pl.Series([Decimal("-1.20"), Decimal("99999999.99"), None], dtype=pl.Decimal(10, 2)),
+        "many": pl.Series([[1, None], [], None], dtype=pl.List(pl.Int64)),
+        "both": pl.Series([{"x": 1, "y": "a"}, {"x": None, "y": None}, None], dtype=pl.Struct({"x": pl.Int64, "y": pl.String})),
+    }
+)  # fmt: skip
+
+
+def files(folder: Path, pattern: str = "*") -> list[Path]:
+    """What somebody who lists the folder sees."""
+    return sorted(p for p in folder.rglob(pattern) if p.is_file() and not p.name.startswith("."))
+
+
+def parquet(folder: Path) -> pl.DataFrame:
+    return pl.concat([pl.read_parquet(p) for p in files(folder, "*.parquet")])
+
+
+def sqlite(path: Path, table: str, like: pl.DataFrame) -> pl.DataFrame:
+    with closing(sqlite3.connect(path)) as connection:
+        names = ", ".join(f'"{c}"' for c in like.columns)
+        rows = connection.execute(f'SELECT {names} FROM "{table}"').fetchall()
+    return pl.DataFrame(rows, schema=held(like.clear()).schema, orient="row")
+
+
+def duck(path: Path, table: str, like: pl.DataFrame) -> pl.DataFrame:
+    spans = [n for n, t in like.schema.items() if isinstance(t, pl.Duration)]
+    columns = ", ".join(f'epoch_us("{n}") AS "{n}"' if n in spans else f'"{n}"' for n in like.columns)
+    with duckdb.connect(str(path)) as connection:
+        found = connection.sql(f'SELECT {columns} FROM "{table}"').pl()
+    return found.with_columns(pl.col(n).cast(pl.Duration("us")) for n in spans)
+
+
+def messages(kafka: Kafka, topic: str) -> list[tuple[str | None, str | None]]:
+    """Key and value of each message of a topic, those of a partition in order."""
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": kafka.address, "group.id": "tests"})
+    found: list[tuple[str | None, str | None]] = []
+    for partition in consumer.list_topics(topic, timeout=60).topics[topic].partitions:
+        at = confluent_kafka.TopicPartition(topic, partition, 0)
+        _, end = consumer.get_watermark_offsets(at, timeout=60)
+        consumer.assign([at])
+        got: list[tuple[str | None, str | None]] = []
+        net = time.monotonic() + PATIENCE
+        while len(got) < end:
+            if time.monotonic() > net:
+                raise TimeoutError(f"{len(got)} of {end} messages came")
+            new = [m for m in consumer.consume(10_000, 0.05) if m.error() is None]
+            got += [(m.key() and m.key().decode(), m.value() and m.value().decode()) for m in new]
+        found += got
+    consumer.close()
+    return found
+
+
+def last_by_key(found: list[tuple[str | None, str | None]]) -> list[tuple[str | None, str | None]]:
+    """What a compacted topic keeps: all without a key, and the last of each other, unless it has no value."""
+    kept: dict[object, tuple[str | None, str | None]] = {}
+    for i, (key, value) in enumerate(found):
+        kept[i if key is None else key] = (key, value)
+    return [(key, value) for key, value in kept.values() if value is not None]
+
+
+Back = Callable[[pl.DataFrame], pl.DataFrame]
+AS_HELD: dict[str, Back] = {
+    "csv": flat,
+    "sqlite": held,
+    "postgresql": as_postgres,
+    "redis": lambda frame: flat(frame).cast(pl.String),
+    "mqtt": lambda frame: as_json(frame).to_frame(),
+    "nats": lambda frame: as_json(frame).to_frame(),
+    "https": lambda frame: as_json(frame).to_frame(),
+    "kafka": lambda frame: as_json(frame).to_frame(),
+    "delta": lambda frame: frame.with_columns(pl.selectors.duration().dt.total_microseconds()),
+}
+"""What a format that has no such types holds of a frame."""
+
+
+def alike(one: pl.DataFrame, other: pl.DataFrame) -> bool:
+    """Whether they hold the same rows, in any order."""
+    assert one.schema == other.schema, (one.schema, other.schema)
+    return sorted(map(repr, one.rows())) == sorted(map(repr, other.rows()))

@@ -1,0 +1,119 @@
+"""What is there after a crash: whole files only, and a commit that was begun is finished by the same writer."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from jupyter_stream.core.schema import Schema
+from jupyter_stream.errors import SinkError
+from jupyter_stream.sinks.delta import DeltaSink
+from jupyter_stream.sinks.file import FileSink
+from jupyter_stream.sinks.protocol import Target
+from tests.sinks.reading import files, parquet
+from tests.waiting import until
+
+ROWS = pl.DataFrame({"day": ["mon", "tue", "tue"], "n": [1, 2, 3]})
+ENDLESS = """
+import itertools, polars as pl
+from jupyter_stream import Session
+rows = ({"ts": i, "n": i} for i in itertools.count())
+session = Session({"rows": rows})
+session.execute("CREATE STREAM s (ts BIGINT, n BIGINT) ORDER BY ts SOURCE 'python://rows'")
+(q,) = session.execute("INSERT INTO 'file://out/' WITH (commit_every = '1 ms', partition_by = 'm') "
+                       "SELECT n, n % 3 AS m FROM s")
+q.wait()
+"""
+
+
+def sink(at: Path, writer: str = "w") -> FileSink:
+    options = {"partition_by": "day"}
+    return FileSink(Target(f"file://{at}/", Schema.from_frame(ROWS), "append", (), False, options, {}, writer))
+
+
+def test_a_kill_in_the_middle_leaves_only_whole_files(tmp_path: Path) -> None:
+    writing = subprocess.Popen([sys.executable, "-c", ENDLESS], cwd=tmp_path)
+    try:
+        until(lambda: len(files(tmp_path, "*.parquet")) > 20 or writing.poll() is not None)
+    finally:
+        writing.send_signal(signal.SIGKILL)
+        writing.wait()
+    found = files(tmp_path)
+    assert len(found) > 20 and all(p.suffix == ".parquet" and p.parent.name.startswith("m=") for p in found)
+    rows = pl.concat(pl.read_parquet(p) for p in found)
+    assert rows["n"].is_unique().all()
+
+
+@pytest.mark.parametrize("renamed", [0, 1])
+def test_a_commit_that_was_begun_is_finished_by_the_same_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renamed: int
+) -> None:
+    first, name = sink(tmp_path), FileSink._name
+
+    def killed(self: FileSink, pairs: list[tuple[str, str]]) -> None:
+        name(self, pairs[:renamed])
+        raise KeyboardInterrupt
+
+    first.append(ROWS)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(FileSink, "_name", killed)
+        first.commit(1, "at 3")
+    assert len(files(tmp_path)) == renamed
+    again = sink(tmp_path)
+    assert again.committed() == (1, "at 3")
+    again.append(ROWS.clear())
+    again.commit(2, "at 3")
+    assert len(files(tmp_path)) == 2 and sorted(parquet(tmp_path)["n"]) == [1, 2, 3]
+
+
+def test_rows_that_were_being_written_when_it_was_killed_never_take_the_place_of_committed_ones(tmp_path: Path) -> None:
+    first = sink(tmp_path)
+    first.append(ROWS)
+    first.commit(1, "at 3")
+    first.append(ROWS.with_columns(n=pl.lit(9)))  # and killed
+    again = sink(tmp_path)
+    assert again.committed() == (1, "at 3")
+    again.append(ROWS.clear())
+    again.commit(1, "at 3")
+    assert sorted(parquet(tmp_path)["n"]) == [1, 2, 3] and not list(tmp_path.rglob("*.part"))
+
+
+def test_rows_that_were_not_committed_are_gone_and_others_are_left_alone(tmp_path: Path) -> None:
+    sink(tmp_path, "other").append(ROWS)
+    first = sink(tmp_path)
+    first.append(ROWS)
+    assert not files(tmp_path)
+    again = sink(tmp_path)  # the former one was killed
+    again.append(ROWS.head(1))
+    again.commit(1, "at 1")
+    assert parquet(tmp_path)["n"].to_list() == [1]
+    assert len(list(tmp_path.glob(".other-*.part"))) == 2 and not list(tmp_path.glob(".w-*.part"))
+
+
+def test_a_delta_commit_that_is_tried_again_changes_nothing(tmp_path: Path) -> None:
+    def delta(writer: str) -> DeltaSink:
+        target = Target(f"delta://{tmp_path}/t", Schema.from_frame(ROWS), "append", (), False, {}, {}, writer)
+        return DeltaSink(target)
+
+    first = delta("w")
+    for _ in range(2):  # the answer to the first one was lost
+        first.append(ROWS)
+        first.commit(1, "at 3")
+    assert delta("w").committed() == (1, "at 3") and delta("other").committed() is None
+    first.append(ROWS)
+    first.commit(2, "at 6")
+    table = DeltaTable(tmp_path / "t")
+    assert table.to_pyarrow_table().num_rows == 6 and table.version() == 1 and first.committed() == (2, "at 6")
+
+
+def test_a_delta_table_keeps_its_schema(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path / "t"), ROWS.cast({"n": pl.String}).to_arrow())
+    target = Target(f"delta://{tmp_path}/t", Schema.from_frame(ROWS), "append", (), False, {}, {}, "w")
+    with pytest.raises(SinkError, match="the column n of the table t has another type"):
+        DeltaSink(target).check()

@@ -1,0 +1,5 @@
+-- DISTINCT and ORDER BY of DECIMALs.
+CREATE STREAM bids (item STRING, bidder STRING, price DOUBLE, time TIMESTAMP, WATERMARK FOR time AS time - INTERVAL 2 MINUTES)
+  SOURCE 'file://inputs/bids.csv';
+
+SELECT DISTINCT CAST(price / 8 AS DECIMAL(3,0)) AS eighth FROM bids ORDER BY eighth DESC LIMIT 3
