@@ -1,54 +1,85 @@
-"""Every check of the project, the quickest first: `python tests`. Arguments go to pytest: `python tests -x tests/plan`.
+"""The project's check: `python tests` is the gate, which every change passes; its other forms answer other questions.
 
-Two tests run at a time, since most wait for a kernel, a browser or Spark for some of theirs; `-n 0` runs one. Not for
-benchmarks; they have a command of their own in CONTRIBUTING.
+Not for benchmarks; they have a command of their own in CONTRIBUTING.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-BIN = Path(sys.executable).parent
-CONFIG = str(ROOT / "pyproject.toml")
+sys.path.insert(
+    0, str(Path(__file__).resolve().parents[1])
+)  # run as a folder, Python looks for modules in it, not beside it
+
+from tests.checking import environments, reach, stabilize, steps
+
+EPILOG = """arguments that are not listed go to pytest: `python tests -x tests/plan`. Two tests run at a time, since most wait
+for a kernel, a browser or Spark for some of theirs; `-n 0` runs one."""
 
 
-def as_installed(folder: Path) -> Path:
-    """The package as a wheel lays it out, `magics` in its place: mypy and import-linter read folders, not mappings."""
-    shutil.copytree(ROOT / "jupyter_stream", folder / "jupyter_stream", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "magics", folder / "jupyter_stream" / "magics", ignore=shutil.ignore_patterns("__pycache__"))
-    return folder
+def parsed() -> tuple[argparse.Namespace, list[str]]:
+    """The options, and what is pytest's."""
+    parser = argparse.ArgumentParser(prog="python tests", description=__doc__, epilog=EPILOG, allow_abbrev=False)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true", help="every test, the slow ones too, with more drawn examples")
+    which.add_argument("--static", action="store_true", help="format, lint, types and rooms: under a minute")
+    which.add_argument(
+        "--changed", nargs="?", const="main", metavar="REF", help="tests that files changed since REF (main) can reach"
+    )
+    which.add_argument(
+        "--stabilize", nargs="?", const="main", metavar="REF",
+        help="tests changed since REF (main) ten times, slow ones three times, half of them on a busy machine",
+    )  # fmt: skip
+    which.add_argument(
+        "--newest", action="store_true", help="the gate's tests with the newest releases of all packages"
+    )
+    which.add_argument("--oldest", action="store_true", help="the gate's tests with the oldest releases allowed")
+    which.add_argument("--pins", action="store_true", help="write .ci/constraints.txt anew")
+    return parser.parse_known_args()
 
 
-def check(title: str, command: list[str], cwd: Path = ROOT) -> None:
-    """Run one check; its failure ends everything, with its own exit code."""
-    print(f"\n=== {title}", flush=True)
-    started = time.monotonic()
-    code = subprocess.run(command, cwd=cwd, check=False).returncode
-    print(f"--- {title}: {'passed' if code == 0 else 'FAILED'} in {time.monotonic() - started:.0f} s", flush=True)
-    if code:
-        sys.exit(code)
+def tier(arguments: list[str]) -> list[str]:
+    """What leaves slow tests out. Who names a test, or chooses by marks, gets it."""
+    named = any(not a.startswith("-") and Path(a.split("::")[0]).exists() for a in arguments)
+    return [] if named or "-m" in arguments else ["-m", "not slow"]
+
+
+def main() -> None:
+    """Do what was asked for."""
+    asked, rest = parsed()
+    if asked.pins:
+        environments.pin()
+    elif asked.newest or asked.oldest:
+        environments.tested("newest" if asked.newest else "oldest", [*tier(rest), *rest])
+    elif asked.stabilize:
+        stabilize.stabilize(asked.stabilize, rest)
+    elif asked.changed:
+        files = reach.reached(reach.changed(asked.changed))
+        if files == []:
+            print(f"No test is reached by what has changed since {asked.changed}.")
+        else:
+            steps.tests(["-m", "not slow", *(files or []), *rest])
+    elif asked.static:
+        steps.static()
+    elif asked.all:
+        os.environ["TESTS"] = "all"
+        steps.static()
+        steps.tests(rest)
+    else:
+        steps.static()
+        steps.tests([*tier(rest), *rest])
 
 
 if __name__ == "__main__":
-    python = sys.executable
     # a command that was started in the background may ignore interrupts, and so would all that it starts
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    check("format", [python, "-m", "ruff", "format", "--check", "."])
-    check("lint", [python, "-m", "ruff", "check", "."])
-    with tempfile.TemporaryDirectory() as temporary:
-        installed = as_installed(Path(temporary))
-        cache = str(ROOT / ".mypy_cache" / "as_installed")
-        check("types", [python, "-m", "mypy", "--config-file", CONFIG, "--cache-dir", cache], installed)
-        check("rooms", [str(BIN / "lint-imports"), "--config", CONFIG, "--no-cache"], installed)
-    # kernels and Spark's processes begin by the hundred: without bytecode each would compile the package
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    check("tests", [python, "-m", "pytest", "-n", "2", "--dist", "worksteal", "-rfER", *sys.argv[1:]])
-    print("\nAll checks passed.")
+    try:
+        main()
+    except steps.Failed as failed:
+        print(f"\nFAILED. {steps.told()}")
+        sys.exit(failed.code)
+    print(f"\nAll checks passed. {steps.told()}")

@@ -1,36 +1,109 @@
-"""What all tests share: Hypothesis without a clock, since other things run on the machine too; a watch on operators."""
+"""What all tests share: drawn examples without a clock, since other things run on the machine too; a watch on operators; a
+home of their own for IPython and Jupyter; who runs beside whom.
+"""
 
+import gc
 import os
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from xdist.scheduler import LoadScopeScheduling
 
 from jupyter_stream.engine import pipeline
 from jupyter_stream.graph import graph as building
 from jupyter_stream.plan.logical import BoundQuery
 from jupyter_stream.session import query
+from tests import times
+from tests.leftovers import left_behind
 from tests.promises import Watch, watch
+from tests.spark_session import interpreting, sessions, spark
+from tests.tiers import examples
 
-OTHERS = ("browser", "faults", "sinks", "sources", "spark", "tutorials")
+__all__ = ["interpreting", "left_behind", "sessions", "spark"]
+
+# jsonschema does without it; with it every process that reads notebooks compiles a grammar for three seconds
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+HERE = Path(__file__).parent
+OTHERS = ("browser", "faults", "jobs", "magics", "packaging", "serving", "sinks", "sources", "spark", "tutorials")
 """Folders of tests that wait for other programs: browsers, servers, brokers, kernels, Spark."""
-OUT_OF_TIME = r"TimeoutError|TimeoutExpired|Timeout \(?>"
+OUT_OF_TIME = r"TimeoutError|TimeoutExpired|Timeout \(?>|DeadKernelError|didn't respond"
 """How the failure of such a test begins, or names itself, if it waited too long."""
 
 hunting = "ORACLE_EXAMPLES" in os.environ  # see tests/oracle/search.py; without it everybody looks at the same examples
-settings.register_profile("project", deadline=None, max_examples=25, print_blob=True, derandomize=not hunting)
+settings.register_profile(
+    "project",
+    deadline=None,
+    max_examples=examples(25),
+    print_blob=True,
+    derandomize=not hunting,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("project")
+# Hypothesis draws among the constants of all modules of the package imported so far, and which those are depends on the
+# tests before: without them the same test draws the same examples everywhere
+assert callable(providers._get_local_constants)
+providers._get_local_constants = lambda: providers.Constants()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Marks, times, and a temporary folder of the worker's own: what lies in it is nobody else's, nor is IPython's home in it."""
+    config.addinivalue_line("markers", "slow: for `python tests --all` alone (tests/tiers.py)")
+    config.pluginmanager.register(times)
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        home = tempfile.TemporaryDirectory(prefix="t-", ignore_cleanup_errors=True)  # short: sockets are made in it
+        config.add_cleanup(home.cleanup)
+        tempfile.tempdir = os.environ["TMPDIR"] = home.name
+        profile = Path(home.name) / "ipython" / "profile_default"
+        profile.mkdir(parents=True)
+        (profile / "ipython_config.py").write_text("get_config().HistoryManager.enabled = False\n")
+        os.environ["IPYTHONDIR"] = str(profile.parent)
+
+
+def neighbours(item: pytest.Item) -> str:
+    """Tests of one such name run one after the other in one worker: they share a JVM, a JupyterLab, servers."""
+    room = item.path.relative_to(HERE).parts[0]
+    if "spark" in getattr(item, "fixturenames", ()):
+        return "spark"
+    return room if room in ("browser", "packaging") else item.path.relative_to(HERE).as_posix()
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What waits too long for another program, as it may on a busy machine, runs once more, and the summary says so.
+    """Who is beside whom, the longest first; and a second try for what waited too long for another program.
 
     A wrong answer fails at once.
     """
+    first = ("spark", "browser", "packaging")
     for item in items:
-        if item.path.relative_to(Path(__file__).parent).parts[0] in OTHERS:
+        item.add_marker(pytest.mark.xdist_group(neighbours(item)))
+        if item.path.relative_to(HERE).parts[0] in OTHERS or neighbours(item) == "spark":
             item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=[OUT_OF_TIME]))
+    items.sort(key=lambda item: first.index(n) if (n := neighbours(item)) in first else len(first))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests are not looked through again at every full collection of garbage."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    """Groups in the order of `pytest_collection_modifyitems`."""
+    config.option.loadscopereorder = False
+    return InOrder(config, log)
+
+
+class InOrder(LoadScopeScheduling):
+    """Work by groups, which xdist writes behind the test's name."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid.rsplit("@", 1)[-1]
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -9,18 +9,28 @@ PATIENCE = 200.0
 """Seconds: a net for what never comes, however slow the machine."""
 
 
-def until(condition: Callable[[], object], what: Callable[[], object] = lambda: "", step: float = 0.01) -> None:
+def until(
+    condition: Callable[[], object],
+    what: Callable[[], object] = lambda: "",
+    step: float = 0.01,
+    *,
+    patience: float = PATIENCE,
+) -> None:
     """Wait for a condition.
 
     Args:
         condition: asked again and again.
         what: says how things stand, if it never comes about.
         step: seconds between questions.
+        patience: seconds, where more than a Spark that is at work has to come about.
 
     Raises:
         TimeoutError: it doesn't come about.
+        TypeError: `what` can't be asked: a number there was meant for patience, and would be seen when it has run out.
     """
-    end = time.monotonic() + PATIENCE
+    if not callable(what):
+        raise TypeError(f"{what!r} can't say how things stand")
+    end = time.monotonic() + patience
     while not condition():
         if time.monotonic() > end:
             raise TimeoutError(f"it doesn't come about {what()}".rstrip())

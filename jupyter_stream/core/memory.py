@@ -41,7 +41,7 @@ SPILLED: Final = 10 * 10**9
 ASIDE: Final = 64 * 2**20
 """Bytes of late rows, and of records that could not be used, which are kept of a query, or of a stream."""
 _WORTH: Final = 50 * 10**6
-"""Bytes by which the process has grown since memory was given back last, from which on it is worth looking for more."""
+"""Bytes by which the process has grown since the last look, or which was let go of since, from which on one more is worth it."""
 LEAST: Final = 64 * 10**6
 """Bytes below which no session works."""
 
@@ -49,7 +49,7 @@ _PAUSES: Final = (0.0, 1.0, 4.0)
 """Seconds before each look for memory to give back: on a busy machine it takes threads a while to let go of a query."""
 _giving = threading.Lock()
 _asked = threading.Event()
-_floor = 0
+_floor = _let_go = 0
 
 
 def machine() -> int:
@@ -70,15 +70,21 @@ def default() -> int:
     return max(LEAST, machine() // 4)
 
 
-def give_back() -> None:
+def give_back(held: int = 0) -> None:
     """Give memory that nobody uses any more back to the machine: now, and what other threads let go of in the next seconds.
 
-    Looking for it takes some tenths of a second, so it is done only where the process has grown, and by one thread at a time,
-    which begins anew for whoever asks meanwhile.
+    Looking for it takes some tenths of a second, so it is done only where there may be much, and by one thread at a time, which
+    begins anew for whoever asks meanwhile. That the process hasn't grown since the last look says little alone: what it had then
+    may be what is let go of now.
+
+    Args:
+        held: bytes that were let go of, about.
     """
-    global _floor
-    if resident() < _floor + _WORTH:
+    global _floor, _let_go
+    _let_go += held
+    if _let_go < _WORTH and resident() < _floor + _WORTH:
         return
+    _let_go = 0
     _asked.set()
     if not _giving.acquire(blocking=False):
         return

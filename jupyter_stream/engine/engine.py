@@ -295,9 +295,10 @@ class Engine:
         """The policy by which a query's operators work."""
         return (pipeline.scheduler or self._scheduler).title
 
-    def give_back(self) -> None:
-        """Give the memory of what was let go of back to the machine, soon: queries were dropped."""
-        self.submit(lambda: threads.begin("jupyter-stream memory", give_back, lambda error: None))
+    def give_back(self, runners: Iterable[Any]) -> None:
+        """Give the memory of queries that were dropped, or let go of what they held, back to the machine, soon."""
+        held = sum(getattr(r, "bytes", 0) + sum(c.peak_bytes for c in getattr(r, "controls", ())) for r in runners)
+        self.submit(lambda: threads.begin("jupyter-stream memory", partial(give_back, held), lambda error: None))
 
     def signal(self) -> None:
         """There is something to do."""
@@ -711,16 +712,16 @@ class Engine:
         def let_go() -> None:
             feeds = [f for f in self._feeds if pipeline in f.readers]
             pipeline.deactivate()
-            between_steps(lambda: self._left(feeds))
+            between_steps(lambda: self._left(pipeline, feeds))
             done.give(None)
 
         self._steps.do(pipeline, let_go, here=True)
 
-    def _left(self, feeds: list[Feed]) -> None:
+    def _left(self, pipeline: Pipeline, feeds: list[Feed]) -> None:
         for feed in feeds:
             feed.note_readers()
         self._retire()
-        self.give_back()
+        self.give_back([pipeline])
 
     def activate(self, pipeline: Pipeline) -> None:
         """Start a query anew that let go of what it held (a command)."""

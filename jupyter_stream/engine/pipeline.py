@@ -126,6 +126,8 @@ class Pipeline:
         self._build()
         self.results = self._kept_answers(keep, limit // RESULTS)
         self.relation = self.results if isinstance(self.results, Relation) else None
+        if self.relation is not None and self._last_times:
+            self.relation.newest = self._last_time
         self.outboxes: list[Receiver] = []
         self.cuts: Cuts | None = None
         """Of a query with a checkpoint."""

@@ -48,11 +48,15 @@ class Relation:
         self._ended_at: int | None = None
         self._last: Callable[[], int] | None = None
         self._after: list[tuple[pl.DataFrame, pl.Series]] = []  # changes and their times, since only `_last` can say
+        self._ahead: list[tuple[pl.DataFrame, pl.Series]] = []  # those that have entered, and are later than `newest`
         self._lock = threading.Lock()
         self.followers: list[Callable[[pl.DataFrame], None]] = []
         """Called with changes of the state, as `changes()` shows them: those after the end of the input are none of them."""
         self.rows_out = 0
         self.version = 0
+        self.newest: Callable[[], int] | None = None
+        """Tells the last time of its rows so far, microseconds, where these are no stream's own. Extents promise when the next
+        one ends, so expirations may come that are later than the last row: they are right until the input ends, and go then."""
 
     @property
     def changed_by(self) -> tuple[str, str]:
@@ -85,6 +89,8 @@ class Relation:
                 self._enter(changes.filter(frame.get_column(TS) <= self._ended_at))
             else:
                 self._enter(changes)
+                if self.newest is not None:
+                    self._ahead = _later([*self._ahead, (changes, frame.get_column(TS))], self.newest())
             if len(self._pending) > 64:
                 self._fold()
         return shown
@@ -194,7 +200,16 @@ class Relation:
         with self._lock:
             if self._last is not None:
                 at = self._last()
+                for changes, _ in _later(self._ahead, at):
+                    self._enter(changes.with_columns(-pl.col(self._op)))
+                self._ahead = []
                 for changes, times in self._after:
                     self._enter(changes.filter(times <= at))
                 self._after = []
         self.version += 1
+
+
+def _later(changes: list[tuple[pl.DataFrame, pl.Series]], time: int) -> list[tuple[pl.DataFrame, pl.Series]]:
+    """Those that are later than a time, microseconds."""
+    kept = [(frame.filter(times > time), times.filter(times > time)) for frame, times in changes]
+    return [(frame, times) for frame, times in kept if times.len()]

@@ -92,8 +92,9 @@ class TableLookup(Stateless):
     def changed(self, at: int) -> None:
         """The table has changed: what it holds now goes for rows at or after `at`, microseconds."""
         held = self.versions
-        held.since.append(max(at, held.since[-1]))
+        # first what it holds: answers of Spark's are looked up in another thread meanwhile
         held.frames.append(self._prepared(self._config.read()))
+        held.since.append(max(at, held.since[-1]))
         self.control.holds(bytes_of(held.frames))
 
     def head(self, most: int) -> pl.DataFrame:

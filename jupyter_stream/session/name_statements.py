@@ -143,7 +143,7 @@ def drop(session: Session, name: str) -> Message:
     if query is None:
         raise no_such(name, session.catalog, session.queries)
     query.stop()
-    session.engine.give_back()
+    session.engine.give_back([query._pipeline])
     return Message(f"Query {name} is dropped.")
 
 

@@ -348,6 +348,7 @@ class Session(Steering):
             for stop in stops:
                 with suppress(Exception):  # whatever state it is in, it is forgotten
                     stop()
+            dropped = [q._pipeline for q in self.queries.values()]
             self.queries.clear()
             self.recordings.clear()
             for name in self.catalog.names:
@@ -357,7 +358,7 @@ class Session(Steering):
             self.catalog.summaries.clear()
             self.catalog.sinks.clear()
             self.sides.clear()
-            self.engine.give_back()
+            self.engine.give_back(dropped)
 
     def _forked(self) -> None:
         """This is a process forked from the session's: whoever held the lock isn't here."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -85,14 +86,25 @@ class Network:
             JoinedTable(o) for s in graph.steps if isinstance(o := s.operator, RelationJoinOperator) and o.table
         ]
         self._last_times = [s.operator for s in graph.steps if isinstance(s.operator, LastTime)]
+        self._changing = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the lock: where this travels to, nobody changes a table."""
+        return {name: value for name, value in vars(self).items() if name != "_changing"}
 
     def changed(self, table: TableRows, at: int) -> None:
         """What a table holds now goes for rows at or after `at`, microseconds."""
-        for operator in self._lookups:
-            if operator.table.follows(table):
-                operator.changed(at)
-        for beside in self._beside:
-            beside.changed(table, at)
+        with self._changing:
+            for operator in self._lookups:
+                if operator.table.follows(table):
+                    operator.changed(at)
+            for beside in self._beside:
+                beside.changed(table, at)
+
+    def packed(self) -> tuple[bytes, bytes]:
+        """Operators that have seen no rows, and what tables have held, before a change of a table or after it, not in between."""
+        with self._changing:
+            return pickled(self), pickled(self.tables)
 
     def look_into(self, tables: Sequence[Held]) -> None:
         """These are what tables have held, one for each look-up and join: it isn't put away with operators."""
@@ -103,7 +115,7 @@ class Network:
 
     @property
     def tables(self) -> list[Held]:
-        """What tables have held, with the time from which on it goes; asked while one may be changing."""
+        """What tables have held, with the time from which on it goes."""
         found = [o.versions for o in self._lookups] + [b.versions for b in self._beside]
         return [list(zip(versions.since, versions.frames, strict=False)) for versions in found]
 
@@ -210,7 +222,7 @@ def run_inside(
         packed = rows.mapInArrow(_packing(number, judged=judged), f"`{_BUCKET}` INT, `{_STREAM}` INT, `{ROWS}` BINARY")
         blocks = packed if blocks is None else blocks.union(packed)
     assert blocks is not None
-    fresh, schemas = (pickled(network), pickled(network.tables)), [s.schema for s in read]
+    fresh, schemas = network.packed(), [s.schema for s in read]
     grouped = blocks.groupBy(f"`{_BUCKET}`")
     if not below[0].isStreaming:
         return grouped.applyInArrow(_all_at_once(fresh, schemas), f"`{ROWS}` BINARY")

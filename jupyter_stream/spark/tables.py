@@ -38,8 +38,9 @@ class TableHistory:
 
     def changed(self, at: int) -> None:
         """What it holds now goes for rows at or after `at`, microseconds."""
-        self._since.append(max(at, self._since[-1]))
+        # first what it holds: whoever reads them meanwhile, in Spark's thread, has a table for every time
         self._held.append(held(self._rows, build))
+        self._since.append(max(at, self._since[-1]))
 
     def frame(self, spark: Any) -> Any:
         """All versions as one DataFrame, with `$since` and `$until`."""

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from jupyter_stream.aggregates import AGGREGATES, Dense, FrameForm
 from tests.aggregates.cases import CASES, Case, rows
 from tests.aggregates.laws import LAWS, ORDER_LAWS, subtract_undoes_update, subtractable
+from tests.tiers import examples
 
-briefly = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+briefly = settings(
+    max_examples=examples(12), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 def test_every_aggregate_has_cases() -> None:

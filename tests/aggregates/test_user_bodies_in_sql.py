@@ -133,7 +133,7 @@ CREATE AGGREGATE reach (node BIGINT) : BIGINT
 
 def answer(session: Session, text: str) -> list[tuple[Any, ...]]:
     query = session.execute(text)[-1]
-    query.wait(60)
+    query.wait(200)
     assert query.status == "finished", query.snapshot().error
     return query.to_polars().rows()
 

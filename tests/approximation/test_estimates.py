@@ -50,7 +50,7 @@ def run(
         session.execute("CREATE STREAM s (ts BIGINT, k BIGINT, v DOUBLE, n BIGINT) ORDER BY ts SOURCE 'frame://rows'")
         (query,) = session.execute(text)
         assert isinstance(query, Query)
-        query.wait(60)
+        assert query.wait(200)
         assert not query.errors.height
         answers = query.to_polars()
     return answers.sort("window_end", "k") if "k" in answers.columns and "window_end" in answers.columns else answers

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import polars as pl
 import pytest
@@ -21,10 +23,10 @@ CREATE STREAM r (ts BIGINT, k BIGINT, n BIGINT) ORDER BY ts SOURCE 'frame://othe
 
 
 @pytest.fixture
-def session() -> Session:
-    session = Session({"rows": ROWS, "others": OTHERS})
-    session.execute(DECLARED)
-    return session
+def session() -> Iterator[Session]:
+    with Session({"rows": ROWS, "others": OTHERS}) as session:
+        session.execute(DECLARED)
+        yield session
 
 
 def changed(session: Session, text: str) -> tuple[str, ...]:
@@ -86,7 +88,7 @@ def test_answers_say_what_was_done_and_how_far_they_are_off(session: Session) ->
     (query,) = session.execute(f"APPROXIMATE {text} TO '60 kB'")
     (exact,) = session.execute(text)
     assert isinstance(query, Query) and isinstance(exact, Query)
-    query.wait(30), exact.wait(30)
+    assert query.wait(200) and exact.wait(200)
     share = query.precision.share
     assert query.precision.changed == ("SAMPLE 10 % of s",) and 0.09 < share < 0.11
     assert query.snapshot().notes["precision"].startswith("SAMPLE 10 % of s; ")
@@ -101,10 +103,10 @@ def test_answers_say_what_was_done_and_how_far_they_are_off(session: Session) ->
 def test_a_query_that_is_there_can_be_made_to_fit(session: Session) -> None:
     (query,) = session.execute("SELECT k, median(n) AS m FROM s [RANGE 1 HOUR SLIDE 5 MINUTES] GROUP BY k", name="q")
     assert isinstance(query, Query)
-    query.wait(30)
+    assert query.wait(200)
     (smaller,) = session.execute("APPROXIMATE QUERY q TO '200 kB'")
     assert isinstance(smaller, Query) and smaller.name == "q" and smaller is not query
-    smaller.wait(30)
+    assert smaller.wait(200)
     assert smaller.precision.changed and "precision" in smaller.to_polars().columns
     (whole,) = session.execute("APPROXIMATE QUERY q TO '1 GB'")  # what was given up before comes back
     assert isinstance(whole, Query)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from jupyter_stream.arrays import order
 from jupyter_stream.arrays.order import order_of
+from tests.tiers import examples
 
 KEYS = [
     st.sampled_from([-(2**63), -5, 0, 1, 2, 3, 2**62]),
@@ -20,7 +21,7 @@ def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(order, "_FEW", request.param)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data(), st.lists(st.sampled_from(KEYS), min_size=1, max_size=3), st.integers(0, 40))
 def test_rows_are_in_the_order_of_all_keys_and_else_as_they_came(
     data: st.DataObject, kinds: list[st.SearchStrategy[int]], rows: int

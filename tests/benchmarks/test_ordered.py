@@ -15,6 +15,8 @@ from jupyter_stream.windows import TimeWindow
 sys.path.insert(0, str(Path(__file__).parents[2] / "tutorials"))
 from ordered import BufferAndSort, InOrderMerge, InOrderWindow, Rows
 
+from tests.tiers import examples
+
 SECOND = 1_000_000
 WINDOW = TimeWindow(range=10 * SECOND, slide=5 * SECOND)
 
@@ -78,7 +80,7 @@ def test_generous_slack_keeps_more_than_consistent_slack():
     assert sum(theirs(rows, SECOND, generous=True)[0].values()) > sum(theirs(rows, SECOND)[0].values())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(1, 500), st.integers(0, 4), st.booleans())
 def test_batching_changes_no_answer(batch: int, slack: int, generous: bool):
     rows = disordered(500)

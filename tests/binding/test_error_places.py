@@ -12,6 +12,7 @@ from jupyter_stream.binding import bind_derived, bind_query, bind_stream
 from jupyter_stream.errors import QueryError
 from jupyter_stream.plan.catalog import Catalog
 from jupyter_stream.syntax import CreateStream, CreateStreamAs, Select, parse
+from tests.tiers import examples
 
 GOOD = (
     "SELECT srcIP, count(*) [RANGE 10 minutes, SLIDE 1 minute, WA ts]\nFROM M\nGROUP BY srcIP",
@@ -56,7 +57,7 @@ def _answer(text: str, catalog: Catalog, open_source: object) -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4))
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(600), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_spoilt_statement_gives_an_error_inside_its_line(
     catalog: Catalog, source_opener: object, seed: int, times: int
 ) -> None:
@@ -80,6 +81,6 @@ def test_a_spoilt_statement_gives_an_error_inside_its_line(
 
 
 @given(st.lists(st.sampled_from(SCRAPS), max_size=14).map(" ".join))
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_scraps_of_sql_give_an_error_inside_their_line(catalog: Catalog, source_opener: object, text: str) -> None:
     _answer(text, catalog, source_opener)

@@ -11,7 +11,7 @@ from jupyter_stream.errors import QueryError
 def value(text: str) -> object:
     with Session() as session:
         (query,) = session.execute(f"SELECT {text} AS v FROM (SELECT DATE '2024-01-31' AS day, 5 AS n) t")
-        assert isinstance(query, Query) and query.wait(60)
+        assert isinstance(query, Query) and query.wait(200)
         return query.to_polars()["v"][0]
 
 

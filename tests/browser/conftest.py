@@ -9,7 +9,14 @@ from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from lab import ARGUMENTS, BROWSERS, Lab, Notebook, browser_path  # beside this file
+from lab import ARGUMENTS, BROWSERS, SOON, Lab, Notebook, browser_path  # beside this file
+
+
+def pytest_collection_modifyitems(items):
+    """Pages, kernels and servers take as long as a busy machine does."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.timeout(1_200))
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +37,7 @@ def profile(tmp_path_factory):
         made = playwright.chromium.launch_persistent_context(
             folder, executable_path=path, args=list(ARGUMENTS), viewport={"width": 1200, "height": 1400}
         )
-        made.set_default_timeout(60_000)  # other things run on the machine too
+        made.set_default_timeout(SOON)  # other things run on the machine too
         yield made
         made.close()
 
@@ -38,7 +45,19 @@ def profile(tmp_path_factory):
 @pytest.fixture(scope="session")
 def chromium(profile):
     """The browser: its new pages know of no page before them."""
-    return profile.browser
+    return Browser(profile.browser)
+
+
+class Browser:
+    """Opens pages that wait as long as those of the profile do."""
+
+    def __init__(self, browser):
+        self._browser = browser
+
+    def new_page(self, **options):
+        page = self._browser.new_page(**options)
+        page.set_default_timeout(SOON)
+        return page
 
 
 @pytest.fixture

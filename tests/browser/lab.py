@@ -14,6 +14,10 @@ import nbformat
 import pytest
 from playwright.sync_api import TimeoutError as OutOfTime
 
+sys.path.insert(0, str(Path(__file__).parents[2]))  # pictures.py is a program
+from tests.kernels import TRANSPORT, short_folder
+from tests.waiting import PATIENCE
+
 IN_LAB = pytest.mark.parametrize("frontend", ["lab"])
 IN_NOTEBOOK = pytest.mark.parametrize("frontend", ["notebook"])
 IN_BOTH = pytest.mark.parametrize("frontend", ["lab", "notebook"])
@@ -21,11 +25,20 @@ IN_BOTH = pytest.mark.parametrize("frontend", ["lab", "notebook"])
 
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 )  # fmt: skip
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PROMPT = "n => document.querySelectorAll('.jp-Notebook .jp-Cell')[n].querySelector('.jp-InputPrompt').textContent"
 VIEWS = Path(__file__).parents[1] / "views"
+STEPPED = """n => {
+  const [cell, next] = [...document.querySelectorAll('.jp-Notebook .jp-Cell')].slice(n, n + 2);
+  const started = /[0-9*]/.test(cell.querySelector('.jp-InputPrompt')?.textContent);
+  return next?.classList.contains('jp-mod-active') && (started || !cell.classList.contains('jp-CodeCell'));
+}"""
+OURS = ("blob:", "/extensions/jupyter-stream/")
+"""Where our modules are in a page: anywidget gives those of widgets a place of their own, and the extension has a folder."""
+SOON = 1_000 * PATIENCE
+"""Milliseconds: how long what must come may take on a busy machine."""
 LATE = "[anywidget] Failed to initialize model."
 """anywidget's word when a busy page took more than two seconds to load a widget's module. Nothing that a widget does comes sooner
 than its own module, so it can't be prevented; our views are shown all the same, which has a test of its own (`heard.js`)."""
@@ -48,7 +61,9 @@ class Lab:
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             wish = s.getsockname()[1]  # somebody may take it before the server does, which then takes another
-        private = {f"JUPYTER_{what}_DIR": str(root / what.lower()) for what in ("CONFIG", "DATA", "RUNTIME")}
+        self._runtime = short_folder()
+        private = {f"JUPYTER_{what}_DIR": str(root / what.lower()) for what in ("CONFIG", "DATA")}
+        private["JUPYTER_RUNTIME_DIR"] = self._runtime.name
         settings = root / "config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
         settings.mkdir(parents=True)
         (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false", "checkForUpdates": false}')
@@ -65,17 +80,18 @@ class Lab:
         self.log = (root / "server.log").open("w")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.port={wish}",
-             "--ServerApp.ip=127.0.0.1", "--IdentityProvider.token=t", f"--ServerApp.root_dir={self.root}",
+             "--ServerApp.ip=127.0.0.1", f"--KernelManager.transport={TRANSPORT}",
+             "--IdentityProvider.token=t", f"--ServerApp.root_dir={self.root}",
              "--ServerApp.jpserver_extensions={'notebook': True, 'jupyterlab': True}",
              "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"],
             stdout=self.log, stderr=self.log, env={**os.environ, **private, "PYTHONPATH": str(VIEWS)},
         )  # fmt: skip
-        told = root / "runtime" / f"jpserver-{self.process.pid}.json"
-        end = time.monotonic() + 120
+        told = Path(self._runtime.name) / f"jpserver-{self.process.pid}.json"
+        end = time.monotonic() + PATIENCE
         while True:
             try:
                 self.url = f"http://127.0.0.1:{json.loads(told.read_text())['port']}"
-                urllib.request.urlopen(f"{self.url}/api?token=t", timeout=10)
+                urllib.request.urlopen(f"{self.url}/api?token=t", timeout=PATIENCE)
                 return
             except (OSError, json.JSONDecodeError):  # not begun yet, or half written
                 if time.monotonic() > end or self.process.poll() is not None:
@@ -84,14 +100,14 @@ class Lab:
 
     def kernels(self):
         """Ids of the kernels that run."""
-        with urllib.request.urlopen(f"{self.url}/api/kernels?token=t", timeout=60) as answer:
+        with urllib.request.urlopen(f"{self.url}/api/kernels?token=t", timeout=PATIENCE) as answer:
             return [k["id"] for k in json.load(answer)]
 
     def shut_kernels(self):
         """End all kernels."""
         for kernel in self.kernels():
             request = urllib.request.Request(f"{self.url}/api/kernels/{kernel}?token=t", method="DELETE")
-            urllib.request.urlopen(request, timeout=60)
+            urllib.request.urlopen(request, timeout=PATIENCE)
 
     def write(self, name, cells):
         """A notebook of code cells in the folder."""
@@ -101,7 +117,7 @@ class Lab:
 
     def read(self, name):
         """The notebook as it is on disk, once it is whole: the server empties the file and then writes it."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE
         while True:
             try:
                 return nbformat.read(self.root / name, as_version=4)
@@ -118,12 +134,12 @@ class Lab:
             self.process.terminate()
             try:
                 self.process.wait(20)
-            except (
-                subprocess.TimeoutExpired
-            ):  # an idle worker thread of AnyIO's keeps it if its loop ended during a request
+            except subprocess.TimeoutExpired:
+                # an idle worker thread of AnyIO's keeps it if its loop ended during a request
                 self.process.kill()
                 self.process.wait()
             self.log.close()
+            self._runtime.cleanup()
 
 
 class Notebook:
@@ -136,22 +152,20 @@ class Notebook:
         self.open()
 
     def _failed(self, error):
-        # Notebook 7 throws one of its own at every start, also with an empty notebook; ours come from modules of ours
-        places = [line for line in (error.stack or "").splitlines() if "http" in line or "blob:" in line]
-        own = self.frontend == "notebook" and places and all("/static/notebook/" in place for place in places)
-        if not own and error.message != LATE:
+        # JupyterLab throws some of its own, Notebook 7 one at every start; ours pass through modules of ours
+        if any(place in (error.stack or "") for place in OURS) and error.message != LATE:
             self.errors.append(str(error))
 
     def open(self):
         """Open it in the page, again if it was open."""
         path = {"lab": "lab/tree", "notebook": "notebooks"}[self.frontend]
         self.page.goto(f"{self.lab.url}/{path}/{self.name}?token=t&reset", wait_until="domcontentloaded")
-        self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=SOON)
         idle = {
             "lab": "() => document.querySelector('#jp-main-statusbar')?.textContent.includes('| Idle')",
             "notebook": "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'",
         }
-        self.page.wait_for_function(idle[self.frontend], timeout=90_000)
+        self.page.wait_for_function(idle[self.frontend], timeout=SOON)
 
     def cell(self, number):
         """The cell, from 0."""
@@ -160,7 +174,7 @@ class Notebook:
     def run(self, number):
         """Start a cell."""
         before = self.page.evaluate(PROMPT, number)
-        for _ in range(6):
+        for _ in range(20):
             self.cell(number).locator(".cm-content").first.click()
             self.page.keyboard.press("Control+Enter")
             if self._left(number, before):
@@ -177,10 +191,20 @@ class Notebook:
             return False
         return True
 
+    def step(self, number):
+        """Shift+Enter on the chosen cell, which has that number. JupyterLab forgets a key while it is still connecting."""
+        for _ in range(20):
+            self.page.keyboard.press("Shift+Enter")
+            try:
+                return self.page.wait_for_function(STEPPED, arg=number, timeout=10_000)
+            except OutOfTime:
+                self.cell(number).click(position={"x": 3, "y": 3})
+        raise TimeoutError("the cell did not start")
+
     def run_all(self):
         """Start all cells."""
         before = self.page.evaluate(PROMPT, 0)
-        for _ in range(6):
+        for _ in range(20):
             self.cell(0).locator(".jp-InputPrompt").first.click()
             self.page.get_by_role("menuitem", name="Run", exact=True).click()
             self.page.get_by_text("Run All Cells", exact=True).click()
@@ -198,19 +222,23 @@ class Notebook:
         """Until no cell waits or runs."""
         self.page.wait_for_function(
             "() => ![...document.querySelectorAll('.jp-InputPrompt')].some(e => e.textContent.includes('*'))",
-            timeout=60_000,
+            timeout=SOON,
         )
 
     def save(self):
         """Save it and wait until it is written, all of it."""
         before = (self.lab.root / self.name).stat().st_mtime_ns
         self.page.keyboard.press("Control+s")
-        end = time.monotonic() + 20
-        while (self.lab.root / self.name).stat().st_mtime_ns == before:
-            if time.monotonic() > end:
-                raise TimeoutError("the notebook was not saved")
-            self.page.wait_for_timeout(200)
+        self.until(lambda: (self.lab.root / self.name).stat().st_mtime_ns != before, "the notebook is saved")
         self.lab.read(self.name)
+
+    def until(self, condition, what):
+        """Until something is so; the page goes on meanwhile."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            if time.monotonic() > end:
+                raise TimeoutError(f"it doesn't come about that {what}")
+            self.page.wait_for_timeout(100)
 
     def live(self, number):
         """The live view under a cell."""

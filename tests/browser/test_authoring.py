@@ -5,6 +5,7 @@ import json
 from lab import IN_BOTH, IN_LAB, IN_NOTEBOOK
 
 from jupyter_stream.views.words import size
+from tests.tiers import slow
 
 SETUP = """import itertools, time
 import polars as pl
@@ -33,12 +34,13 @@ ITEMS = """items => items.map(item =>
   ['match', 'typeExtended'].map(part => item.querySelector(`.jp-Completer-${part}`).textContent))"""
 
 
+@slow
 @IN_NOTEBOOK
 def test_the_system_view_says_what_the_handles_say_and_who_has_which_share(open_notebook, frontend):
     book = open_notebook("system.ipynb", [SETUP, HOT, WIDE, STILL, "%stream status", TOLD], frontend)
     book.run_all()
     told_at = book.cell(5).locator(".jp-OutputArea-output")
-    told_at.wait_for(timeout=150_000)
+    told_at.wait_for()
     told = json.loads(told_at.inner_text())
     queries, sources = book.cell(4).element_handle().evaluate(TABLES)
     assert [q["query"] for q in queries] == ["hot", "wide"] and {q["state"] for q in queries} == {"paused"}
@@ -60,18 +62,17 @@ def test_the_system_view_says_what_the_handles_say_and_who_has_which_share(open_
     assert book.errors == []
 
 
+@slow
 @IN_BOTH
 def test_completion_offers_columns_with_types_functions_with_signatures_options_and_values(open_notebook, frontend):
     book = open_notebook("complete.ipynb", [SETUP, HOT, ""], frontend)
     book.run_all()
-    book.page.wait_for_function(
-        "() => document.querySelectorAll('.jp-InputPrompt')[1].textContent === '[2]:'", timeout=150_000
-    )
+    book.page.wait_for_function("() => document.querySelectorAll('.jp-InputPrompt')[1].textContent === '[2]:'")
 
     def offered(text):
         write(book, 2, text)
         book.page.keyboard.press("Tab")
-        book.page.locator(".jp-Completer-item").first.wait_for(timeout=30_000)
+        book.page.locator(".jp-Completer-item").first.wait_for()
         return dict(book.page.locator(".jp-Completer-item").evaluate_all(ITEMS))
 
     def escape():
@@ -95,6 +96,7 @@ def test_completion_offers_columns_with_types_functions_with_signatures_options_
     assert book.errors == []
 
 
+@slow
 @IN_LAB
 def test_a_question_mark_tells_of_streams_and_queries_and_config_of_defaults(open_notebook, frontend):
     cells = [SETUP, HOT, "trades?", "?hot", "%config StreamMagics", "%config StreamMagics.chart = 'table'",
@@ -102,18 +104,18 @@ def test_a_question_mark_tells_of_streams_and_queries_and_config_of_defaults(ope
     book = open_notebook("ask.ipynb", cells, frontend)
     book.run_all()
     said = book.cell(2).locator(".jp-OutputArea-output")
-    said.first.wait_for(timeout=150_000)
+    said.first.wait_for()
     assert "price" in said.first.inner_text() and "DOUBLE" in said.first.inner_text()
-    said.get_by_text("python://ticks").wait_for(timeout=10_000)
+    said.get_by_text("python://ticks").wait_for()
     query = book.cell(3).locator(".jp-OutputArea-output").first
-    query.get_by_text("column price").first.wait_for(timeout=30_000)
+    query.get_by_text("column price").first.wait_for()
     defaults = book.cell(4).locator(".jp-OutputArea-output").first
-    defaults.get_by_text("how queries are shown").wait_for(timeout=30_000)
+    defaults.get_by_text("how queries are shown").wait_for()
     assert "as --chart" in defaults.inner_text() and "'auto'" in defaults.inner_text()
     # a query without a --chart is shown so from now on
     book.cell(6).scroll_into_view_if_needed()
     book.page.wait_for_function(
-        "() => document.querySelector('.jupyter-stream-live .js-stage')?.dataset.kind === 'table'", timeout=60_000
+        "() => document.querySelector('.jupyter-stream-live .js-stage')?.dataset.kind === 'table'"
     )
     assert book.errors == []
 

@@ -10,6 +10,8 @@ from lab import VIEWS
 from jupyter_stream import views
 from jupyter_stream.views import saved
 from jupyter_stream.views.widget import LIVE_CSS
+from tests.tiers import slow
+from tests.waiting import until
 
 TUTORIALS = Path(__file__).parents[2] / "tutorials"
 POINTS = """() => {
@@ -29,41 +31,39 @@ def still(drawing):
 
 
 def until_it_looks_otherwise(drawing, before):
-    end = time.monotonic() + 60
-    while drawing.screenshot() == before:
-        if time.monotonic() > end:
-            raise TimeoutError("the drawing stayed as it was")
-        time.sleep(0.2)
+    until(lambda: drawing.screenshot() != before, step=0.2)
 
 
+@slow
 def test_a_window_is_drawn_and_follows_its_sliders(open_notebook, lab):
     for module in TUTORIALS.glob("*.py"):
         shutil.copy(module, lab.root)
     book = open_notebook("drawing.ipynb", ["from window_drawing import explore\nexplore('sliding')"])
     book.run_all()
     cell = book.cell(0)
-    cell.locator(DRAWING).wait_for(timeout=90_000)
+    cell.locator(DRAWING).wait_for()
     assert "[RANGE 15 SECONDS SLIDE 5 SECONDS]" in cell.locator(".jp-OutputArea-output").first.inner_text()
     before = still(cell.locator(DRAWING))
     cell.locator(".noUi-handle").first.focus()
     book.page.keyboard.press("ArrowRight")
-    book.page.get_by_text("[RANGE 16 SECONDS SLIDE 5 SECONDS]").wait_for(timeout=20_000)
+    book.page.get_by_text("[RANGE 16 SECONDS SLIDE 5 SECONDS]").wait_for()
     until_it_looks_otherwise(cell.locator(DRAWING), before)
     assert book.errors == []
 
 
+@slow
 def test_a_chart_grows_while_its_cell_runs(open_notebook, lab):
     for module in TUTORIALS.glob("*.py"):
         shutil.copy(module, lab.root)
     show = "from drawing import Chart\nfrom IPython.display import display\nchart = Chart(['ours', 'theirs'], 'x, s', 'y, s')"
     grow = (
         "import pathlib, time\nwhile not pathlib.Path('seen').exists(): time.sleep(0.1)\n"
-        "chart.add('ours', 1, 2)\nchart.add('theirs', 2, 1, 'late')\ntime.sleep(200)"
+        "chart.add('ours', 1, 2)\nchart.add('theirs', 2, 1, 'late')\ntime.sleep(10_000)"
     )
     book = open_notebook("chart.ipynb", [f"{show}\nchart", grow])
     book.run_all()
     cell = book.cell(0)
-    cell.locator(DRAWING).wait_for(timeout=90_000)
+    cell.locator(DRAWING).wait_for()
     empty = still(cell.locator(DRAWING))
     (lab.root / "seen").touch()
     until_it_looks_otherwise(cell.locator(DRAWING), empty)
@@ -81,7 +81,7 @@ def test_a_saved_page_draws_without_kernel_or_network_and_shows_markup_as_text(c
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(file.as_uri())
-    page.wait_for_function(POINTS, timeout=60_000)
+    page.wait_for_function(POINTS)
     assert page.evaluate("() => window.hurt") is None
     assert evil in page.locator(".js-name").inner_text()
     assert errors == []

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.tiers import slow
+
 CELLS = [
     "%%stream hot --chart line\nSELECT avg(price) AS p, 'in' AS s FROM trades [RANGE 1 MINUTE] -- note\nWHERE n = 3",
     "%%streams\nSELECT 1",
@@ -13,6 +15,7 @@ COLOUR = """([cell, text]) => getComputedStyle(
   [...cell.querySelectorAll('[class*=jp-stream-]')].find(e => e.textContent === text)).color"""
 
 
+@slow
 @pytest.mark.parametrize("path", ["lab/tree", "notebooks"])
 def test_sql_is_coloured_in_stream_cells_and_python_elsewhere(lab, chromium, path):
     lab.write("colours.ipynb", CELLS)
@@ -20,8 +23,8 @@ def test_sql_is_coloured_in_stream_cells_and_python_elsewhere(lab, chromium, pat
     try:
         page.goto(f"{lab.url}/{path}/colours.ipynb?token=t&reset", wait_until="domcontentloaded")
         cells = page.locator(".jp-Notebook .jp-Cell")
-        cells.nth(2).locator(".cm-line").first.wait_for(timeout=150_000)
-        cells.nth(0).locator(".jp-stream-keyword").first.wait_for(timeout=150_000)
+        cells.nth(2).locator(".cm-line").first.wait_for()
+        cells.nth(0).locator(".jp-stream-keyword").first.wait_for()
         marks = {(text, kind) for text, kind in cells.nth(0).evaluate(MARKS)}
         assert {("SELECT", "keyword"), ("avg", "function"), ("price", "name"), ("'in'", "string"), ("-- note", "comment"),
                 ("RANGE", "keyword"), ("3", "number")} <= marks  # fmt: skip
@@ -32,7 +35,7 @@ def test_sql_is_coloured_in_stream_cells_and_python_elsewhere(lab, chromium, pat
         assert page.evaluate(COLOUR, [handle, "SELECT"]) != page.evaluate(COLOUR, [handle, "price"])
         # what is typed is coloured too, and a cell that becomes Python loses it
         cells.nth(1).locator(".cm-content").fill("%%stream\nSELECT 2")
-        cells.nth(1).locator(".jp-stream-keyword").first.wait_for(timeout=10_000)
+        cells.nth(1).locator(".jp-stream-keyword").first.wait_for()
         cells.nth(1).locator(".cm-content").fill("x = 2")
         page.wait_for_function("c => !c.querySelector('[class*=jp-stream-]')", arg=cells.nth(1).element_handle())
     finally:

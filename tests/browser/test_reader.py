@@ -6,6 +6,8 @@ import json
 import pytest
 from PIL import Image
 
+from tests.tiers import slow
+
 LIVE = ".jupyter-stream-live"
 EVIL = "<img src=x onerror=window.hurt=1></script><script>window.hurt=1</script>'\"&"
 SETUP = f"""%load_ext jupyter_stream
@@ -15,7 +17,7 @@ def cars():
     for i in range(40):
         late = 30 if i == 35 else 0
         yield {{"road": EVIL if i % 2 else "B27" * 3_000, "speed": 60.0 + i + late, "at": START + dt.timedelta(seconds=i - late)}}
-    time.sleep(600)"""
+    time.sleep(10_000)"""
 QUERY = """%%stream top --chart line
 CREATE STREAM cars (road STRING, speed DOUBLE, at TIMESTAMP) ORDER BY at SOURCE 'python://cars';
 SELECT window_end, road, max(speed) AS fastest, count(*) AS n FROM cars [RANGE 10 SECONDS SLIDE 10 SECONDS] GROUP BY road"""
@@ -69,8 +71,8 @@ def book(request, open_notebook):
         for cell in (0, 1):
             opened.run(cell)
         view = opened.live(1)
-        view.wait_for(timeout=90_000)
-        opened.page.wait_for_function(DRAWN, arg=view.element_handle(), timeout=60_000)
+        view.wait_for()
+        opened.page.wait_for_function(DRAWN, arg=view.element_handle())
         opened.wait_idle()
         return opened, view
 
@@ -96,35 +98,37 @@ def said(book, cell):
     return json.loads(book.cell(cell).locator(".jp-OutputArea-output").inner_text())
 
 
+@slow
 def test_a_click_gives_the_points_row_as_a_frame_and_a_late_rows_cross_tells_what_it_missed(book):
     rows = "import json; print(json.dumps(top.selected.select('road', 'fastest', 'n').rows()))"
     book, view = book(rows, "raise ValueError(EVIL)", '%%stream\nSELECT "<img src=x onerror=window.hurt=1>" FROM cars')
     point_at(book, view, 1, 0)
     tip = view.locator(".js-tip:not(.js-card)")
-    tip.wait_for(state="visible", timeout=15_000)
+    tip.wait_for(state="visible")
     data = view.evaluate(SHOWN)["sources"][1]
     book.page.mouse.click(*point_at(book, view, 1, 0))
-    book.page.get_by_text("top.selected has 1 row").wait_for(timeout=15_000)
+    book.page.get_by_text("top.selected has 1 row").wait_for()
     [[road, fastest, n]] = said(book, 2)
     assert fastest == data["y"][0] and road in (EVIL, "B27" * 3_000) and n == 5
     # the late row is about second 5 and came after second 34: the answer it missed is that of seconds 0 to 10
     cross = view.evaluate(SHOWN)["sources"][-1]
     assert cross["y"] == [69.0] and cross["x"] == [1_704_110_410_000]
     point_at(book, view, -1, 0)
-    tip.get_by_text("69.0, would have been 125.0").wait_for(timeout=15_000)
+    tip.get_by_text("69.0, would have been 125.0").wait_for()
     assert EVIL in tip.inner_text() and "29 s late" in tip.inner_text()
     book.page.mouse.click(*point_at(book, view, -1, 0))
     card = view.locator(".js-card")
-    card.get_by_text("5, would have been 6").wait_for(timeout=15_000)
+    card.get_by_text("5, would have been 6").wait_for()
     assert EVIL in card.inner_text()
     # errors are text too, Python's and ours
     for cell in (3, 4):
         book.run(cell)
-    book.cell(4).get_by_text("onerror=window.hurt=1").first.wait_for(timeout=15_000)
+    book.cell(4).get_by_text("onerror=window.hurt=1").first.wait_for()
     assert book.page.evaluate(HURT) == 0
     assert book.errors == []
 
 
+@slow
 @in_notebook_7
 def test_a_running_view_becomes_another_chart_in_place(book):
     book, view = book(
@@ -143,19 +147,20 @@ def test_a_running_view_becomes_another_chart_in_place(book):
             book.page.wait_for_function(bars, arg=[view.element_handle(), SHOWN])
     view.evaluate(FIRST_SEEN)
     book.run(5)
-    book.page.wait_for_function(DRAWN, arg=view.element_handle(), timeout=60_000)
+    book.page.wait_for_function(DRAWN, arg=view.element_handle())
     seen = book.page.evaluate("window.firstSeen")
     assert "2024-01-01" in seen and "1970" not in seen, "a chart is shown before it is filled"
     assert book.page.locator(LIVE).count() == 1
     assert book.errors == []
 
 
+@slow
 @in_notebook_7
 def test_a_view_is_saved_from_its_menu_and_the_page_needs_no_kernel(book, chromium, tmp_path):
     book, view = book()
     files = {}
     for form in ("png", "svg", "html"):
-        with book.page.expect_download(timeout=60_000) as coming:
+        with book.page.expect_download() as coming:
             view.locator(".js-save").select_option(form)
         files[form] = tmp_path / coming.value.suggested_filename
         coming.value.save_as(files[form])
@@ -167,17 +172,18 @@ def test_a_view_is_saved_from_its_menu_and_the_page_needs_no_kernel(book, chromi
     page.route("http*://**", lambda route: route.abort())
     page.goto(files["html"].as_uri())
     alone = page.locator(f"{LIVE}[data-key]")
-    alone.wait_for(timeout=30_000)
-    page.wait_for_function(DRAWN, arg=alone.element_handle(), timeout=30_000)
+    alone.wait_for()
+    page.wait_for_function(DRAWN, arg=alone.element_handle())
     assert alone.evaluate(SHOWN)["sources"] == drawn
     x, y = page.evaluate(AT, [alone.element_handle(), 1, 0])
     page.mouse.move(x - 3, y - 3)
     page.mouse.move(x, y)
-    alone.locator(".js-tip:not(.js-card)").wait_for(state="visible", timeout=15_000)
+    alone.locator(".js-tip:not(.js-card)").wait_for(state="visible")
     assert page.evaluate(HURT) == 0
     page.close()
 
 
+@slow
 def test_a_chart_follows_the_theme(book):
     book, view = book()
     light = view.evaluate(SHOWN)["ink"]
@@ -194,6 +200,7 @@ def test_a_chart_follows_the_theme(book):
     )
 
 
+@slow
 @in_notebook_7
 def test_a_view_says_when_nothing_comes_and_when_its_kernel_has_gone(book):
     book, view = book()
@@ -203,16 +210,16 @@ def test_a_view_says_when_nothing_comes_and_when_its_kernel_has_gone(book):
       store.model[way]('msg:custom', store.onMessage);
     }"""
     book.page.evaluate(held, [view.element_handle(), "off"])
-    pill.get_by_text("no answer", exact=True).wait_for(timeout=30_000)
-    assert rates.inner_text() == "–"
+    pill.get_by_text("no answer", exact=True).wait_for()
+    book.until(lambda: rates.inner_text() == "–", "no rate is shown")
     book.page.evaluate(held, [view.element_handle(), "on"])
-    pill.get_by_text("running", exact=True).wait_for(timeout=30_000)
-    assert rates.inner_text().endswith("/s")
+    pill.get_by_text("running", exact=True).wait_for()
+    book.until(lambda: rates.inner_text().endswith("/s"), "a rate is shown")
 
     book.page.get_by_role("menuitem", name="Kernel", exact=True).click()
     book.page.get_by_text("Restart Kernel…", exact=True).first.click()
     book.page.locator("dialog .jp-mod-accept").click()
-    pill.get_by_text("kernel gone: run the cell again", exact=True).wait_for(timeout=30_000)
+    pill.get_by_text("kernel gone: run the cell again", exact=True).wait_for()
     assert rates.inner_text() == "–"
     assert "as it was at" in view.locator(".js-note").inner_text()
     assert not view.locator(".js-buttons").is_visible()

@@ -2,15 +2,18 @@
 
 import json
 
+from tests.tiers import slow
+
 DEMO = "from demo import Demo\nfrom jupyter_stream import views\nfrom jupyter_stream.views import ViewOptions as V\n"
 LIVE = ".jupyter-stream-live"
 
 
+@slow
 def test_ten_live_views_are_saved_in_less_than_two_megabytes(open_notebook, lab):
     cell = "views.display(Demo(keys=[f'k{i}' for i in range(8)]).advance(200).run(0.5), V(last=2000));"
     book = open_notebook("ten.ipynb", [DEMO + "\n".join([cell] * 10)])
     book.run(0)
-    book.page.wait_for_function(f"() => document.querySelectorAll('{LIVE}').length === 10", timeout=60_000)
+    book.page.wait_for_function(f"() => document.querySelectorAll('{LIVE}').length === 10")
     book.wait_idle()
     book.page.wait_for_timeout(6_000)
     book.save()

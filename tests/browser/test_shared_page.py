@@ -19,6 +19,7 @@ def test_a_shared_page_draws_what_the_cell_draws_and_can_only_look_on(chromium):
         page.wait_for_selector(".js-stage[data-kind=plot]")
         page.wait_for_selector(".js-figure-box > *")
         assert page.inner_text(".js-name") == "load"
+        page.locator(".js-series", has_text="all").first.wait_for()
         assert {"all", "0"} <= set(page.locator(".js-series").all_inner_texts())
         assert not page.get_by_text("Stop", exact=True).is_visible()
         assert not page.get_by_text("Pause", exact=True).is_visible()

@@ -14,6 +14,7 @@ from jupyter_stream.budget.promises import UNIFORM
 from jupyter_stream.core.coverage import WHOLE
 from jupyter_stream.core.messages import TS, Batch, Punctuation
 from tests.budget.promised import DECLARED, LATER, QUERIES, Run, bound, run
+from tests.tiers import slow
 
 ITEMS = 100
 SPAN = 1_200
@@ -50,6 +51,7 @@ def test_desc_finds_the_most_where_zones_are_partly_out_of_reach(session, probes
     assert before.total() > least * after.total()
 
 
+@slow
 def test_the_smaller_the_fade_factor_the_fresher_the_pairs(session):
     apart = {}
     for fade in (1.0, 0.5, 0.05):

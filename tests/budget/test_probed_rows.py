@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from jupyter_stream.budget.probed_rows import ProbedRows, looked_up
 from jupyter_stream.joins.runs import Run
 from jupyter_stream.keys.join_keys import JoinKeys
+from tests.tiers import examples
 
 slots = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=8), min_size=1, max_size=12)
 
@@ -32,7 +33,7 @@ def filled(found: list[list[int]]) -> tuple[ProbedRows, list[tuple[int, int]]]:
     return made, known
 
 
-@settings(max_examples=30, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(max_examples=examples(30), deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(slots, slots, st.integers(0, 12), st.data())
 def test_a_lookup_finds_the_rows_of_its_key_between_two_numbers(one, two, gone, data):
     asking, known = filled(one)

@@ -19,6 +19,7 @@ from jupyter_stream.core.messages import COVERAGE, TS, Batch, Punctuation
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.plan.preference import Budget, parse_budget
 from tests.budget.promised import DECLARED, JOIN, LATER, QUERIES, SELECTION, Run, bound, rows, run, shuffled
+from tests.tiers import examples, slow
 from tests.waiting import until
 
 
@@ -29,11 +30,19 @@ def session() -> Any:
         yield session
 
 
+@pytest.fixture
+def end() -> Iterator[threading.Event]:
+    """Lets a live stream end; it does with the test."""
+    made = threading.Event()
+    yield made
+    made.set()
+
+
 CUTS = st.lists(st.tuples(st.integers(0, 1), st.integers(1, 40)), max_size=8)
 
 
 @pytest.mark.parametrize("name", QUERIES)
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=examples(3), deadline=None)
 @given(cuts=CUTS, seed=st.integers(0, 3), late=st.sampled_from([1, 50]), probes=st.sampled_from([0.1, 0.5, 3.0]))
 def test_a_budget_gives_a_part_of_the_answer_whatever_the_batches_and_all_in_the_end(
     session, name, cuts, seed, late, probes
@@ -149,6 +158,7 @@ def test_a_further_condition_is_part_of_the_share_stated(session):
     assert Counter(running.given) == exact
 
 
+@slow
 def test_the_interval_holds_the_share_given_as_often_as_it_says(session):
     """95% of cases; of 36 drawn ones fewer than 31 are inside with a chance of 1%."""
     inside, wide = 0, []
@@ -170,9 +180,8 @@ def test_the_interval_holds_the_share_given_as_often_as_it_says(session):
 
 @pytest.mark.parametrize("budget", ["20%", "0.2 probes/row"])
 @pytest.mark.parametrize("name", ["join DESC", "selection WEIGHTED"])
-def test_in_the_idle_time_of_a_live_stream_all_is_given_and_coverage_is_whole(session, name, budget):
+def test_in_the_idle_time_of_a_live_stream_all_is_given_and_coverage_is_whole(session, name, budget, end):
     last = pl.DataFrame({"ItemNo": [-1], "Price": [0.0], "ts": [LATER]})  # passes all slots, and meets nothing
-    end = threading.Event()
     sold = {
         "one": rows(18, 600, 600).vstack(last),
         "two": rows(19, 600, 600).vstack(last.with_columns(ItemNo=-last["ItemNo"] - 3)),
@@ -181,7 +190,7 @@ def test_in_the_idle_time_of_a_live_stream_all_is_given_and_coverage_is_whole(se
     def live(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
         for at in range(0, frame.height, 50):
             yield frame[at : at + 50]
-        end.wait(240)
+        end.wait()
 
     arrivals = [frame[:-1] for frame in sold.values()][: 2 if "join" in name else 1]
     _, exact = run(bound(session, QUERIES[name], None), arrivals, [])
@@ -350,15 +359,14 @@ def test_a_preference_that_fails_on_a_value_wants_it_least(session):
 PREFERENCE = "WITH PREFERENCE DESC SUMMARY.Estimate.Count(ItemNo)"
 
 
-def test_none_of_a_hundred_queries_that_share_a_summary_starves(session):
+def test_none_of_a_hundred_queries_that_share_a_summary_starves(session, end):
     """Each has its share of idle time by its weight, whatever the others have left."""
     sold = rows(33, 2_000, 128)  # four slots: what each query does of one costs what it costs, however few rows
-    end = threading.Event()
 
     def live() -> Iterator[pl.DataFrame]:
         yield sold
         yield pl.DataFrame({"ItemNo": [0], "Price": [0.0], "ts": [LATER]})
-        end.wait(240)
+        end.wait()
 
     with jupyter_stream.Session({"one": live()}) as other:
         other.execute(DECLARED.split(";")[0].replace("frame://", "python://") + ";" + DECLARED.split(";")[2])

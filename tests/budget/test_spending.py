@@ -18,6 +18,7 @@ from jupyter_stream.core.coverage import WHOLE
 from jupyter_stream.core.messages import TS, Batch, Punctuation
 from jupyter_stream.plan.preference import Budget
 from tests.budget.promised import DECLARED, JOIN, LATER, QUERIES, SELECTION, Run, bound, rows, run
+from tests.tiers import slow
 
 MILLISECOND = 1_000_000
 SECOND = 1_000_000_000
@@ -169,6 +170,7 @@ def test_a_replay_counts_what_it_is_about_to_have_spent(session):
     assert replay.spent == 31 * MILLISECOND
 
 
+@slow
 @pytest.mark.parametrize("share", [0.03, 0.2])
 @pytest.mark.parametrize("text", ["join DESC", "join WEIGHTED", "selection WEIGHTED"])
 def test_over_any_window_of_the_preference_the_budget_is_spent_and_not_more(text, share):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from jupyter_stream import Query, QueryError, Session
 from jupyter_stream.checkpoints.store import FORMAT
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 ROWS = pl.DataFrame({"ts": range(2_000), "k": ["a", "b"] * 1_000, "n": [1, 2, 3, 4] * 500})
 DECLARED = "CREATE STREAM s (ts BIGINT, k STRING, n BIGINT) ORDER BY ts SOURCE 'frame://rows'"
@@ -126,20 +127,31 @@ def test_rows_that_stop_in_the_middle_go_on_there(tmp_path: Path) -> None:
     """Stopped, with a last cut; and a table that a statement changed meanwhile is as it was."""
     text = "SELECT s.n, name FROM s JOIN names ON s.k = names.k"
     declared = (
-        "CREATE STREAM s (ts BIGINT, k STRING, n BIGINT) ORDER BY ts WITH (rate = '2000/s') SOURCE 'frame://rows';"
+        "CREATE STREAM s (ts BIGINT, k STRING, n BIGINT) ORDER BY ts SOURCE 'python://rows';"
         "CREATE TABLE names (k STRING, name STRING); INSERT INTO names VALUES ('a', 'A')"
     )
-    with Session({"rows": ROWS}) as of:
+    changed, begun_again = threading.Event(), threading.Event()
+
+    def rows() -> Iterator[pl.DataFrame]:
+        yield ROWS[:200]
+        changed.wait(PATIENCE)
+        yield ROWS[200:1_000]
+        begun_again.wait(PATIENCE)
+        yield ROWS[1_000:]
+
+    with Session({"rows": rows}) as of:
         of.execute(declared)
         query = started(of, text, tmp_path / "c")
-        until(lambda: query.to_polars().height > 20)
+        until(lambda: query.to_polars().height == 100)
         of.execute("INSERT INTO names VALUES ('b', 'B')")
-        until(lambda: "B" in query.to_polars()["name"])
+        changed.set()
+        until(lambda: query.to_polars().height == 900)
         query.stop()
         assert query.wait(200)
         before = query.to_polars()
-    assert before.height < 1_500
-    with Session({"rows": ROWS}) as of:
+    begun_again.set()
+    assert before.height == 900
+    with Session({"rows": rows}) as of:
         of.execute(declared)
         query = started(of, text, tmp_path / "c")
         assert query.wait(200)

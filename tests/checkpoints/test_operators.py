@@ -14,6 +14,7 @@ from jupyter_stream.checkpoints.state import TakenState
 from jupyter_stream.checkpoints.store import Store
 from jupyter_stream.engine import cuts, engine, feed
 from tests.faults.test_operators import BUDGET, DECLARED, MARKED, QUERIES, ROWS, discovered
+from tests.tiers import thinned
 from tests.waiting import until
 
 Answers = tuple[list[str], list[str], list[str], int]
@@ -68,7 +69,7 @@ def test_the_law_is_about_every_operator() -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", thinned(QUERIES))
 def test_the_rest_is_as_if_it_had_not_been_killed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _ = answers(name, None, monkeypatch)
     again, cuts_taken = answers(name, tmp_path / "whole", monkeypatch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +13,8 @@ from jupyter_stream.functions import names
 from tests.differential.calls import NOT_DRAWN, NOT_IN_SPARK, drawable
 from tests.differential.functions import batches, draws
 from tests.differential.report import call_script
-from tests.differential.spark_values import Here, There, start
+from tests.differential.spark_values import Here, There
+from tests.tiers import slow
 
 EACH = 8
 """Calls of each function."""
@@ -20,26 +22,31 @@ SEED = "calls"
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    session = start(tmp_path_factory.mktemp("spark"))
-    yield session
-    session.stop()
+def in_utc(interpreting: Any) -> Iterator[Any]:
+    """The session; what it gives is shown in UTC too, where the machine is elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield interpreting
+    time.tzset()
 
 
 def test_every_function_of_the_table_is_drawn() -> None:
     assert set(names()) - set(drawable()) == NOT_DRAWN
 
 
-def test_what_spark_lacks_is_listed(spark: Any) -> None:
-    known = {row[0] for row in spark.sql("SHOW FUNCTIONS").collect()}
+@slow
+def test_what_spark_lacks_is_listed(in_utc: Any) -> None:
+    known = {row[0] for row in in_utc.sql("SHOW FUNCTIONS").collect()}
     assert not known & NOT_IN_SPARK
 
 
-def test_drawn_calls_get_sparks_values(spark: Any) -> None:
+@slow
+def test_drawn_calls_get_sparks_values(in_utc: Any) -> None:
     here = Here()
     states: Counter[str] = Counter()
     found = []
-    for judged in batches(here, There(spark), draws(SEED, EACH)):
+    for judged in batches(here, There(in_utc), draws(SEED, EACH)):
         states[
             "refused" if judged.refused else "other" if judged.unknown else "found" if judged.found else "agree"
         ] += 1

@@ -17,6 +17,7 @@ from jupyter_stream.errors import QueryError
 from jupyter_stream.plan.catalog import Enabling
 from jupyter_stream.session.query import Query
 from tests import waiting
+from tests.tiers import examples
 
 MODES = ("on demand", "periodic 5 ms", "none")
 BOTH = "SELECT current_time AS t, i FROM a UNION ALL SELECT current_time AS t, i FROM b"
@@ -183,7 +184,7 @@ def test_a_window_gets_the_one_stamp_that_ends_it() -> None:
 
 
 def test_a_join_under_a_window_gets_stamps_for_the_silent_side() -> None:
-    joined = "SELECT count(*) AS i FROM (SELECT a.i FROM a [RANGE 1 SECOND], b [RANGE 1 SECOND] WHERE a.i = b.i)"
+    joined = "SELECT count(*) AS i FROM (SELECT a.i FROM a [RANGE 1 HOUR], b [RANGE 1 HOUR] WHERE a.i = b.i)"
     with Two(f"{joined} [RANGE 100 MILLISECONDS TUMBLING]") as two:
         two.b.give(1)
         two.a.give(1, 1)
@@ -196,7 +197,7 @@ def test_latent_rows_never_wait_whatever_the_session_says() -> None:
         waiting.until(lambda: two.rows == [1, 2])
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(st.sampled_from(MODES), st.lists(st.tuples(st.booleans(), st.integers(1, 4)), min_size=1, max_size=8))
 def test_the_answers_are_the_same_whatever_stamps_are_made(mode: str, bursts: list[tuple[bool, int]]) -> None:
     """Over the times that rows got, worked out by brute force: no row is missed, none counted twice, none late."""

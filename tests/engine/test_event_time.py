@@ -40,7 +40,7 @@ def told(session: Session, text: str) -> str:
 
 def counts(session: Session, stream: str) -> list[int]:
     (query,) = session.execute(f"SELECT count(*) AS n FROM {stream} [RANGE 5 MINUTES TUMBLING]")
-    assert isinstance(query, Query) and query.wait(60)
+    assert isinstance(query, Query) and query.wait(200)
     return query.to_polars()["n"].to_list()
 
 
@@ -65,7 +65,7 @@ def test_with_several_timestamps_a_query_without_time_runs(session: Session) -> 
         "SELECT max(n) AS n FROM o [ROWS 10 SLIDE 10]",
     ):
         (query,) = session.execute(text)
-        assert isinstance(query, Query) and query.wait(60)
+        assert isinstance(query, Query) and query.wait(200)
     session.execute("CREATE STREAM p ORDER BY created SOURCE 'frame://two'")
     assert counts(session, "p") == [300] * 12
 

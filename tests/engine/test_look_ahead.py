@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from jupyter_stream import Session
+from jupyter_stream import Query, Session
 from jupyter_stream.core.messages import Batch
 from jupyter_stream.engine import feed
 from jupyter_stream.joins.window_join import WindowJoin
+from tests.engine.live import go_side_by_side
 
 ROWS = 90_000
 NEVER = 1 << 60
@@ -43,8 +44,10 @@ def answer(sql: str, **frames: pl.DataFrame) -> tuple[pl.DataFrame, tuple[int, i
                 f"CREATE STREAM {name} (ts BIGINT, a BIGINT, b BIGINT, c BIGINT, n BIGINT, "
                 f"WATERMARK FOR ts AS ts - 50000) SOURCE 'frame://{name}'"
             )
-        (query,) = session.execute(sql, keep=10_000_000)
-        assert query.wait(timeout=120)
+        (query,) = session.execute(sql, keep=10_000_000, paused=True)
+        assert isinstance(query, Query)
+        go_side_by_side(query, 2 * ROWS)
+        assert query.wait(timeout=200)
         assert query.snapshot(0).error is None
         found = query.to_polars()
         late = query.late

@@ -9,6 +9,7 @@ import pytest
 
 from jupyter_stream import Session
 from jupyter_stream.errors import QueryError
+from tests.tiers import slow
 
 START = dt.datetime(2024, 1, 1)
 ROWS = [START + dt.timedelta(seconds=i) for i in range(4)]
@@ -36,6 +37,7 @@ def test_a_row_of_year_9999_is_refused_in_any_batching(at: int, size: int) -> No
     assert "too far ahead" in reasons[0] and "ahead = 'any'" in reasons[0]
 
 
+@slow
 @pytest.mark.parametrize("size", [1, 3, 100])
 def test_rows_that_follow_others_within_ten_years_are_taken_however_late_the_year(size: int) -> None:
     years = [dt.datetime(year, 1, 1) for year in range(2030, 2100, 9)]

@@ -1,6 +1,6 @@
 """CREATE VIEW: kept up to date, read with ad hoc SELECTs, shown and dropped."""
 
-import time
+import threading
 
 import polars as pl
 import pytest
@@ -63,10 +63,12 @@ def test_columns_can_be_renamed_and_views_are_shown_described_and_dropped(sessio
 
 
 def test_a_running_view_is_read_as_it_is_now() -> None:
+    over = threading.Event()
+
     def rows():
         yield {"k": "a", "ts": 1}
         yield {"k": "b", "ts": 2}
-        time.sleep(30)
+        over.wait(600)
 
     with Session({"rows": rows()}) as session:
         session.execute("CREATE STREAM s (k STRING, ts BIGINT) ORDER BY ts SOURCE 'python://rows'")
@@ -74,6 +76,7 @@ def test_a_running_view_is_read_as_it_is_now() -> None:
         until(lambda: view.to_polars().rows() == [(1,)])  # the second row's time may still bring others
         assert answer(session, "SELECT n FROM v") == [(1,)]
         assert view.status == "running"
+        over.set()
 
 
 def test_a_view_over_tables_is_there_for_what_follows_in_its_text() -> None:

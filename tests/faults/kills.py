@@ -252,9 +252,11 @@ class Trial:
         self._give(1)
         for _ in range(kills):
             process = self._start(killed, checkpoint=True)
-            self._let_it_run(process, killed, len(self._lines) // (kills + 1))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+            try:
+                self._let_it_run(process, killed, len(self._lines) // (kills + 1))
+            finally:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
         self._give(len(self._lines))
         expected = self._whole()
         self._to_the_end(killed, expected)
@@ -280,8 +282,8 @@ class Trial:
 
     def _start(self, folder: Path, *, checkpoint: bool) -> subprocess.Popen[bytes]:
         words = [sys.executable, "-m", "tests.faults.kills", "--child", str(folder), json.dumps(list(self.kind.into))]
-        log = (folder / "log").open("ab")
-        return subprocess.Popen([*words, "yes" if checkpoint else ""], cwd=ROOT, stdout=log, stderr=log)
+        with (folder / "log").open("ab") as log:
+            return subprocess.Popen([*words, "yes" if checkpoint else ""], cwd=ROOT, stdout=log, stderr=log)
 
     def _give(self, count: int) -> None:
         """Rows come to a live source."""
@@ -298,25 +300,31 @@ class Trial:
         """What a run gives that nobody kills."""
         folder = self.at / "whole"
         process = self._start(folder, checkpoint=False)
-        if self.kind.live is None:
-            assert process.wait(PATIENCE) == 0, (folder / "log").read_text()
-        else:
-            self._until(lambda: (folder / "late.json").exists(), process, folder)
-            process.terminate()
-            process.wait(PATIENCE)
+        try:
+            if self.kind.live is None:
+                assert process.wait(PATIENCE) == 0, (folder / "log").read_text()
+            else:
+                self._until(lambda: (folder / "late.json").exists(), process, folder)
+                process.terminate()
+                process.wait(PATIENCE)
+        finally:
+            process.kill()
+            process.wait()
         return self.kind.found(folder)
 
     def _to_the_end(self, folder: Path, expected: Rows) -> None:
         process = self._start(folder, checkpoint=True)
-        if self.kind.live is None:
-            assert process.wait(PATIENCE) == 0, (folder / "log").read_text()
-            return
         try:
+            if self.kind.live is None:
+                assert process.wait(PATIENCE) == 0, (folder / "log").read_text()
+                return
             self._until(lambda: self.kind.found(folder).total() >= expected.total(), process, folder)
-        finally:
             (folder / "late.json").unlink(missing_ok=True)
             process.terminate()
             process.wait(PATIENCE)
+        finally:
+            process.kill()
+            process.wait()
 
     @staticmethod
     def _until(condition: Callable[[], bool], process: subprocess.Popen[bytes], folder: Path) -> None:

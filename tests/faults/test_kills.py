@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.kills import KINDS, Brokers, Kind, Trial
+from tests.tiers import thinned
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +16,7 @@ def brokers() -> Brokers:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("kind", KINDS[:3], ids=[kind.name.replace(" ", "-") for kind in KINDS[:3]])
+@pytest.mark.parametrize("kind", thinned(KINDS[:3], 3), ids=[kind.name.replace(" ", "-") for kind in KINDS[:3]])
 def test_nothing_is_lost_and_nothing_is_there_twice(kind: Kind, tmp_path: Path, brokers: Brokers) -> None:
     told = Trial(kind, tmp_path, brokers, 11 + KINDS.index(kind)).run(3)
     assert (told.kills, told.lost, told.doubled) == (3, 0, 0)

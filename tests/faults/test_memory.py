@@ -7,13 +7,16 @@ import sys
 import tempfile
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
 from jupyter_stream import QueryError, Session
-from tests.waiting import until
+from jupyter_stream.core import memory
+from tests.tiers import slow
+from tests.waiting import PATIENCE, settle, until
 
 LEAST = "64 MB"
 
@@ -46,7 +49,7 @@ def test_a_slow_callback_holds_its_query_up_and_misses_nothing():
 
     def slow(frame: pl.DataFrame) -> None:
         most.append(sum(o.bytes for o in query._pipeline.outboxes) + query._pipeline.backlog.bytes)
-        go.wait(200)
+        go.wait(PATIENCE)
         seen.append(frame.height)
 
     with Session({"frames": frames}, memory=LEAST) as session:
@@ -54,7 +57,8 @@ def test_a_slow_callback_holds_its_query_up_and_misses_nothing():
         (query,) = session.execute("SELECT s FROM f", name="q", paused=True, keep=10)
         query.on_result(slow)
         query.resume()
-        until(lambda: query._pipeline.full)
+        until(lambda: query._pipeline.full and query._pipeline.held_up)
+        settle(session.engine)  # a step may be under way
         assert "slow on_result" in query.snapshot(0).hint
         taken = query.stats["rows_in"]
         time.sleep(0.3)
@@ -67,16 +71,18 @@ def test_a_slow_callback_holds_its_query_up_and_misses_nothing():
 
 def test_a_paused_query_of_a_live_stream_stops_no_other_and_says_what_it_misses():
     def ticks():
+        begun.wait(PATIENCE)  # both read it from its first row on
         yield {"n": 0, "ts": 0}
-        go.wait(200)
+        go.wait(PATIENCE)
         for start in range(1, 3_000_001, 100_000):
             yield pl.DataFrame({"n": range(start, start + 100_000), "ts": range(start, start + 100_000)})
 
-    go = threading.Event()
+    begun, go = threading.Event(), threading.Event()
     with Session({"ticks": ticks()}, memory=LEAST) as session:
         session.execute("CREATE STREAM t (n BIGINT, ts BIGINT) ORDER BY ts SOURCE 'python://ticks'")
         (one,) = session.execute("SELECT count(*) AS n FROM t [RANGE 1000 SECONDS TUMBLING]", name="one")
         (other,) = session.execute("SELECT sum(n) AS n FROM t [RANGE 1 SECOND TUMBLING] WHERE n > 0", name="other")
+        begun.set()
         until(lambda: one.stats["rows_in"] == other.stats["rows_in"] == 1)
         one.pause()
         go.set()
@@ -93,9 +99,9 @@ def counted_while_paused(first: str, second: str, spill: bool | str, rows: int):
     """Two queries of a live stream, the first paused while so many rows come: both, when they have ended."""
 
     def ticks():
-        begun.wait(200)  # both read it from its first row on
+        begun.wait(PATIENCE)  # both read it from its first row on
         yield {"n": 0, "ts": 1}
-        go.wait(200)
+        go.wait(PATIENCE)
         for start in range(1, rows, 100_000):
             n = np.arange(start, start + 100_000)
             yield pl.DataFrame({"n": n, "ts": n - 100 * (n % 1000 == 50)})  # some come late
@@ -171,6 +177,7 @@ def test_a_paused_query_of_a_replay_misses_nothing():
         assert one.to_polars()["n"].to_list() == other.to_polars()["n"].to_list() == [2_000_000]
 
 
+@slow
 def test_bad_records_without_end_take_bounded_memory(tmp_path):
     path = tmp_path / "bad.jsonl"
     path.write_text(("no object " + "x" * 1200 + "\n") * 100_000)
@@ -179,7 +186,9 @@ def test_bad_records_without_end_take_bounded_memory(tmp_path):
         (query,) = session.execute("SELECT n FROM b", name="q")
         assert query.wait(200)
         assert query.snapshot(0).bad == 100_000
-        assert query._pipeline.error_frames.bytes <= 64 * 2**20 and 20_000 <= query.errors.height < 100_000
+        assert query._pipeline.error_frames.bytes <= 64 * 2**20
+        told = query.errors["reason"]  # the newest, as many as fit; how many depends on how large the batches were
+        assert 0 < told.len() < 100_000 and told[-1].endswith("(bad.jsonl, line 100000)")
         assert session.side_stream("errors", "b").frame().estimated_size() <= 64 * 2**20
 
 
@@ -191,11 +200,27 @@ def test_sizes_that_are_none_are_refused():
         assert session.engine.memory == 2 * 10**9
 
 
+def test_memory_of_dropped_queries_is_looked_for_though_the_process_had_it_at_the_last_look_too(monkeypatch):
+    looks: list[int] = []
+    monkeypatch.setattr(memory, "gc", SimpleNamespace(collect=lambda: looks.append(1)))
+    monkeypatch.setattr(memory, "resident", lambda: 700_000_000)
+    for name, value in {"_PAUSES": (0.0,), "_floor": 700_000_000, "_let_go": 0}.items():
+        monkeypatch.setattr(memory, name, value)
+    memory.give_back(30_000_000)
+    assert not looks  # not worth it
+    memory.give_back(30_000_000)
+    assert looks == [1]
+    memory.give_back(30_000_000)
+    assert looks == [1]
+
+
 DROPPED = """
 import gc, threading, time
 import numpy as np, polars as pl, psutil
 from jupyter_stream import Session
-held = lambda: psutil.Process().memory_info().rss / 1e6
+def held():
+    memory = psutil.Process().memory_full_info()
+    return (memory.rss + getattr(memory, "swap", 0)) / 1e6  # on a busy machine some of it may be on disk
 rng, rows = np.random.default_rng(1), 1_500_000
 frame = pl.DataFrame({"k": rng.integers(0, 200_000, rows), "v": rng.random(rows), "ts": np.arange(rows) * 1000})
 with Session({"frame": frame}) as session:
@@ -214,7 +239,7 @@ with Session({"frame": frame}) as session:
     base = held()
     most = run('''SELECT k, count(*) AS n, avg(v) AS a FROM w [RANGE 10 MINUTES SLIDE 1 MINUTE] GROUP BY k;
         SELECT k, v FROM w; SELECT k, count(*) AS n FROM w [RANGE 30 MINUTES] GROUP BY k''')
-    end = time.monotonic() + 60
+    end = time.monotonic() + 200
     while held() > base + 100 and time.monotonic() < end:
         time.sleep(0.1)
     print(base, most, held(), threading.enumerate())
@@ -226,6 +251,7 @@ with Session({"frame": frame}) as session:
 """
 
 
+@slow
 def test_memory_comes_back_when_queries_are_dropped():
-    done = subprocess.run([sys.executable, "-c", DROPPED], capture_output=True, text=True, timeout=250)
+    done = subprocess.run([sys.executable, "-c", DROPPED], capture_output=True, text=True, timeout=290)
     assert done.returncode == 0, done.stdout + done.stderr

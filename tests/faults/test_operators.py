@@ -21,7 +21,8 @@ from jupyter_stream.plan.logical import BoundQuery
 from tests.faults.raised import RAISED, call_number, combinations
 from tests.faults.threads import begun
 from tests.operator_rooms import operator_modules
-from tests.waiting import until
+from tests.tiers import thinned
+from tests.waiting import PATIENCE, until
 
 ROWS = pl.DataFrame({"ts": range(200), "k": ["a", "b", "c", "a"] * 50, "n": [1, 2, 3, 4, 5] * 40})
 MARKED = pl.DataFrame(
@@ -198,7 +199,7 @@ def run(monkeypatch: pytest.MonkeyPatch, name: str, injection: Injection) -> tup
             query.resume()
         victim, *others = queries
         until(lambda: all(q._pipeline.done.is_set() for q in queries), lambda: [q.status for q in queries])
-        assert not session.engine.submit(lambda: session.engine.feeds).result(200)
+        until(lambda: not session.engine.submit(lambda: session.engine.feeds).result(PATIENCE))
     return victim, others
 
 
@@ -207,7 +208,7 @@ def test_every_operator_has_a_query_here() -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", thinned(QUERIES))
 def test_what_an_operator_raises_ends_its_query_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     counting = Injection(name, QUERIES[name])
     whole, expected = run(monkeypatch, name, counting)

@@ -18,6 +18,7 @@ from jupyter_stream.sources import SOURCES, Chunk
 from tests.faults.raised import RAISED, call_number, combinations
 from tests.faults.threads import begun
 from tests.sources.senders import Senders
+from tests.tiers import thinned
 from tests.topics import Kafka
 from tests.waiting import until
 
@@ -64,7 +65,7 @@ def declared(scheme: str, folder: Path, kafka: Kafka, senders: Senders) -> str:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "place", "kind"), list(combinations(c.scheme for c in SOURCES if c.scheme not in FOR_TABLES))
+    ("scheme", "place", "kind"), thinned(list(combinations(c.scheme for c in SOURCES if c.scheme not in FOR_TABLES)))
 )
 def test_what_a_source_raises_ends_its_queries_alone(
     scheme: str, place: str, kind: str, tmp_path: Path, kafka: Kafka, senders: Senders

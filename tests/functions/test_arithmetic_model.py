@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from jupyter_stream.functions import Column, Literal, compile_kernel, resolve
 from jupyter_stream.functions.types import BIGINT, INT, RANGES, SMALLINT, TINYINT
+from tests.tiers import examples
 
 
 def truncated(a: int, b: int) -> int:
@@ -66,7 +67,7 @@ def check(op: str, dtype: pl.DataType, frame: pl.DataFrame, a: Column | Literal,
 
 @pytest.mark.parametrize("dtype", [TINYINT, SMALLINT, INT, BIGINT], ids=str)
 @pytest.mark.parametrize("op", MODEL)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 def test_integer_arithmetic_fails_exactly_where_it_overflows(op: str, dtype: pl.DataType, data: st.DataObject) -> None:
     value = st.none() | integers(dtype)
@@ -78,7 +79,7 @@ def test_integer_arithmetic_fails_exactly_where_it_overflows(op: str, dtype: pl.
     check(op, dtype, frame, Literal(constant, dtype), Column("b", dtype))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.none() | integers(BIGINT), st.none() | integers(BIGINT)), min_size=1, max_size=20),
     integers(BIGINT),
@@ -99,7 +100,7 @@ def test_div_rounds_towards_zero(rows: list[tuple[int | None, int | None]], cons
                 assert (value, fails) == (truncated(a, b), False)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(st.none() | st.floats(), st.none() | st.floats()), min_size=1, max_size=20), st.floats())
 def test_double_division_is_exact_and_fails_at_zero_only(
     rows: list[tuple[float | None, float | None]], constant: float

@@ -21,7 +21,7 @@ def values() -> dict[str, object]:
     items = ", ".join(f"{asked(example)} AS v{i}" for i, example in enumerate(EXAMPLES.values()))
     with Session() as session:
         (query,) = session.execute(f"SELECT {items}")
-        assert isinstance(query, Query) and query.wait(60)
+        assert isinstance(query, Query) and query.wait(200)
         (row,) = query.to_polars().rows()
     return dict(zip(EXAMPLES, row, strict=True))
 

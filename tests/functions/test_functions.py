@@ -28,6 +28,7 @@ from jupyter_stream.functions.expression import columns
 from jupyter_stream.functions.steps import with_steps
 from tests.functions.cases import DAY, all_cases, f, lit
 from tests.functions.edge_rows import column, frame
+from tests.tiers import examples
 
 ZERO = pl.DataFrame({"a": [1, 0, None], "b": [True, False, None]}, schema={"a": t.INT, "b": t.BOOLEAN})
 A, B = Column("a", t.INT), Column("b", t.BOOLEAN)
@@ -204,7 +205,7 @@ def test_any_batching_gives_the_same_values() -> None:
 TEXT_KERNELS = [compile_kernel(case) for case in all_cases() if columns(case) and columns(case) <= {"s", "u", "k"}]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.lists(st.tuples(st.text(), st.text(), st.integers(-5, 70)), min_size=1, max_size=8))
 def test_text_functions_never_raise(rows: list[tuple[str, str, int]]) -> None:
     found = pl.DataFrame(rows, schema={"s": t.STRING, "u": t.STRING, "k": t.INT}, orient="row")
@@ -217,7 +218,7 @@ def test_text_functions_never_raise(rows: list[tuple[str, str, int]]) -> None:
 
 
 @pytest.mark.parametrize("name", ["n", "z", "j", "g"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.lists(st.text(alphabet=st.characters(exclude_categories=["Cs"]) | st.sampled_from('0123456789+-.:eETZ {}[]"')))
 )
@@ -231,7 +232,7 @@ def test_parsing_never_raises(name: str, texts: list[str]) -> None:
     rows.select(compile_kernel(f("get_json_object", source, "$.a[0].b")).value)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(st.integers(-(2**63), 2**63 - 1)), st.lists(st.integers(-(2**31), 2**31 - 1)))
 def test_time_functions_never_raise_however_far(micros: list[int], days: list[int]) -> None:
     times = pl.DataFrame({"ts": micros}, schema={"ts": t.BIGINT}).cast(TIMESTAMP)

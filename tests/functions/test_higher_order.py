@@ -14,6 +14,7 @@ from jupyter_stream import Session
 from jupyter_stream.functions import compile_kernel, only_here, to_spark_sql
 from tests.functions.cases import f, lambdas, lit, only_in_the_kernel
 from tests.functions.edge_rows import frame
+from tests.tiers import examples
 
 ITEMS = st.lists(st.one_of(st.none(), st.integers(-5, 5)), max_size=5)
 ROWS = st.lists(st.tuples(st.one_of(st.none(), ITEMS), st.integers(-3, 3)), min_size=1, max_size=8)
@@ -55,12 +56,12 @@ def expected(xs: list[int | None] | None, n: int) -> tuple[Any, ...]:
 
 
 @given(ROWS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_lambdas_and_array_sets_are_those_of_python(rows: list[tuple[Any, int]]) -> None:
     schema = {"xs": pl.List(pl.Int64), "n": pl.Int64}
     with Session({"rows": pl.DataFrame(rows, schema=schema, orient="row")}) as session:
         query: Any = session.execute(QUERY)[-1]
-        assert query.wait(60) and query.status == "finished", query.snapshot().error
+        assert query.wait(200) and query.status == "finished", query.snapshot().error
         assert query.to_polars().rows() == [expected(xs, n) for xs, n in rows]
 
 

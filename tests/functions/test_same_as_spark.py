@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import math
-import os
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 
 from jupyter_stream.core.schema import INTERVAL, TIMESTAMP
 from jupyter_stream.functions import Call, Expr, Literal, clock, compile_kernel, names, to_spark_sql
@@ -19,6 +15,7 @@ from jupyter_stream.functions.expression import columns, substitute, walk
 from jupyter_stream.functions.steps import with_steps
 from tests.functions.cases import all_cases
 from tests.functions.edge_rows import frame
+from tests.tiers import slow
 
 ROWS = frame()
 CASES = all_cases()
@@ -29,34 +26,6 @@ LAST_BIT = {"exp", "ln", "log", "log10", "log2", "log1p", "expm1", "pow", "cbrt"
             "asinh", "acosh", "atanh", "sind", "cosd", "tand",
             "cotd", "asind", "acosd", "atand", "atan2d"}  # fmt: skip
 """Functions of the platform's mathematical library, which may differ in the last bits from Java's."""
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from pyspark.sql import SparkSession
-
-    home = tmp_path_factory.mktemp("spark")
-    before = Path.cwd()
-    os.chdir(home)
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.ansi.enabled": "true",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",  # a thousand expressions are quicker interpreted than compiled
-        "spark.sql.warehouse.dir": str(home),
-        # the run is too short for the second compiler
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    }
-    builder = SparkSession.builder.master("local[1]").appName("functions")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    logging.getLogger("SQLQueryContextLogger").disabled = True
-    yield session
-    session.stop()
-    os.chdir(before)
 
 
 def kernel(cases: list[Expr]) -> pl.DataFrame:
@@ -145,12 +114,13 @@ def test_every_function_has_a_case_here() -> None:
     assert [n for n in names() if n not in used | of_the_clock and f'"{n}"' not in written] == []
 
 
-def test_values_are_those_of_spark(spark: Any) -> None:
+@slow
+def test_values_are_those_of_spark(interpreting: Any) -> None:
     ours = kernel(CASES)
     report = []
     for start in range(0, len(CASES), 120):
         numbers = list(range(start, min(start + 120, len(CASES))))
-        values, errors = search(spark, ours, CASES, numbers)
+        values, errors = search(interpreting, ours, CASES, numbers)
         report += [f"{to_spark_sql(CASES[i])}: Spark fails where the kernel doesn't: {e}" for i, e in errors.items()]
         for i, theirs in values.items():
             found = differences(
@@ -169,7 +139,8 @@ FAILURES = (
 """What Spark calls the failures of rows."""
 
 
-def test_rows_that_fail_here_fail_on_spark(spark: Any) -> None:
+@slow
+def test_rows_that_fail_here_fail_on_spark(interpreting: Any) -> None:
     ours = kernel(CASES)
     seen: Counter[str] = Counter()
     report = []
@@ -187,7 +158,9 @@ def test_rows_that_fail_here_fail_on_spark(spark: Any) -> None:
         known: dict[str, Expr] = {c: Literal(ROWS.get_column(c)[row], ROWS.schema[c]) for c in columns(case)}
         sql = to_spark_sql(substitute(case, known))
         try:
-            got = spark.sql(f"SELECT CAST({sql} AS STRING)").collect()[0][0]  # all on the driver: no job is started
+            got = interpreting.sql(f"SELECT CAST({sql} AS STRING)").collect()[0][
+                0
+            ]  # all on the driver: no job is started
             report.append(f"{to_spark_sql(case)}: {sql} is {got!r} on Spark")
         except Exception as error:
             if not any(code in str(error) for code in FAILURES):

@@ -22,6 +22,7 @@ import polars as pl
 from jupyter_stream import Query, Session
 from jupyter_stream.errors import QueryError
 from tests.fuzz.corpus import SQL
+from tests.waiting import PATIENCE
 
 MOST_CHARACTERS = 2_000
 MOST_SECONDS = 5.0
@@ -80,6 +81,7 @@ class Bench:
 
     def __init__(self) -> None:
         os.chdir(SQL)  # the query files' paths are relative to it
+        self._level = logging.getLogger("jupyter_stream").level
         logging.getLogger("jupyter_stream").setLevel(logging.CRITICAL)
         self.session = Session(dict(NAMES))
         self._declare()
@@ -91,8 +93,9 @@ class Bench:
         self.session.execute(DECLARED)
 
     def close(self) -> None:
-        """Stop everything."""
+        """Stop everything, and let others' tests hear again what is logged."""
         self.session.close()
+        logging.getLogger("jupyter_stream").setLevel(self._level)
 
     def check(self, text: str) -> Finding | None:
         """What is wrong with how a cell is answered; None if nothing is."""
@@ -103,7 +106,7 @@ class Bench:
             found = Finding("stall", "the cell", text, f"{took:.1f} s")
         self._cells += 1
         try:
-            self.session.engine.submit(lambda: None).result(MOST_SECONDS * 4)
+            self.session.engine.submit(lambda: None).result(PATIENCE)
         except concurrent.futures.TimeoutError:
             return found or Finding("dead", "engine", text, "the engine doesn't answer")
         if self._cells % 10 == 0 or re.search(r"CREATE|DROP|INSERT|UPDATE|DELETE", text, re.IGNORECASE):
@@ -171,7 +174,8 @@ def place(error: BaseException) -> str:
 @contextmanager
 def bench() -> Iterator[Bench]:
     """A bench that is closed in the end."""
-    made, before = Bench(), Path.cwd()
+    before = Path.cwd()
+    made = Bench()
     try:
         yield made
     finally:

@@ -32,6 +32,7 @@ from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import QueryError
 from jupyter_stream.sources.messages import MessageFormat, Messages
 from tests.fuzz.law import MOST_CHARACTERS, MOST_SECONDS, Finding, place
+from tests.waiting import PATIENCE
 
 WHOLE = 4
 """Records that nothing is wrong with, in each file of lines: two before the broken ones and two behind them."""
@@ -303,7 +304,7 @@ class RecordBench:
             found = Finding("stall", kind, text, f"{took:.1f} s")
         self.session.reset()
         try:
-            self.session.engine.submit(lambda: None).result(MOST_SECONDS * 4)
+            self.session.engine.submit(lambda: None).result(PATIENCE)
         except TimeoutError:
             return found or Finding("dead", "engine", text, "the engine doesn't answer")
         return found
@@ -328,7 +329,7 @@ class RecordBench:
         try:
             query = self.session.execute(f"CREATE OR REPLACE STREAM s {declared}; SELECT * FROM s")[-1]
             assert isinstance(query, Query)
-            query.wait(MOST_SECONDS * 4)
+            query.wait(PATIENCE)
             rows, errors = query.to_polars(), query.errors
         except QueryError as error:
             told = str(error)

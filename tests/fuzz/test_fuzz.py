@@ -9,6 +9,7 @@ import pytest
 from tests.fuzz import cells, findings, records
 from tests.fuzz.law import Bench, bench
 from tests.fuzz.records import RecordBench
+from tests.tiers import thinned
 
 SEED = 20_240_501
 PARTS = 4
@@ -41,14 +42,14 @@ def test_records_that_broke_the_law_keep_it(number: int, record_bench: RecordBen
     assert found is None or found.kind == "lost"  # these have no whole records beside them
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", thinned(range(PARTS), 4))
 def test_cells_are_answered_or_refused(part: int, cell_bench: Bench) -> None:
     for number in range(part * CELLS, (part + 1) * CELLS):
         found = cell_bench.check(cells.cell(SEED, number))
         assert found is None, (number, found)
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", thinned(range(PARTS), 4))
 def test_records_become_rows_or_errors(part: int, record_bench: RecordBench) -> None:
     for number in range(part * RECORDS, (part + 1) * RECORDS):
         kind, data = records.records(SEED, number)

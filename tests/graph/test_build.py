@@ -26,7 +26,7 @@ def session() -> Iterator[Session]:
 
 def graph(session: Session, text: str) -> Graph:
     (query,) = session.execute(text)
-    query.wait(60)
+    assert query.wait(200)  # type: ignore[union-attr]  # a Query
     return build(query._pipeline.query)  # type: ignore[attr-defined]
 
 

@@ -43,7 +43,7 @@ def told(query: str, constraint: str) -> tuple[list[tuple[object, ...]], int, in
         (handle,) = session.execute(query, paused=True)
         assert isinstance(handle, Query)
         go_side_by_side(handle, ORDERS * EACH * len(handle.stats["queues"]))
-        assert handle.wait(120)
+        assert handle.wait(200)
         peak = max(table["peak_bytes"] for table in handle.stats["operators"])
         return sorted(handle.to_polars().rows()), peak, handle.late.height
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import gzip
 import os
@@ -22,6 +23,7 @@ from jupyter_stream import Query, Session
 from jupyter_stream.jobs.bars import SpeedGauge, bar, lasting
 from jupyter_stream.sources import open_source
 from jupyter_stream.sources.protocol import Request
+from tests.tiers import slow
 from tests.waiting import PATIENCE
 
 
@@ -83,24 +85,53 @@ def test_a_query_is_as_far_as_its_input_and_at_its_end_where_that_ends() -> None
         assert query.share == 1
 
 
+BY_LOOKS = """
+import sys
+from jupyter_stream.jobs.command import main
+from jupyter_stream.jobs.report import Report
+from jupyter_stream.sources.pacing import WallClock
+
+looks, drawn, made = 0, Report.progress, Report.__init__
+
+def progress(report, queries, gone=None):
+    global looks
+    known = all(query.share is not None for query in queries)
+    drawn(report, queries, gone)
+    looks += known
+
+def often(report, *words):
+    made(report, *words)
+    report.every = 0.05
+
+Report.progress, Report.__init__ = progress, often
+WallClock.now = lambda clock: float(looks)
+WallClock.wait = lambda clock, seconds, stop: stop.wait(0.01)
+sys.exit(main(["run", "job.sql"]))
+"""
+"""Rows come by a clock that goes on by a second with every look at the bars."""
+
+
+@slow
 def test_at_a_terminal_bars_stand_in_their_places_and_end_as_lines(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("ts,v\n" + "".join(f"{i},{i}\n" for i in range(3_000)))
     stream = "CREATE STREAM s (ts BIGINT, v BIGINT) ORDER BY ts SOURCE 'file://rows.csv' WITH (rate = '1200/s');\n"
     (tmp_path / "job.sql").write_text(stream + "SELECT v FROM s WHERE v < 0; SELECT v FROM s WHERE v < 1")
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 72, 0, 0))
-    command = [sys.executable, "-m", "jupyter_stream", "run", "job.sql"]
+    command = [sys.executable, "-c", BY_LOOKS]
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs, env=environment)
     os.close(theirs)
     seen = b""
     try:
-        while more := os.read(ours, 4096):
-            seen += more
-    except OSError:  # the other end is closed
-        pass
-    os.close(ours)
-    assert process.wait(PATIENCE) == 0
+        with contextlib.suppress(OSError):  # the other end is closed
+            while more := os.read(ours, 4096):
+                seen += more
+        assert process.wait(PATIENCE) == 0, seen
+    finally:
+        os.close(ours)
+        process.kill()
+        process.wait()
     text = seen.decode().replace("\r\n", "\n")
     frames = re.split(r"\r(?:\x1b\[\d+A)?\x1b\[J", text)
     drawn = [line for frame in frames for line in frame.splitlines() if line[0] in "█░▏▎▍▌▋▊▉"]

@@ -8,14 +8,21 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import nbformat
 import polars as pl
 import pytest
 
+from jupyter_stream import Query
+from jupyter_stream.jobs import run
+from jupyter_stream.jobs.command import main
+from tests.tiers import slow, thinned
 from tests.waiting import PATIENCE
 
 ROWS = "".join(f'{{"k": "{"ab"[i % 2]}", "n": {i}, "ts": "2024-01-01T00:00:{i:02}"}}\n' for i in range(30))
@@ -31,9 +38,23 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+BEGUN: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def _ended() -> Iterator[None]:
+    """A job that a failed test leaves running is ended."""
+    yield
+    while BEGUN:
+        process = BEGUN.pop()
+        process.kill()
+        process.communicate()
+
+
 def started(folder: Path, words: Sequence[str]) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "jupyter_stream", *words]
-    return subprocess.Popen(command, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    BEGUN.append(subprocess.Popen(command, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+    return BEGUN[-1]
 
 
 def job(folder: Path, *words: str) -> tuple[int, list[dict[str, object]], str]:
@@ -48,6 +69,7 @@ def written(folder: Path, text: str, name: str = "job.sql") -> str:
     return name
 
 
+@slow
 def test_a_followed_file_is_read_to_its_end_and_answers_go_to_stdout(folder: Path) -> None:
     code, rows, err = job(folder, "run", written(folder, DECLARED + COUNTS), "--until-end")
     assert code == 0, err
@@ -59,6 +81,7 @@ def test_a_followed_file_is_read_to_its_end_and_answers_go_to_stdout(folder: Pat
     assert "q1: finished, 30 rows in, 6 out" in err
 
 
+@slow
 def test_parameters_several_queries_and_a_log_of_json(folder: Path) -> None:
     text = DECLARED + "SELECT n FROM s WHERE k = :k AND n < :most; SELECT n FROM s WHERE n = 3"
     words = ("run", written(folder, text), "--until-end", "--set", "k=b", "--set", "most=6", "--log", "json")
@@ -69,6 +92,7 @@ def test_parameters_several_queries_and_a_log_of_json(folder: Path) -> None:
     assert [(m["query"], m["state"], m["rows_out"]) for m in last] == [("q1", "finished", 3), ("q2", "finished", 1)]
 
 
+@slow
 def test_a_notebook_runs_its_stream_cells_and_python_where_asked(folder: Path) -> None:
     book = nbformat.v4.new_notebook()
     book.cells = [
@@ -84,25 +108,43 @@ def test_a_notebook_runs_its_stream_cells_and_python_where_asked(folder: Path) -
     assert code == 0 and [r["n"] for r in rows] == [28, 29] and "big: finished" in err
 
 
+@slow
 def test_history_takes_the_place_of_the_stream(folder: Path) -> None:
     (folder / "old.jsonl").write_text('{"k": "z", "n": 7, "ts": "2020-01-01T00:00:00"}\n')
     code, rows, err = job(folder, "run", written(folder, DECLARED + COUNTS), "--over", "file://old.jsonl")
     assert code == 0 and [(r["k"], r["n"]) for r in rows] == [("z", 7)], err
 
 
-def test_mistakes_failures_and_an_end_by_time_have_their_codes(folder: Path) -> None:
+@slow
+def test_mistakes_and_failures_have_their_codes(folder: Path) -> None:
     code, rows, err = job(folder, "run", written(folder, DECLARED + "SELECT m FROM s"))
     assert (code, rows) == (2, []) and "job.sql: line 2, column 8" in err and "^" in err and "Traceback" not in err
     assert job(folder, "run", "missing.sql")[0] == 2
     assert job(folder, "run", "job.sql", "--set", "x")[0] == 2
-    code, _, err = job(folder, "run", written(folder, DECLARED + "SELECT n FROM s"), "--for", "1 second")
-    assert code == 0 and "q1: stopped, 30 rows in, 30 out" in err
     (folder / "broken.py").write_text("")
     failing = "CREATE STREAM f (n INT) SOURCE 'file://gone/*.jsonl'; SELECT n FROM f"
     assert job(folder, "run", written(folder, failing))[0] == 2
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_by_time(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of which none goes by before all rows have been answered."""
+    followed, seconds = run._followed, count()
+
+    def timed(queries: list[Query], *rest: Any) -> int:
+        def clock() -> float:
+            answered = queries[0].snapshot(0)
+            return float(next(seconds)) if (answered.rows_in, answered.rows_out) == (30, 30) else 0.0
+
+        monkeypatch.setattr(run, "time", SimpleNamespace(monotonic=clock))
+        return followed(queries, *rest)
+
+    monkeypatch.setattr(run, "_followed", timed)
+    monkeypatch.chdir(folder)
+    assert main(["run", written(folder, DECLARED + "SELECT n FROM s"), "--for", "1 second"]) == 0
+    assert "q1: stopped, 30 rows in, 30 out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", thinned([signal.SIGTERM, signal.SIGINT], 2))
 def test_a_signal_ends_it_with_what_is_final_told(folder: Path, number: signal.Signals) -> None:
     process = started(folder, ("run", written(folder, DECLARED + COUNTS), "--log", "json"))
     assert process.stdout is not None
@@ -114,6 +156,7 @@ def test_a_signal_ends_it_with_what_is_final_told(folder: Path, number: signal.S
     assert json.loads(err.splitlines()[-1])["state"] == "stopped"
 
 
+@slow
 def test_rows_that_come_while_it_runs_are_answered(folder: Path) -> None:
     process = started(folder, ("run", written(folder, DECLARED + "SELECT n FROM s WHERE n > 28")))
     assert process.stdout is not None
@@ -126,7 +169,7 @@ def test_rows_that_come_while_it_runs_are_answered(folder: Path) -> None:
     process.communicate()
 
 
-@pytest.mark.parametrize("engine", ["kernel", "spark"])
+@pytest.mark.parametrize("engine", thinned(["kernel", "spark"], 2))
 def test_check_says_what_would_run_and_runs_nothing(folder: Path, engine: str) -> None:
     view = "CREATE VIEW v AS SELECT k, count(*) AS c FROM s GROUP BY k;\n"
     code, rows, err = job(folder, "check", written(folder, DECLARED + view + COUNTS), "--engine", engine)
@@ -136,6 +179,7 @@ def test_check_says_what_would_run_and_runs_nothing(folder: Path, engine: str) -
     assert job(folder, "check", written(folder, DECLARED + "SELECT m FROM s"))[0] == 2
 
 
+@slow
 def test_check_looks_at_sources_and_sinks_before_anything_runs(folder: Path) -> None:
     away = "INSERT INTO 'https://me:secret@localhost:1/hook' SELECT n FROM s;"
     text = DECLARED + f"INSERT INTO 'file://out/' WITH (checkpoint = 'at') {COUNTS};\n" + away
@@ -149,6 +193,7 @@ def test_check_looks_at_sources_and_sinks_before_anything_runs(folder: Path) -> 
     assert code == 2 and "rows.jsonl is a file, not a folder" in err
 
 
+@slow
 @pytest.mark.parametrize("words", ["--engine=spark", "-e spark -q", "busy --engine 'spark'"])
 def test_check_reads_the_options_of_a_notebooks_cells_as_they_are_run(folder: Path, words: str) -> None:
     book = nbformat.v4.new_notebook()
@@ -195,6 +240,7 @@ def test_the_example_of_the_reference_runs_as_it_is_written(folder: Path) -> Non
     assert (row["path"], row["n"], row["ms"]) == ("/0", 2, 1.5)
 
 
+@slow
 def test_over_files_of_last_year_answers_go_where_the_text_says(folder: Path) -> None:
     pl.DataFrame({"ts": ["2024-01-01T00:00:00"], "v": [1]}).write_ndjson(folder / "now.jsonl")
     past = pl.DataFrame({"ts": [f"2023-01-01T00:{i:02}:00" for i in range(20)], "v": list(range(20))})
@@ -209,6 +255,7 @@ def test_over_files_of_last_year_answers_go_where_the_text_says(folder: Path) ->
     assert [row["n"] for row in rows] == [10, 10]
 
 
+@slow
 def test_serve_begins_with_a_file_and_ends_with_a_signal(folder: Path) -> None:
     process = started(folder, ["serve", written(folder, DECLARED + COUNTS), "--port", "0", "--log", "json"])
     assert process.stderr is not None

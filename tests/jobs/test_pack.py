@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from jupyter_stream.jobs.command import main
+from tests.tiers import slow
 
 
+@slow
 def test_the_archive_is_all_a_python_lacks_that_has_what_we_stand_on(tmp_path: Path) -> None:
     at = tmp_path / "packed.zip"
     assert main(["pack", "-o", str(at)]) == 0

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.tiers import slow
 from tests.waiting import PATIENCE
 
 PAGE = (Path(__file__).parents[2] / "tutorials" / "reference" / "jobs.md").read_text()
@@ -59,6 +60,7 @@ def answered(text: str) -> list[tuple[object, object]]:
     return [(row["path"], row["n"]) for row in map(json.loads, text.splitlines())]
 
 
+@slow
 def test_under_cron(folder: Path) -> None:
     line = block("text", "Every night, with cron").strip()
     *times, command = line.split(maxsplit=5)
@@ -68,6 +70,7 @@ def test_under_cron(folder: Path) -> None:
     assert answered((folder / "answers.jsonl").read_text()) == [("/0", 2)]
 
 
+@slow
 def test_under_systemd(folder: Path) -> None:
     text = block("ini", "Always, with systemd").replace("/srv/logs", str(folder))
     (folder / "busiest.service").write_text(text)
@@ -82,13 +85,16 @@ def test_under_systemd(folder: Path) -> None:
     command = shlex.split(service["ExecStart"])
     where = service["WorkingDirectory"]
     with subprocess.Popen(command, cwd=where, env=bare(folder), text=True, stderr=subprocess.PIPE) as process:
-        assert process.stderr is not None
-        told: dict[str, Any] = {}
-        while told.get("rows_in") != 4:  # it goes on until it is stopped
-            told = json.loads(process.stderr.readline())
-        process.send_signal(signal.SIGTERM)
-        process.stderr.read()
-        assert process.wait(PATIENCE) == int(service["SuccessExitStatus"])
+        try:
+            assert process.stderr is not None
+            told: dict[str, Any] = {}
+            while told.get("rows_in") != 4:  # it goes on until it is stopped
+                told = json.loads(process.stderr.readline())
+            process.send_signal(signal.SIGTERM)
+            process.stderr.read()
+            assert process.wait(PATIENCE) == int(service["SuccessExitStatus"])
+        finally:
+            process.kill()
 
 
 def test_airflow_runs_the_command_that_cron_runs(monkeypatch: pytest.MonkeyPatch) -> None:

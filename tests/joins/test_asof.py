@@ -45,7 +45,7 @@ def test_each_row_meets_the_newest_one_up_to_its_time(seed: int) -> None:
         session.execute(STREAMS)
         for text, rows in queries.items():
             query: Any = session.execute(text)[-1]
-            assert query.wait(100) and query.status == "finished", query.snapshot().error
+            assert query.wait(200) and query.status == "finished", query.snapshot().error
             assert sorted(query.to_polars().rows(), key=str) == sorted(rows, key=str), text
 
 
@@ -57,7 +57,7 @@ def test_items_go_with_their_row_and_its_lifetime() -> None:
     with Session({"a_rows": a, "b_rows": drawn(8, 20, range(0, 120))}) as session:
         session.execute(STREAMS)
         found, pairs = (session.execute(q)[-1] for q in (text, plain))
-        assert found.wait(100) and pairs.wait(100)  # type: ignore[union-attr]
+        assert found.wait(200) and pairs.wait(200)  # type: ignore[union-attr]
         # sequence(1, 0) counts down: 1, 0
         items = {0: (1, 0), 1: (1,), 2: (1, 2)}
         wanted = [(k, i, n) for k, m, n in pairs.to_polars().rows() for i in items[m]]  # type: ignore[union-attr]

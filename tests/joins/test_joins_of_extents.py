@@ -113,7 +113,7 @@ def selects(rng: random.Random) -> tuple[str, str]:
 def answer(session: Session, query: str) -> pl.DataFrame:
     """Its rows."""
     (handle,) = session.execute(query)
-    assert handle.wait(100)
+    assert handle.wait(200)
     assert handle.status == "finished", handle.snapshot().error
     assert all(t["bytes"] < 100_000 for t in handle.stats["operators"])
     return handle.to_polars()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.keys.slots import KeySlots
+from tests.tiers import examples
 
 COLUMNS = {
     "small ints": (pl.Int64(), st.integers(-5, 5)),
@@ -28,7 +29,7 @@ def plain(value: object) -> object:
     return value
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_equal_keys_have_one_slot_and_different_keys_different_ones(data: st.DataObject) -> None:
     kinds = data.draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=3))

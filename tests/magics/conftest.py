@@ -5,13 +5,15 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from traitlets.config import Config
 
 
 class Notebook:
     """A real IPython shell with the extension loaded; `run` gives what a cell showed and whether it failed."""
 
     def __init__(self):
-        self.shell = InteractiveShell.instance()
+        # without a history: its file would be one for all kernels and shells of a run
+        self.shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
         self.shell.run_line_magic("load_ext", "jupyter_stream")
         self.names = self.shell.user_ns
 

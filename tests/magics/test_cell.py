@@ -3,6 +3,8 @@ import threading
 import polars as pl
 import pytest
 
+from jupyter_stream.views.thread import close
+
 QUERY = "SELECT symbol, count(*) AS n FROM trades [RANGE 1 MINUTE SLIDE 1 MINUTE] GROUP BY symbol"
 
 
@@ -119,9 +121,11 @@ def test_markup_in_a_message_is_text(trades):
 
 
 def test_unloading_stops_queries_and_threads(trades):
+    others = set(threading.enumerate())  # what a test before it has stopped may not have ended yet
+    close()
     trades.run("%%stream\nCREATE STREAM cpu SOURCE 'system://cpu'")
     trades.run("%%stream load --chart table\nSELECT count(*) AS n FROM cpu [RANGE 1 SECOND SLIDE 1 SECOND]")
-    views = [t for t in threading.enumerate() if t.name == "jupyter-stream-views"]
+    views = [t for t in threading.enumerate() if t.name == "jupyter-stream-views" and t not in others]
     assert views
     trades.run("%unload_ext jupyter_stream")
     assert trades.names["load"]._pipeline.done.wait(200)

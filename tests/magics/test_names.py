@@ -28,7 +28,7 @@ def test_a_former_query_is_replaced_and_given_names_step_aside(hot):
     assert not hot.failed
     hot.names["q1"] = "mine"
     hot.run("%%stream --quiet\nSELECT symbol FROM trades")
-    assert hot.names["q1"] == "mine" and hot.names["q2"].wait(60)
+    assert hot.names["q1"] == "mine" and hot.names["q2"].wait(200)
 
 
 @pytest.mark.parametrize("word", ["SELECT", "select", "create", "INSERT"])

@@ -1,6 +1,7 @@
 """Passwords in what a user wrote stand in nothing that is shown or kept."""
 
 import logging
+import socket
 import stat
 
 import pytest
@@ -8,7 +9,6 @@ import pytest
 from jupyter_stream import secrets
 from jupyter_stream.errors import SourceError
 from tests.sources.senders import Senders
-from tests.sources.servers import free_port
 from tests.waiting import until
 
 WORD = "hunter2-very-secret"
@@ -73,9 +73,16 @@ def test_lists_descriptions_views_and_plans_of_a_stream_have_no_password(noteboo
     assert "token=" in shown and WORD not in shown + caplog.text
 
 
+@pytest.fixture
+def where():
+    """An address where nobody answers, nor will while the test has it."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{held.getsockname()[1]}"
+
+
 @pytest.mark.parametrize("scheme", sorted(Senders.schemes - {"socket"}))
-def test_streams_of_brokers_show_no_password(notebook, scheme, caplog):
-    where = f"127.0.0.1:{free_port()}"
+def test_streams_of_brokers_show_no_password(notebook, scheme, where, caplog):
     uri = f"{scheme}://me:{WORD}@{where}/t"
     with caplog.at_level(logging.DEBUG, "jupyter_stream"):
         shown = notebook.run(f"%%stream\nCREATE STREAM t SOURCE '{uri}'")  # no columns, and nobody there to tell them

@@ -1,4 +1,4 @@
-"""How long Hypothesis looks for a counterexample: briefly in every test run, at length with ORACLE_EXAMPLES=2000.
+"""How long Hypothesis looks for a counterexample: briefly in the gate, longer in `--all`, at length with ORACLE_EXAMPLES=2000.
 
 ORACLE_SHRINK=0 gives the first counterexample as it was found, at once.
 """
@@ -9,8 +9,10 @@ import os
 
 from hypothesis import HealthCheck, Phase, settings
 
+from tests.tiers import ALL
+
 searching = settings(
-    max_examples=int(os.environ.get("ORACLE_EXAMPLES", "30")),
+    max_examples=int(os.environ.get("ORACLE_EXAMPLES", "30" if ALL else "5")),
     phases=[p for p in Phase if p != Phase.shrink or os.environ.get("ORACLE_SHRINK") != "0"],
     deadline=None,  # a busy machine is no failure
     derandomize="ORACLE_EXAMPLES" not in os.environ,  # the same examples everywhere, unless hunting

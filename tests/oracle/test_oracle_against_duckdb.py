@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+from random import Random
 
 import duckdb
 
@@ -33,7 +33,7 @@ AGGREGATES = (
 
 
 def rows(count: int) -> tuple[Row, ...]:
-    random.seed(7)
+    random = Random(7)
     return tuple(
         {
             "k": random.choice(("a", "b", "ä", None)),

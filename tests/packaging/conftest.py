@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -18,11 +20,14 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
     """The sdist, and the wheel built from that sdist: a file the sdist lacks is missing from both."""
     tree = tmp_path_factory.mktemp("tree") / "source"
     out = tmp_path_factory.mktemp("dist")
-    unwanted = ("__pycache__", ".*", "build", "dist", "*.egg-info", "data")
-    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(*unwanted))
-    build = subprocess.run(
-        [sys.executable, "-m", "build", "--outdir", out, tree], capture_output=True, text=True, check=False
-    )
+    tree.mkdir()
+    for room in ("jupyter_stream", "magics"):  # other tests make and delete files beside them
+        shutil.copytree(ROOT / room, tree / room, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    for file in ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE"):
+        shutil.copy(ROOT / file, tree)
+    # without isolation: with it, build fetches setuptools from the network
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", out, tree]
+    build = subprocess.run(command, capture_output=True, text=True, check=False)
     assert build.returncode == 0, build.stdout + build.stderr
     (wheel,) = out.glob("*.whl")
     (sdist,) = out.glob("*.tar.gz")
@@ -42,13 +47,16 @@ def installed(distributions: tuple[Path, Path], tmp_path_factory: pytest.TempPat
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
     purelib = Path(subprocess.check_output([python, "-c", where], text=True).strip())
     subprocess.run(
-        [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", distributions[0]],
+        [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index",
+         "--disable-pip-version-check", distributions[0]],
         check=True,
-    )
+    )  # fmt: skip
     (purelib / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
 
     def run(code: str, cwd: Path = home) -> str:
-        done = subprocess.run([python, "-c", code], cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(
+            [python, "-c", code], cwd=cwd, capture_output=True, text=True, check=False, timeout=PATIENCE
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 

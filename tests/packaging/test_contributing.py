@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiers import slow, thinned
+
 ROOT = Path(__file__).parents[2]
 DIFF = re.compile(r"^--- (?P<old>\S+)\n\+\+\+ b/(?P<new>\S+)\n(?P<body>(?:^(?!---).*\n)*)", re.MULTILINE)
 
@@ -89,7 +91,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.parametrize("name", USES)
+@pytest.mark.parametrize("name", thinned(USES, 4))
 def test_an_addition_works_and_nothing_does_its_work_without_it(name: str, tree: Path) -> None:
     done = run(USES[name], tree)
     assert done.returncode == 0, done.stderr
@@ -109,6 +111,7 @@ for word in ("", " CUMULATE"):
 """
 
 
+@slow
 def test_a_window_over_time_is_one_file_and_its_name_among_the_windows(tmp_path: Path) -> None:
     whole = run(WINDOW, ROOT)
     assert whole.stdout.splitlines()[:2] == ["True [49, 99, 51, 1]", "True [49, 99, 1, 1]"], whole.stderr

@@ -4,6 +4,8 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+from tests.tiers import slow
+
 ROOT = Path(__file__).parents[2]
 
 QUERY = """
@@ -22,7 +24,7 @@ shell.run_cell_magic(
     "stream", "means --chart none", "SELECT avg(price) AS price FROM t [RANGE 5 MINUTES TUMBLING]"
 )
 means = shell.user_ns["means"]
-means.wait(30)
+assert means.wait(200)
 print(means.to_pandas()["price"].tolist())
 """
 
@@ -37,20 +39,24 @@ print(sorted({name.split(".")[0] for name in sys.modules} & {"pyspark", "py4j", 
 """
 
 
+@slow
 def test_a_query_runs_in_ipython_from_the_wheel(installed):
     assert installed(QUERY).strip().splitlines()[-1] == "[2.0, 7.0]"
 
 
+@slow
 def test_the_extension_loads_with_a_clone_as_the_working_directory(installed):
     """Python then takes the package from there, where the magics stand beside it."""
     in_clone = "import jupyter_stream; assert 'site-packages' not in jupyter_stream.__file__\n"
     assert installed(in_clone + LOADED, ROOT).strip().splitlines()[-1] == "[]"
 
 
+@slow
 def test_loading_the_extension_imports_neither_spark_nor_bokeh_nor_pandas(installed):
     assert installed(LOADED).strip().splitlines()[-1] == "[]"
 
 
+@slow
 def test_wheel_holds_every_file_of_the_package(distributions):
     with zipfile.ZipFile(distributions[0]) as wheel:
         held = {name for name in wheel.namelist() if ".dist-info/" not in name}
@@ -63,6 +69,7 @@ def test_wheel_holds_every_file_of_the_package(distributions):
     assert {name.partition("/labextensions/jupyter-stream/")[2] for name in extension} == files
 
 
+@slow
 def test_sdist_holds_what_a_packager_reads(distributions):
     with tarfile.open(distributions[1]) as sdist:
         held = {name.partition("/")[2] for name in sdist.getnames()}

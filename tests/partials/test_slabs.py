@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jupyter_stream.partials.slabs import Slabs
+from tests.tiers import examples
 
 BATCHES = st.lists(
     st.lists(
@@ -39,7 +40,7 @@ def held(slabs: Slabs, pane: int, timed: bool) -> list[Row]:
     return [(pane, s, t, v) for s, t, v in zip(slab.slots.tolist(), times, slab.inputs[0].to_list(), strict=True)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(BATCHES, st.booleans())
 def test_a_pane_gives_its_rows_in_the_order_they_came(
     batches: list[list[tuple[int, int, int | None]]], timed: bool
@@ -51,7 +52,7 @@ def test_a_pane_gives_its_rows_in_the_order_they_came(
         assert held(slabs, pane, timed) == expected
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(BATCHES, st.sets(st.integers(0, 5)), st.none() | st.integers(-20, 20))
 def test_rows_taken_out_are_those_of_the_groups_asked_for(
     batches: list[list[tuple[int, int, int | None]]], slots: set[int], after: int | None

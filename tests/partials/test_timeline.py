@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from jupyter_stream.partials import timeline
 from jupyter_stream.partials.timeline import NumberColumn, Timeline
+from tests.tiers import examples
 
 
 @pytest.fixture(params=[1, 4_096], ids=["two stacks", "runs"], autouse=True)
@@ -14,7 +15,7 @@ def short(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(timeline, "_SHORT", request.param)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.integers(1, 40),
     st.lists(st.lists(st.tuples(st.integers(1, 6), st.integers(-50, 50)), max_size=25), max_size=12),

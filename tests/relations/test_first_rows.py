@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.relations import first_rows
 from jupyter_stream.relations.first_rows import FirstRows
+from tests.tiers import examples
 
 Answer = Counter[tuple[int, int, int]]
 """By partition, value and place: how many rows."""
@@ -57,7 +58,7 @@ def answer(copies: Counter[int], parts: int, offset: int, end: int | None, numbe
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data(), st.integers(1, 3), st.integers(0, 2), st.sampled_from([0, 1, 2, 5, None]), st.booleans())
 def test_the_first_rows_are_those_of_all_rows_sorted(
     data: st.DataObject, parts: int, offset: int, limit: int | None, numbered: bool

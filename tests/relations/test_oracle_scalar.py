@@ -197,7 +197,7 @@ def changes(states: Iterable[tuple[int, Counter]], stream: bool) -> Counter:
 def ran(rows: dict[str, Rows], pieces: list[int], query: str, stream: bool) -> Counter:
     with session_over(rows, pieces) as session:
         (asked,) = session.execute(query if stream else f"CREATE VIEW v AS {query}")
-        assert asked.wait(150), query
+        assert asked.wait(200), query
         assert asked.snapshot(0).error is None, query
         return Counter(asked.to_polars().rows() if stream else asked.changes().rows())
 

@@ -98,7 +98,7 @@ def test_a_stream_looks_up_what_is_made_of_tables(s: Rows, pieces: list[int], he
         session.execute("CREATE TABLE u (k STRING, a BIGINT)")
         insert(session, held)
         (query,) = session.execute(asked.sql)
-        assert query.wait(150)
+        assert query.wait(200)
         assert query.snapshot(0).error is None
         got = Counter(query.to_polars().rows())
     assert got == Counter(row for k, n, _ in s for row in asked.answers(k, n, held))
@@ -136,7 +136,7 @@ def test_a_retroactive_table_revises_what_is_made_of_it(
         session.execute("CREATE RETROACTIVE TABLE u (k STRING, a BIGINT)")
         insert(session, early)
         (query,) = session.execute(asked.sql)
-        assert query.wait(150)
+        assert query.wait(200)
         held = early
         for rows in [[], *late]:
             insert(session, rows)
@@ -161,7 +161,7 @@ def test_extents_look_up_what_is_made_of_tables(
         session.execute(f"CREATE {'RETROACTIVE ' * retroactive}TABLE u (k STRING, a BIGINT)")
         insert(session, held)
         (asked,) = session.execute(query)
-        assert asked.wait(150)
+        assert asked.wait(200)
         got = Counter(asked.to_polars().rows())
     expected: Counter = Counter()
     for end in ends({"s": s}, slide, length):
@@ -183,7 +183,7 @@ def test_tables_are_looked_into_under_slide(
         session.execute(f"CREATE {'RETROACTIVE ' * retroactive}TABLE u (k STRING, a BIGINT)")
         insert(session, held)
         (asked,) = session.execute(query)
-        assert asked.wait(150)
+        assert asked.wait(200)
         assert asked.snapshot(0).error is None
         got = Counter(asked.to_polars().rows())
     expected: Counter = Counter()
@@ -205,15 +205,15 @@ def session() -> Session:
 
 def test_an_aggregate_of_no_rows_has_one(session: Session) -> None:
     (query,) = session.execute("SELECT count(*) AS c, max(a) AS m FROM r")
-    assert query.wait(150)
+    assert query.wait(200)
     assert query.to_polars().rows() == [(0, None)]
 
 
 def test_views_of_tables_are_made_of_them(session: Session) -> None:
     session.execute("CREATE VIEW most AS SELECT max(a) AS m FROM u")
     one, two = session.execute("SELECT n FROM s JOIN most ON n <= m; SELECT n FROM s WHERE n > (SELECT m FROM most)")
-    assert one.wait(150)
-    assert two.wait(150)
+    assert one.wait(200)
+    assert two.wait(200)
     assert sorted(one.to_polars()["n"]) == [1, 4]
     assert two.to_polars()["n"].to_list() == [5]
 
@@ -227,8 +227,8 @@ def test_answers_that_look_up_are_extents_still(session: Session) -> None:
     window = "[RANGE 10 MICROSECONDS SLIDE 5 MICROSECONDS]"
     (entered,) = session.execute(f"SELECT ISTREAM k, (SELECT max(a) FROM u) AS m FROM s {window} GROUP BY k")
     (rows,) = session.execute(f"SELECT n, (SELECT max(a) FROM u) AS m FROM s {window} WHERE n > (SELECT min(a) FROM u)")
-    assert entered.wait(150)
-    assert rows.wait(150)
+    assert entered.wait(200)
+    assert rows.wait(200)
     assert sorted(entered.to_polars().rows()) == [(-5, 5, "a", 4), (-5, 5, "b", 4)]
     assert sorted(rows.to_polars().rows()) == [(-5, 5, 5, 4), (0, 10, 4, 4), (0, 10, 5, 4), (5, 15, 4, 4)]
 

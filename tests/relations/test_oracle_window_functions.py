@@ -195,7 +195,7 @@ def test_tables_get_duckdbs_answers(seed: int) -> None:
             text = ", ".join(f"{call} AS c{i}" for i, call in enumerate(calls))
             query = f"SELECT id, {text} FROM t"
             (mine,) = session.execute(query)
-            assert mine.wait(100)
+            assert mine.wait(200)
             got = sorted(map(close, mine.to_polars().rows()))
             wanted = sorted(map(close, other.execute(query).fetchall()))
             assert got == wanted, query

@@ -34,6 +34,7 @@ from jupyter_stream.partials.group_aggregate import GroupAggregate
 from jupyter_stream.relations import relation as relation_state
 from jupyter_stream.relations.relation_aggregate import RelationAggregate, RelationAggregateConfig
 from jupyter_stream.windows import LifetimeWindow
+from tests.tiers import examples
 
 TYPES = {"k": pl.String(), "f": pl.Float64(), "i": pl.Int64(), "s": pl.String(), "b": pl.Boolean()}
 NAMES = tuple(TYPES)
@@ -254,7 +255,7 @@ def arrivals(draw: st.DrawFn) -> tuple[list[Row], list[list[Row] | int]]:
     return rows, [*steps, MAX_TIME]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_changes_are_those_of_recomputing_every_instant(data: st.DataObject) -> None:
     rows, steps = data.draw(arrivals())
@@ -293,7 +294,7 @@ def test_each_aggregate_over_a_fixed_stream(call: Call, range_: int | None) -> N
     assert by_instant(found) == by_instant(expected([call], ("k",), range_, rows))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.data())
 def test_any_arrival_order_and_any_release_size_give_the_same(data: st.DataObject) -> None:
     rows, steps = data.draw(arrivals())

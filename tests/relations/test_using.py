@@ -73,7 +73,7 @@ def test_it_is_what_duckdb_gives(form: str, first: str, second: str, sessions: d
             session = sessions[form != "tables"]
             session.execute("DROP VIEW IF EXISTS v") if "VIEW" in select else None
             (query,) = session.execute(f"{select} {items} FROM {from_of(pattern, first, second)}")[-1:]
-            assert query.wait(60)
+            assert query.wait(200)
             assert query.status == "finished", query.snapshot().error
             assert Counter(query.to_polars().rows()) == Counter(theirs.fetchall()), items
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -151,10 +152,24 @@ def test_a_queue_without_anything_has_waited_for_nothing() -> None:
 
 
 @pytest.fixture
-def session():
+def end():
+    """Lets the stream of numbers end, of which the last tenth of a second comes then."""
+    made = threading.Event()
+    yield made
+    made.set()
+
+
+@pytest.fixture
+def session(end):
     numbers = pl.DataFrame({"ts": range(200_000), "v": [i % 10 for i in range(200_000)]}).cast(pl.Int64)
-    with Session({"numbers": numbers}, scheduler="chain") as made:
-        made.execute("CREATE STREAM numbers ORDER BY ts SOURCE 'frame://numbers' WITH (rate = '100000/s')")
+
+    def coming():
+        yield from numbers[:190_000].iter_slices(1_000)
+        end.wait()
+        yield numbers[190_000:]
+
+    with Session({"numbers": numbers, "coming": coming}, scheduler="chain") as made:
+        made.execute("CREATE STREAM numbers (ts BIGINT, v BIGINT) ORDER BY ts SOURCE 'python://coming'")
         yield made
 
 
@@ -171,7 +186,7 @@ def test_explain_and_the_plan_show_policy_queues_and_envelope(session: Session) 
     query.stop()
 
 
-def test_a_query_may_have_a_policy_of_its_own_while_it_runs(session: Session) -> None:
+def test_a_query_may_have_a_policy_of_its_own_while_it_runs(session: Session, end: threading.Event) -> None:
     (query,) = session.execute(
         "SELECT v, count(*) AS n FROM numbers [RANGE 10 MILLISECONDS TUMBLING] GROUP BY v", name="q"
     )
@@ -182,6 +197,7 @@ def test_a_query_may_have_a_policy_of_its_own_while_it_runs(session: Session) ->
     query.schedule(None)
     assert "scheduler: greedy" in str(query.explain())
     session.schedule("fifo")
+    end.set()
     assert query.wait(200)
     assert query.to_polars()["n"].sum() == 200_000
     assert query.diagram().node("operator 0").queued is None  # where messages go straight on there are no queues

@@ -11,6 +11,7 @@ import pytest
 
 from jupyter_stream import Session
 from jupyter_stream.serving import HttpServer
+from tests.sources.servers import free_port
 from tests.waiting import PATIENCE
 
 
@@ -27,7 +28,7 @@ class Served:
             "CREATE STREAM wide (ts BIGINT, text STRING) ORDER BY ts SOURCE 'python://wide';"
             "CREATE STREAM ticks (ts BIGINT, n BIGINT) ORDER BY ts SOURCE 'python://ticks'"
         )
-        self.server: HttpServer = self.session.serve(0)
+        self.server: HttpServer = self.session.serve(free_port())
         self.client = self.client_with(self.server.token)
 
     def client_with(self, token: str | None, **headers: str) -> httpx.Client:
@@ -50,8 +51,10 @@ class Served:
     def close(self) -> None:
         self.go.set()
         self.more.set()
-        self.client.close()
-        self.session.close()
+        try:
+            self.client.close()
+        finally:
+            self.session.close()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from typing import Any
 
 import httpx
@@ -11,7 +12,7 @@ import pytest
 
 from jupyter_stream.serving import encodings
 from tests.serving.conftest import Served
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 COUNT = "SELECT k, count(*) AS n FROM rows [RANGE 1 MILLISECOND TUMBLING] GROUP BY k"
 ALL = "SELECT n FROM ticks"
@@ -90,7 +91,11 @@ def test_a_reader_can_ask_for_what_comes_or_for_what_is_there(served: Served) ->
 def test_a_slow_reader_holds_up_nobody_and_is_told_that_rows_are_missing(served: Served) -> None:
     (query,) = served.session.execute("SELECT ts, text FROM wide", name="wide", keep=100)
     until(lambda: query.to_polars().height)  # type: ignore[union-attr]  # a Query
-    slow = served.client.send(served.client.build_request("GET", "/queries/wide/results"), stream=True)
+    # whatever the machine's buffers are, what it doesn't read doesn't fit into them
+    little = httpx.HTTPTransport(socket_options=[(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)])
+    own = {"Authorization": f"Bearer {served.server.token}"}
+    reader = httpx.Client(base_url=served.server.url, headers=own, timeout=PATIENCE, transport=little)
+    slow = reader.send(reader.build_request("GET", "/queries/wide/results"), stream=True)
     quick = served.client.send(
         served.client.build_request("GET", "/queries/wide/results?from=now", headers={"Accept": "text/event-stream"}),
         stream=True,
@@ -105,6 +110,7 @@ def test_a_slow_reader_holds_up_nobody_and_is_told_that_rows_are_missing(served:
     assert given == sorted(set(given)) and given[-1] == 2999 and len(given) + gone + first - 1 == 3000
     with pytest.raises(httpx.RemoteProtocolError):
         slow.read()
+    reader.close()
 
 
 def test_what_a_reader_missed_before_it_came_is_said_at_the_beginning(served: Served) -> None:

@@ -54,7 +54,12 @@ def test_operators_queues_and_synopses_say_what_the_handle_says(session: Session
         "SELECT core, avg(percent) AS p FROM 'system://cpu?every=100ms' [RANGE 1 HOUR TUMBLING] GROUP BY core",
         "watched",
     )
-    until(lambda: "open_panes" in look(session, "operators")["attributes"].to_list()[1])
+
+    def taken() -> bool:
+        operators = look(session, "operators")
+        return operators["rows_in"][0] > 2 and "open_panes" in operators["attributes"].to_list()[1]
+
+    until(taken)
     operators, queues, synopses = (look(session, name) for name in ("operators", "queues", "synopses"))
     steps = watched._pipeline.graph.steps
     assert operators["operator"].to_list() == ["scan system://cpu?every=100ms", *(s.control.name for s in steps)]

@@ -27,7 +27,7 @@ def session() -> Iterator[Session]:
 
 def answer(session: Session, text: str) -> pl.DataFrame:
     (query,) = session.execute(text)
-    assert isinstance(query, Query) and query.wait(60)
+    assert isinstance(query, Query) and query.wait(200)
     return query.to_polars()
 
 

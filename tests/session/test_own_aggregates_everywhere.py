@@ -103,21 +103,21 @@ def session() -> Iterator[Session]:
 )  # fmt: skip
 def test_an_aggregate_of_ones_own_gives(session: Session, text: str, expected: list[tuple[Any, ...]]) -> None:
     query = session.execute(text)[-1]
-    query.wait(60)
+    query.wait(200)
     assert sorted(query.to_polars().rows(), key=str) == sorted(expected, key=str)
 
 
 def test_a_view_of_it_can_be_aggregated_again(session: Session) -> None:
-    session.execute("CREATE VIEW of_r AS SELECT item, myavg(price) AS a FROM r GROUP BY item")[-1].wait(60)
+    session.execute("CREATE VIEW of_r AS SELECT item, myavg(price) AS a FROM r GROUP BY item")[-1].wait(200)
     answered = session.execute("SELECT myavg(a) AS a FROM of_r")[-1]
-    answered.wait(60)
+    answered.wait(200)
     assert answered.to_polars().rows() == [(3.5,)]
 
 
 @pytest.mark.parametrize("over", ["OVER (ROWS 1 PRECEDING)", "OVER (RANGE 10 SECONDS PRECEDING)"])
 def test_distinct_stands_in_over(session: Session, over: str) -> None:
     query = session.execute(f"SELECT price, myavg(DISTINCT price) {over} AS a FROM b")[-1]
-    query.wait(60)
+    query.wait(200)
     assert [a for _, a in query.to_polars().rows()] == [1.0, 2.5, 3.0, 3.0, 4.0, 6.0]
 
 

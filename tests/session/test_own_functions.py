@@ -36,7 +36,7 @@ def session() -> Iterator[Session]:
 
 def answer(session: Session, text: str) -> list[tuple[Any, ...]]:
     query = session.execute(text)[-1]
-    query.wait(60)
+    query.wait(200)
     assert query.status == "finished", query.snapshot().error
     return query.to_polars().rows()
 
@@ -71,7 +71,7 @@ def test_rows_it_fails_on_go_to_errors_with_what_it_raised(session: Session, vec
     made = by_arrays if vectorised else math.sqrt
     jupyter_stream.function(name="root", arguments=[float], returns=float, vectorised=vectorised)(made)
     query = session.execute("SELECT root(size) AS r FROM p")[-1]
-    query.wait(60)
+    query.wait(200)
     assert query.to_polars()["r"].to_list() == [1.0, 2.0, None, 4.0, 5.0]
     (reason,) = query.errors["reason"].to_list()
     assert reason.startswith("root: ValueError: ")
@@ -114,7 +114,7 @@ def test_functions_stand_in_the_bodies_of_aggregates_and_an_error_there_is_of_it
     )
     assert answer(session, "SELECT ip, roots(size) AS s FROM p [RANGE 1 HOUR TUMBLING] WHERE size > 0 GROUP BY ip")
     query = session.execute("SELECT roots(size) AS s FROM p [RANGE 1 HOUR TUMBLING] WHERE size <= 4")[-1]
-    query.wait(60)
+    query.wait(200)
     assert query.to_polars().height == 0
     assert "root: ValueError" in query.errors["reason"][0]
 
@@ -136,7 +136,7 @@ def test_a_query_goes_on_with_the_function_it_was_started_with(session: Session)
     query = session.execute("SELECT step(size) AS v FROM p", paused=True)[-1]
     jupyter_stream.function(lambda x: x + 100, name="step", arguments=[float], returns=float)
     query.resume()
-    query.wait(60)
+    query.wait(200)
     assert query.to_polars()["v"][0] == 2.0
     assert answer(session, "SELECT step(size) AS v FROM p")[0] == (101.0,)
 
@@ -194,7 +194,7 @@ def test_values_of_another_type_are_errors_of_their_rows(session: Session) -> No
         return x / 2  # type: ignore[return-value]
 
     query = session.execute("SELECT whole(size) AS v FROM p WHERE size > 0")[-1]
-    query.wait(60)
+    query.wait(200)
     assert query.to_polars()["v"].to_list() == [2, 8]
     assert query.errors["reason"].to_list()[0] == "whole: it returned 0.5, which is not a value of type BIGINT"
 
@@ -202,7 +202,7 @@ def test_values_of_another_type_are_errors_of_their_rows(session: Session) -> No
 def test_arrays_of_another_length_are_told(session: Session) -> None:
     jupyter_stream.function(lambda x: x[:1], name="first_one", arguments=[float], returns=float, vectorised=True)
     query = session.execute("SELECT first_one(size) AS v FROM p WHERE size > 0")[-1]
-    query.wait(60)
+    query.wait(200)
     assert query.errors["reason"].to_list() == ["first_one: it returned 1 values for 4 rows"] * 4
 
 

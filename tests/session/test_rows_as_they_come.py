@@ -67,7 +67,7 @@ def test_a_loop_over_a_relation_has_its_changes(session: Session) -> None:
 
 def test_a_slow_loop_is_told_of_rows_that_were_forgotten(session: Session) -> None:
     query = started(session, "SELECT n FROM s", keep=10)
-    query.wait(60)
+    query.wait(200)
     with pytest.raises(QueryError, match="90 rows of q1 were dropped from memory"):
         list(query)
 
@@ -117,7 +117,7 @@ def test_answers_are_written_to_files(session: Session, tmp_path: Path) -> None:
     query = started(
         session, "SELECT collect_list(n) AS ns, min(ts) AS t, count(*) AS c FROM s [RANGE 50 SECONDS TUMBLING]"
     )
-    query.wait(60)
+    query.wait(200)
     parquet, csv = query.to_parquet(tmp_path / "a.parquet"), query.to_csv(str(tmp_path / "a.csv"))
     assert pl.read_parquet(parquet).equals(query.to_polars())
     read = pl.read_csv(csv, try_parse_dates=True)
@@ -132,7 +132,7 @@ def test_answers_are_written_to_files(session: Session, tmp_path: Path) -> None:
 
 def test_decimals_keep_their_type_and_digits_wherever_they_go(session: Session, tmp_path: Path) -> None:
     query = started(session, "SELECT n, CAST(n / 8 AS DECIMAL(10,2)) AS d FROM s WHERE n < 4")
-    query.wait(60)
+    query.wait(200)
     assert sorted(query.to_polars()["d"].to_list()) == [Decimal(d) for d in ("0.00", "0.13", "0.25", "0.38")]
     assert pl.read_parquet(query.to_parquet(tmp_path / "a.parquet")).schema["d"] == pl.Decimal(10, 2)
     assert sorted(query.to_csv(tmp_path / "a.csv").read_text().splitlines()) == [
@@ -173,7 +173,7 @@ def test_a_failing_callback_is_told_once_and_the_query_goes_on(
             coming.put(n)
             until(lambda n=n: len(seen) > n)  # type: ignore[misc]
         coming.put(None)
-        assert query.wait(60)
+        assert query.wait(200)
     until(lambda: query.stats["failed_callbacks"] == 3)
     assert len([r for r in caplog.records if "on_result of hot failed" in r.message]) == 1
     hint = str(query.snapshot().hint)

@@ -52,7 +52,7 @@ def parquet(folder: Path) -> pl.DataFrame:
 
 
 def sqlite(path: Path, table: str, like: pl.DataFrame) -> pl.DataFrame:
-    with closing(sqlite3.connect(path)) as connection:
+    with closing(sqlite3.connect(path, timeout=PATIENCE)) as connection:
         names = ", ".join(f'"{c}"' for c in like.columns)
         rows = connection.execute(f'SELECT {names} FROM "{table}"').fetchall()
     return pl.DataFrame(rows, schema=held(like.clear()).schema, orient="row")
@@ -70,9 +70,9 @@ def messages(kafka: Kafka, topic: str) -> list[tuple[str | None, str | None]]:
     """Key and value of each message of a topic, those of a partition in order."""
     consumer = confluent_kafka.Consumer({"bootstrap.servers": kafka.address, "group.id": "tests"})
     found: list[tuple[str | None, str | None]] = []
-    for partition in consumer.list_topics(topic, timeout=60).topics[topic].partitions:
+    for partition in consumer.list_topics(topic, timeout=PATIENCE).topics[topic].partitions:
         at = confluent_kafka.TopicPartition(topic, partition, 0)
-        _, end = consumer.get_watermark_offsets(at, timeout=60)
+        _, end = consumer.get_watermark_offsets(at, timeout=PATIENCE)
         consumer.assign([at])
         got: list[tuple[str | None, str | None]] = []
         net = time.monotonic() + PATIENCE

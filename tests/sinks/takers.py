@@ -68,6 +68,7 @@ class Webhook:
         self.answers: list[int] = []
         self.refuses: str | None = None
         self._open: list[socket.socket] = []
+        self._over = False
         hook = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -76,6 +77,8 @@ class Webhook:
             def setup(self) -> None:
                 super().setup()
                 hook._open.append(self.connection)
+                if hook._over:  # it came while the server was closed
+                    self.connection.shutdown(socket.SHUT_RDWR)
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
@@ -100,6 +103,7 @@ class Webhook:
         return [row for at, _, body in self.calls if at == path for row in json.loads(body)]
 
     def close(self) -> None:
+        self._over = True
         self._server.shutdown()
         self._server.server_close()
         for connection in self._open:

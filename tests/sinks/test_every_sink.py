@@ -19,6 +19,7 @@ from jupyter_stream.sinks.protocol import MODES, ROW_ID
 from tests.sinks.reading import ALL_TYPES, AS_HELD, alike, duck, files, last_by_key, messages, parquet, sqlite
 from tests.sinks.takers import Listener, mqtt, nats, of_postgres, of_redis, postgres, redis, webhook
 from tests.topics import Kafka
+from tests.waiting import PATIENCE
 
 LOG = (Field("op", pl.Int8()), Field("at", pl.Datetime("us")))
 MANY = pl.DataFrame({"n": range(100_000), "k": [f"k{i % 97}" for i in range(100_000)]})
@@ -135,7 +136,7 @@ def written(order: Delivery, frames: list[pl.DataFrame], nothing: pl.DataFrame, 
     for frame in frames:
         writer.put(frame)
     writer.end(patient=True)
-    assert writer.done.wait(100)
+    assert writer.done.wait(PATIENCE)
     assert writer.error is None
     return writer
 
@@ -175,9 +176,9 @@ def test_a_state_is_replaced_as_a_whole(place: Place, which: str) -> None:
     for state in (answer.head(2), answer):
         states.append(state)
         writer.put(state)
-        assert writer.settle(100)
+        assert writer.settle(PATIENCE)
     writer.end(patient=True)
-    assert writer.done.wait(100) and writer.error is None
+    assert writer.done.wait(PATIENCE) and writer.error is None
     last = place.given.frames[-1:] if place.scheme == "python" else None
     place.given.frames = last or []
     assert alike(place.read(answer), place.held(answer))
@@ -200,11 +201,11 @@ def test_rows_take_the_place_of_others_with_their_key_and_leave(place: Place, ke
     order = opened(place, answer, "upsert", key=key)
     writer = SinkWriter(order, Ties(most=10**9, nothing=first.clear()))
     writer.put(first)
-    assert writer.settle(100)
+    assert writer.settle(PATIENCE)
     assert alike(place.read(answer), place.held(answer))
     writer.put(then)
     writer.end(patient=True)
-    assert writer.done.wait(100) and writer.error is None
+    assert writer.done.wait(PATIENCE) and writer.error is None
     left = [("a", 1, 9.0), ("b", None, 3.0), ("c", 4, 4.0)]
     assert alike(place.read(answer), place.held(pl.DataFrame(left, answer.schema, orient="row")))
     assert writer.written == 4 + 2 - 2 * len(without)

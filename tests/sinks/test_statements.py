@@ -108,6 +108,7 @@ def test_files_are_whole_whenever_somebody_looks(session: Session) -> None:
         for i in range(30):
             live.give(*((i * 50 + j, "k", j) for j in range(50)))
             until(lambda i=i: q.written == i * 50 + 50)
+        until(lambda: seen)
     finally:
         over.set()
         watcher.join()

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream.sources import Chunk, Request, Source
+from tests.faults import threads
 from tests.sources.servers import Live
 
 
@@ -33,7 +34,8 @@ def collect(chunks: Iterable[Chunk]) -> Read:
 
 @pytest.fixture(autouse=True)
 def ended() -> Iterator[None]:
-    """What a failed test leaves reading would disturb the next ones."""
+    """What a failed test leaves reading would disturb the next ones. Threads are counted from here on."""
+    threads.begin()
     yield
     Live.end_all()
 

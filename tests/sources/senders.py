@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tests.sources.servers import Program, free_port
+from tests.waiting import PATIENCE
 
 
 class Sender(Protocol):
@@ -74,6 +75,8 @@ class Redis:
             "yes",
             "--appendfsync",
             "always",
+            "--save",
+            "",
             "--bind",
             "127.0.0.1",
         ]
@@ -116,18 +119,18 @@ class Nats:
         command = ["nats-server", "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", str(folder)]
         self.program = Program("nats-server", command, port, folder)
         self.address = f"nats://127.0.0.1:{port}/t"
-        self.ask(lambda client: client.jetstream().add_stream(name="KEPT", subjects=["kept.>"]))
+        self.ask(lambda client: client.jetstream(timeout=PATIENCE).add_stream(name="KEPT", subjects=["kept.>"]))
 
     def ask(self, what: Callable[[Any], Any]) -> Any:
         """Have a client do something."""
         import nats
 
         async def asked() -> Any:
-            client = await nats.connect(f"nats://127.0.0.1:{self.program.port}")
+            client = await nats.connect(f"nats://127.0.0.1:{self.program.port}", connect_timeout=PATIENCE)
             try:
                 return await what(client)
             finally:
-                await client.flush()
+                await client.flush(PATIENCE)
                 await client.close()
 
         with ThreadPoolExecutor(1) as pool:  # a browser's tests leave a loop running in this thread
@@ -142,7 +145,7 @@ class Nats:
 
         async def kept(client: Any) -> None:
             for message in messages:
-                await client.jetstream().publish(subject, message.encode())
+                await client.jetstream(timeout=PATIENCE).publish(subject, message.encode())
 
         self.ask(kept)
 
@@ -153,11 +156,12 @@ class Nats:
 
         async def read(client: Any) -> list[tuple[str, dict[str, str]]]:
             config = ConsumerConfig(ack_policy=AckPolicy.NONE)
-            listener = await client.jetstream().pull_subscribe(subject, stream="KEPT", config=config)
+            jetstream = client.jetstream(timeout=PATIENCE)
+            listener = await jetstream.pull_subscribe(subject, stream="KEPT", config=config)
             count = (await listener.consumer_info()).num_pending
             found: list[Any] = []
             while len(found) < count:
-                found += await listener.fetch(min(500, count - len(found)))
+                found += await listener.fetch(min(500, count - len(found)), timeout=PATIENCE)
             return [(message.data.decode(), dict(message.headers or {})) for message in found]
 
         return self.ask(read)
@@ -178,7 +182,7 @@ class WebSockets:
 
         self._clients: list[Any] = []
         self.heard: list[str] = []
-        self._server = serve(self._meet, "127.0.0.1", port, **more)
+        self._server = serve(self._meet, "127.0.0.1", port or free_port(), open_timeout=PATIENCE, **more)
         self.port = self._server.socket.getsockname()[1]
         self.address = f"ws://127.0.0.1:{self.port}/t"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -231,6 +235,8 @@ class Web:
             def setup(self) -> None:
                 super().setup()
                 web._open.append(self.connection)
+                if web.over:  # it came while the server was closed
+                    self.connection.shutdown(socket.SHUT_RDWR)
 
             def do_GET(self) -> None:
                 web.asked.append((self.path, dict(self.headers)))
@@ -238,9 +244,10 @@ class Web:
                     self.events() if "text/event-stream" in self.headers.get("Accept", "") else self.lines()
 
             def lines(self) -> None:
-                tag = f'"{len(web.messages)}"'
+                messages = list(web.messages)  # more may come meanwhile
+                tag = f'"{len(messages)}"'
                 same = self.headers.get("If-None-Match") == tag
-                text = "[" + ",".join(web.messages) + "]" if web.kind == "application/json" else "\n".join(web.messages)
+                text = "[" + ",".join(messages) + "]" if web.kind == "application/json" else "\n".join(messages)
                 self.send_response(304 if same else web.status)
                 self.send_header("ETag", tag)
                 self.send_header("Content-Length", "0" if same else str(len(text.encode())))
@@ -262,7 +269,7 @@ class Web:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", port or free_port()), Handler)
         self._server.daemon_threads = True
         self.port = self._server.server_address[1]
         self.address = f"{self.scheme}://127.0.0.1:{self.port}/t"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import shutil
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
@@ -17,7 +19,8 @@ import pytest
 
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.sources import Chunk, Request, Source, open_source
-from tests.waiting import until
+from tests.faults.threads import begun
+from tests.waiting import PATIENCE, until
 
 
 class Live:
@@ -53,7 +56,7 @@ class Live:
 
     def stop(self) -> None:
         self.request.stop.set()
-        self.thread.join(200)
+        self.thread.join(PATIENCE)
         assert not self.thread.is_alive()
 
     @classmethod
@@ -66,14 +69,30 @@ def opened(uri: str, schema: Schema | None = None, names: Mapping[str, object] |
     return open_source(uri, schema, options, names or {})
 
 
+def _kept() -> socket.socket:
+    kept = socket.socket()
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.bind(("127.0.0.1", 0))
+    return kept
+
+
+_PORTS = deque(_kept() for _ in range(64))
+"""Bound as long as this process lives, so that the kernel gives their ports to nobody else, whether a server listens or not."""
+
+
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """A port of ours where nothing listens: a server that says `SO_REUSEADDR`, as all do, can listen there, go and come back."""
+    for _ in _PORTS:
+        port = int(_PORTS[0].getsockname()[1])
+        _PORTS.rotate(-1)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise OSError("a server listens at every port")
 
 
 def receivers() -> list[str]:
-    return [t.name for t in threading.enumerate() if "receives" in t.name]
+    """Threads of this test that receive messages."""
+    return [t.name for t in begun() if "receives" in t.name]
 
 
 class Program:
@@ -91,15 +110,21 @@ class Program:
             pytest.skip(f"{command[0]} is not on the PATH (Debian: apt-get install {package})")
         assert found is not None, f"{command[0]} is missing"
         self._command, self._folder, self.port = [found, *command[1:]], folder, port
+        atexit.register(self._end)  # a test that fails may leave it running
         self.start()
 
     def start(self) -> None:
         with (self._folder / "log").open("a") as log:
             self._process = subprocess.Popen(self._command, cwd=self._folder, stdout=log, stderr=log)
-        until(self._listens, lambda: (self._folder / "log").read_text())
+        said = (self._folder / "log").read_text
+        until(lambda: self._listens() or self._process.poll() is not None, said)
+        assert self._process.poll() is None, said()
 
     def kill(self) -> None:
         """As a machine that fails: nothing is said, nothing is put in order."""
+        self._end()
+
+    def _end(self) -> None:
         self._process.kill()
         self._process.wait()
 

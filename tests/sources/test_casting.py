@@ -11,6 +11,7 @@ from jupyter_stream.core.schema import INTERVAL, TIMESTAMP
 from jupyter_stream.core.time import from_datetime
 from jupyter_stream.sources.casting import cast, castable, stream_type
 from jupyter_stream.sources.instants import _by_expression, parse_instants
+from tests.tiers import examples
 
 NS, MS, BERLIN = pl.Datetime("ns"), pl.Datetime("ms"), pl.Datetime("us", "Europe/Berlin")
 INT_TEXT = ["5", "+5", " 5 ", "5.0", "5.5", "x", "", "0x10", "1_0", "-128", "128", None]
@@ -125,7 +126,7 @@ def test_iso_times_with_and_without_zone(text, expected):
     assert parse_instants(pl.Series([text, "2024-01-01T00:00:00+01:00", None])).to_list()[0] == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.lists(st.datetimes(dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30)), min_size=1),
     st.sampled_from(["", "Z", "+00:00"]),
@@ -135,7 +136,7 @@ def test_written_times_are_read_back(times, zone):
     assert parse_instants(text).to_physical().to_list() == [from_datetime(t) for t in times]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.text("0123456789-:T .Z+", max_size=24), min_size=1, max_size=4))
 def test_the_fast_parser_and_the_patient_one_agree(texts):
     texts = [*texts, "2024-01-01T10:00:00"]

@@ -16,6 +16,7 @@ from jupyter_stream.errors import SourceError
 from jupyter_stream.sources import open_source
 from jupyter_stream.sources.csv_text import CsvFormat
 from jupyter_stream.sources.text import TextParser
+from tests.tiers import examples
 
 TRADES = Schema.of([("symbol", pl.String()), ("price", pl.Float64()), ("volume", pl.Int32()), ("ts", TIMESTAMP)])
 
@@ -159,7 +160,7 @@ def test_a_declared_column_that_the_header_lacks_is_refused_at_once(tmp_path):
     assert "header = 'false'" in str(error.value)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(st.lists(st.text('ab,"\n é', max_size=5), min_size=3, max_size=3), max_size=12),
     st.lists(st.integers(0, 120), max_size=5),
@@ -173,7 +174,7 @@ def test_what_a_csv_writer_wrote_is_read_back_wherever_it_is_cut(rows, cuts, new
     assert rejected == []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(st.sampled_from([b"a", b"1", b",", b'"', b"\n", b"\r\n", b"\r", b" ", b"\xff", b'""']), max_size=40).map(
         b"".join

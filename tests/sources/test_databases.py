@@ -19,7 +19,7 @@ from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import SourceError
 from tests.sinks.takers import postgres
 from tests.sources.servers import opened
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 VALUES = pl.DataFrame(
     {
@@ -49,7 +49,7 @@ def database(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[s
 
     def run(statement: str) -> None:
         if kind == "sqlite":
-            with sqlite3.connect(at) as connection:
+            with sqlite3.connect(at, timeout=PATIENCE) as connection:
                 connection.execute(statement)
             connection.close()
         else:
@@ -135,6 +135,7 @@ def test_what_is_read_anew_revises_and_only_what_differs_is_told(database: tuple
 def test_a_database_that_is_away_leaves_the_table_as_it_was_and_the_view_says_so() -> None:
     server = postgres()
     with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS prices")
         connection.execute("CREATE TABLE prices (id INT, price NUMERIC(8, 2), tags TEXT[])")
         connection.execute("INSERT INTO prices VALUES (1, 7.50, ARRAY['a'])")
     given: queue.SimpleQueue[dict[str, object] | None] = queue.SimpleQueue()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import polars as pl
 import pytest
@@ -36,15 +37,15 @@ class Follower:
         self.values: list[object] = []
         self.rejected: list[tuple[str, str]] = []
         self.error: BaseException | None = None
-        self.thread = threading.Thread(target=self._run)
+        self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
     def _run(self) -> None:
         try:
             read, journal = self.source.read, self.journal
             for chunk in read(self.request) if journal is None else self.source.read_again(self.request, journal):
-                self.values += chunk.frame["v"].to_list()
                 self.rejected += chunk.rejected.rows() if chunk.rejected is not None else []
+                self.values += chunk.frame["v"].to_list()  # last, for it is waited for
         except BaseException as error:
             self.error = error
 
@@ -122,6 +123,20 @@ def test_rotation_loses_and_repeats_nothing(tmp_path):
         f.until(lambda f: sorted(f.values) == [1, 2, 10])
         append(path, "11\n")
         f.until(lambda f: sorted(f.values) == [1, 2, 10, 11])
+
+
+def unseen(change: Callable[[], object]) -> None:
+    """Have something done between two looks at the files, so that none falls into the middle of it."""
+    done = threading.Event()
+
+    def listed(text: str) -> list[Path]:
+        if not done.is_set():
+            change()
+            done.set()
+        return matching(text)
+
+    with patch("jupyter_stream.sources.follow.matching", listed):
+        until(done.is_set)
 
 
 @pytest.fixture
@@ -207,7 +222,10 @@ def test_new_files_of_a_folder_are_followed_too(tmp_path):
         f.sees(1, 2, 3)
 
 
-def test_parquet_files_of_a_followed_folder_are_read_once_they_are_whole(tmp_path):
+def test_parquet_files_of_a_followed_folder_are_read_once_they_are_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "jupyter_stream.sources.follow._PATIENCE", 1e9
+    )  # half a file for so long that it passes for a bad one
     pl.DataFrame({"v": [1]}).write_parquet(tmp_path / "a.parquet")
     pl.DataFrame({"v": [2]}).write_parquet(tmp_path / "ready")
     with following(f"file://{tmp_path}/*.parquet") as f:

@@ -14,6 +14,7 @@ from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources import open_source
 from jupyter_stream.sources.json_text import JsonFormat
+from tests.tiers import examples
 
 BIDS = Schema.of([("itemID", pl.Int32()), ("price", pl.Float64()), ("note", pl.String()), ("ts", TIMESTAMP)])
 
@@ -148,7 +149,7 @@ LINES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(LINES, max_size=12), st.lists(st.integers(0, 150), max_size=5))
 def test_any_cutting_of_any_lines_gives_the_same_rows_and_rejects(lines, cuts):
     schema = Schema.of([("a", pl.String()), ("b", pl.Int64())])

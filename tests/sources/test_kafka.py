@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import re
 import socket
 import sys
 import threading
@@ -20,7 +21,7 @@ from jupyter_stream.sources import Chunk, Request, Source, open_source
 from jupyter_stream.sources.complaints import Complaints
 from jupyter_stream.sources.protocol import Journaled
 from tests.topics import Kafka
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 NUMBERS = Schema.of([("n", pl.Int64()), ("s", pl.String())])
 NAMES = (f"t{i}" for i in count())
@@ -53,8 +54,8 @@ class Live:
 
     def _run(self, chunks: Iterator[Chunk]) -> None:
         for chunk in chunks:
-            self.rows += chunk.frame.rows()
             self.rejected += chunk.rejected.rows() if chunk.rejected is not None else []
+            self.rows += chunk.frame.rows()  # last, for they are waited for
 
     def until(self, rows: int) -> list[tuple[object, ...]]:
         until(lambda: len(self.rows) >= rows)
@@ -62,7 +63,7 @@ class Live:
 
     def stop(self) -> None:
         self.request.stop.set()
-        self.thread.join(200)
+        self.thread.join(PATIENCE)
         assert not self.thread.is_alive()
 
 
@@ -282,7 +283,9 @@ def test_a_broker_that_does_not_answer_is_told(monkeypatch, caplog, capfd):
     monkeypatch.setattr("jupyter_stream.sources.kafka._ANSWER", 1.5)  # in which the library tries about thirty times
     with pytest.raises(SourceError, match="No Kafka broker answers at localhost:1"):
         open_source("kafka://localhost:1/t", NUMBERS, {"end": "latest"}, {})
-    assert not caplog.records and "FAIL" not in capfd.readouterr().err
+    # clients of other tests whose broker is gone may have something to say, too
+    told = [*(record.getMessage() for record in caplog.records), *capfd.readouterr().err.splitlines()]
+    assert not [line for line in told if re.search(r"localhost:1\b", line)]
 
 
 def test_a_query_waits_for_a_topic_that_is_not_there_yet_and_its_view_says_so(kafka, topic):
@@ -290,14 +293,11 @@ def test_a_query_waits_for_a_topic_that_is_not_there_yet_and_its_view_says_so(ka
     with Session() as session:
         session.execute(f"CREATE STREAM s (n BIGINT) SOURCE 'kafka://{kafka.address}/{topic}'")
         query = session.run("SELECT n FROM s")[-1]
-        until(lambda: query.snapshot(0).hint)
-        hint = query.snapshot(0).hint
-        assert (
-            f"There is no topic '{topic}'" in hint and "begins when it is there" in hint and query.status == "waiting"
-        )
+        until(lambda: f"There is no topic '{topic}'" in (query.snapshot(0).hint or ""), lambda: query.snapshot(0).hint)
+        assert "begins when it is there" in query.snapshot(0).hint and query.status == "waiting"
         kafka.send(topic, '{"n": 1}')
         until(lambda: query.to_polars().rows() == [(1,)])
-        assert query.snapshot(0).hint is None
+        until(lambda: query.snapshot(0).hint is None)
 
 
 def test_a_query_waits_for_a_broker_that_is_away(kafka, topic):
@@ -309,12 +309,11 @@ def test_a_query_waits_for_a_broker_that_is_away(kafka, topic):
             f"CREATE STREAM s (n BIGINT) SOURCE 'kafka://127.0.0.1:{port}/{topic}' WITH (start = 'earliest')"
         )
         query = session.run("SELECT n FROM s")[-1]
-        until(lambda: query.snapshot(0).hint)
-        assert "No Kafka broker answers at 127.0.0.1" in query.snapshot(0).hint
+        until(lambda: "No Kafka broker answers at 127.0.0.1" in (query.snapshot(0).hint or ""))
         door.listen()
         threading.Thread(target=hand_on, args=(door, kafka.address), daemon=True).start()
         until(lambda: query.to_polars().rows() == [(1,)])
-        assert query.snapshot(0).hint is None
+        until(lambda: query.snapshot(0).hint is None)
 
 
 def hand_on(door: socket.socket, address: str) -> None:

@@ -11,7 +11,7 @@ from jupyter_stream.core.schema import Schema
 from jupyter_stream.errors import SourceError
 from tests.sources.senders import Mqtt
 from tests.sources.servers import Live, Proxy, free_port, opened, receivers
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 NUMBERS = Schema.of([("n", pl.Int64()), ("s", pl.String())])
 WORD = "hunter2-very-secret"
@@ -42,7 +42,7 @@ def listening(broker: Mqtt, name: str, *columns: str, **options: str) -> Live:
 
     source.receive = told
     live = Live(source, *columns)
-    assert begun.wait(200)
+    assert begun.wait(PATIENCE)
     return live
 
 

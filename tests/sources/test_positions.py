@@ -17,7 +17,7 @@ from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.protocol import Request, Resumes
 from tests.sources.senders import Events, Nats, Redis
 from tests.sources.servers import opened
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 NUMBERS = Schema.of([("n", pl.Int64())])
 
@@ -31,23 +31,24 @@ class Reading:
         self.request, self.rows, self.places = Request(), list[int](), [place]
         self.rejected: list[str] = []
         self.error: Exception | None = None
-        self._thread = threading.Thread(target=self._run, args=(source,))
+        self._thread = threading.Thread(target=self._run, args=(source,), daemon=True)
         self._thread.start()
 
     def _run(self, source: Resumes) -> None:
         try:
             for chunk in source.read_on(self.request, self.places[0]):
-                self.rows += chunk.frame["n"].to_list()
-                self.places.append(pickle.loads(pickle.dumps(chunk.place)))
                 if chunk.rejected is not None:
                     self.rejected += chunk.rejected["reason"].to_list()
+                self.places.append(pickle.loads(pickle.dumps(chunk.place)))
+                self.rows += chunk.frame["n"].to_list()  # last, for they are waited for
         except SourceError as error:
             self.error = error
 
-    def end(self, rows: int) -> list[int]:
-        until(lambda: len(self.rows) >= rows, lambda: (self.rows, self.request.trouble.text, self.error))
+    def end(self, last: int) -> list[int]:
+        """End it behind a row."""
+        until(lambda: self.rows[-1:] == [last], lambda: (self.rows, self.request.trouble.text, self.error))
         self.request.stop.set()
-        self._thread.join(200)
+        self._thread.join(PATIENCE)
         return self.rows
 
 
@@ -78,18 +79,18 @@ def test_a_read_goes_on_behind_the_last_message_of_another(
     if not uri.startswith("sse"):  # where it begins is known before anything comes
         until(lambda: len(first.places) > 1, lambda: first.request.trouble.text)
         assert first.places[1] is not None
-    else:
-        until(lambda: send(0) or first.rows)
+    else:  # this server tells everybody all from the beginning
+        send(0)
+        until(lambda: first.rows, lambda: first.request.trouble.text)
     before = len(first.rows)
     for n in range(1, 4):
         send(n)
-    rows = first.end(before + 3)
-    assert rows[-3:] == [1, 2, 3]
+    assert first.end(3)[before:] == [1, 2, 3]
     for n in range(4, 8):
         send(n)
-    assert Reading(uri, first.places[-1], **options).end(4) == [4, 5, 6, 7]
+    assert Reading(uri, first.places[-1], **options).end(7) == [4, 5, 6, 7]
     middle = first.places[-2]
-    assert Reading(uri, middle, **options).end(5)[-4:] == [4, 5, 6, 7]
+    assert Reading(uri, middle, **options).end(7)[-5:] == [3, 4, 5, 6, 7]
 
 
 def test_what_redis_no_longer_has_is_told(tmp_path: Path) -> None:
@@ -99,10 +100,10 @@ def test_what_redis_no_longer_has_is_told(tmp_path: Path) -> None:
             server.client.xadd("ticks", {"n": n}, id=f"{n}-0")
         server.client.xtrim("ticks", maxlen=2, approximate=False)
         reading = Reading(server.address, "1-0")
-        assert reading.end(2) == [4, 5]
+        assert reading.end(5) == [4, 5]
         assert any("begins with entry 4-0: entries behind 1-0 may be lost" in reason for reason in reading.rejected)
         reading = Reading(server.address, "4-0")
-        assert reading.end(1) == [5] and not reading.rejected
+        assert reading.end(5) == [5] and not reading.rejected
         server.client.delete("ticks")
         server.client.xadd("ticks", {"n": 1}, id="1-0")
         reading = Reading(server.address, "5-0")

@@ -20,7 +20,7 @@ from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources import BATCH_ROWS, Request, Source, open_source
 from jupyter_stream.sources.values import column, rows_to_chunk
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 TICKS = Schema.of([("n", pl.Int64()), ("s", pl.String())])
 ONE = Schema.of([("n", pl.Int64())])
@@ -224,7 +224,7 @@ def test_a_row_is_handed_over_before_the_next_one_comes():
 
     def slow():
         yield 1
-        assert handed_over.wait(200)
+        assert handed_over.wait(PATIENCE)
         yield 2
 
     chunks = source(slow, ONE).read(Request())
@@ -297,14 +297,14 @@ def test_a_reader_that_stops_lets_the_generator_end():
         next(chunks)
         request.stop.set()
         assert list(chunks) == [] or value is endless
-        assert closed.wait(200)
+        assert closed.wait(PATIENCE)
 
 
 def test_waiting_for_a_silent_generator_ends_when_told_to_stop():
     never = threading.Event()
 
     def silent():
-        never.wait(20)
+        never.wait(PATIENCE)
         yield 1
 
     request = Request()

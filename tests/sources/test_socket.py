@@ -11,7 +11,7 @@ from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.inbox import Inbox
 from jupyter_stream.sources.protocol import Trouble
 from tests.sources.servers import Live, free_port, opened, receivers
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 NUMBERS = Schema.of([("n", pl.Int64()), ("s", pl.String())])
 
@@ -20,8 +20,8 @@ class Lines:
     """A server of lines for one client at a time."""
 
     def __init__(self, port: int = 0) -> None:
-        self._listener = socket.create_server(("127.0.0.1", port))
-        self._listener.settimeout(200)
+        self._listener = socket.create_server(("127.0.0.1", port or free_port()))
+        self._listener.settimeout(PATIENCE)
         self.port = self._listener.getsockname()[1]
         self._client: socket.socket | None = None
 
@@ -154,4 +154,4 @@ def test_more_than_there_is_room_for_holds_the_server_back_or_is_counted():
     items, faults = inbox.take(never)
     assert items == [(b"x" * 600,)] and faults[0][1].startswith("2 messages were dropped")
     assert inbox.take(never) == ([(b"later",)], [])
-    waits.join(200)
+    waits.join(PATIENCE)

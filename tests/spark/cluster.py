@@ -16,7 +16,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,18 +28,15 @@ from deltalake import DeltaTable
 import jupyter_stream
 from jupyter_stream.session.session import Session
 from tests.topics import Kafka
+from tests.waiting import PATIENCE
 from tests.waiting import until as _until
 
 HOME = Path(pyspark.__file__).parent
-_TRIES = 5
 
 
 def until(condition: Callable[[], object], what: Callable[[], object]) -> None:
     """Wait for a condition longer than elsewhere: five Javas may have to start on a busy machine first."""
-    for _ in range(_TRIES - 1):
-        with suppress(TimeoutError):
-            return _until(condition, what, 0.1)
-    return _until(condition, what, 0.1)
+    _until(condition, what, 0.1, patience=5 * PATIENCE)
 
 
 SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

@@ -1,52 +1,52 @@
-"""One Spark for all tests here, as a notebook's own `spark` variable; small and quick to start."""
+"""What tests here share: a query that Spark leaves waiting goes on before its test gives up; and how to be alone."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jupyter_stream.session.session import Session
-from jupyter_stream.spark.start import SOCKETS
+from jupyter_stream.session import run_options
+from jupyter_stream.spark.settings import Settings, settings
+from jupyter_stream.spark.worker_python import worker_python
+from tests.waiting import until
+
+SOON = 100.0
+"""Seconds. Spark's own server of states rarely leaves a task waiting for ever: the query then goes on from its checkpoint."""
 
 
-@pytest.fixture(scope="package")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from pyspark.sql import SparkSession
+@pytest.fixture(autouse=True, scope="module")
+def soon() -> Iterator[None]:
+    """Queries that don't say how long they may get nowhere are given less than their tests wait for them."""
 
-    home = tmp_path_factory.mktemp("spark")
-    settings = {
-        "spark.driver.memory": "2g",  # hundreds of queries run in it one after the other
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": str(home),
-        SOCKETS: "true",  # clients of other tests go on trying ports of servers that are gone
-        "spark.python.authenticate.socketTimeout": "120s",  # a busy machine starts Python slowly
-        # the run is too short for the second compiler, and two cores have no other to collect garbage meanwhile
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    }
-    builder = SparkSession.builder.master("local[2]").appName("tests")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    logging.getLogger("SQLQueryContextLogger").disabled = True
-    yield session
-    session.stop()
+    def sooner(*words: Any) -> Settings:
+        made = settings(*words)
+        return replace(made, stalled=SOON) if made.stalled == Settings().stalled else made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_options, "settings", sooner)
+        yield
 
 
 @pytest.fixture
-def sessions(spark: Any) -> Iterator[Callable[..., Session]]:
-    """Makes sessions whose queries run on the shared Spark, and closes them."""
-    opened: list[Session] = []
+def alone() -> None:
+    """No query of an earlier test is still being stopped: it deletes folders, and may log."""
 
-    def make(**names: object) -> Session:
-        opened.append(Session({"spark": spark, **names}))
-        return opened[-1]
+    def at_work() -> list[str]:
+        names = [t.name for t in threading.enumerate() if t.name.startswith("jupyter-stream spark ")]
+        return [n for n in names if n != "jupyter-stream spark console"]
 
-    yield make
-    for session in opened:
-        session.close()
+    until(lambda: not at_work(), at_work)
+
+
+@pytest.fixture
+def own_temporary(alone: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in which all temporary folders of this process are made, and nobody's but this test's."""
+    worker_python()  # its folder is made once, by whichever query comes first
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path

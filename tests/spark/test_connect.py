@@ -12,17 +12,27 @@ import pytest
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.spark import remote
 from jupyter_stream.spark.settings import settings
+from tests.tiers import slow
 
 SCRIPT = """
 import time
 import polars as pl
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.client import DefaultChannelBuilder
 from jupyter_stream import Session
 from jupyter_stream.errors import UnsupportedError
 from tests.oracle.compare import assert_same_bag, plain_rows
 from tests.spark.test_same_as_kernel import DECLARED, OURS, QUERIES, ROWS, assert_same
 
+def port():
+    service = "org.apache.spark.sql.connect.service.SparkConnectService$"
+    return getattr(getattr(SparkContext._jvm, service), "MODULE$").localPort()
+
+# a free port, and its own for all clients: at the usual one another Spark may be listening
+DefaultChannelBuilder.default_port = staticmethod(port)
 builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+builder = builder.config("spark.connect.grpc.binding.port", "0")
 spark = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC").getOrCreate()
 session = Session({"spark": spark, "rows": ROWS})
 session.run(DECLARED)
@@ -36,11 +46,11 @@ except UnsupportedError as error:
 for text in (QUERIES["rows that fail"], QUERIES["ungrouped, with empty extents"], OURS["OVER, sums beyond BIGINT"]):
     kernel, found = (session.run(text, engine=engine, conf=conf)[-1] for engine, conf in
                      (("kernel", ()), ("spark", ["spark.sql.shuffle.partitions=2"])))
-    assert kernel.wait(200) and found.wait(400), "it doesn't end"
+    assert kernel.wait(200) and found.wait(800), "it doesn't end"
     assert kernel.to_polars().height > 2
     assert_same(kernel, found)
     print("same", flush=True)
-end = time.monotonic() + 60
+end = time.monotonic() + 200
 while any(not s.client.is_closed for s in made) and time.monotonic() < end:
     time.sleep(0.1)  # a query's own thread lets go of its session after the query has ended
 left = [s for s in made if not s.client.is_closed]
@@ -51,6 +61,7 @@ print("stopped", flush=True)
 """
 
 
+@slow
 @pytest.mark.timeout(900)
 def test_queries_on_spark_connect_give_what_the_kernel_gives_and_leave_nothing_open() -> None:
     # a process of its own: PySpark is of one kind in each
@@ -60,6 +71,7 @@ def test_queries_on_spark_connect_give_what_the_kernel_gives_and_leave_nothing_o
     assert done.stdout.split() == ["same"] * 3 + ["stopped"]
 
 
+@slow
 def test_a_server_that_does_not_answer_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "_PATIENCE", 0.1)
     closed = threading.Event()

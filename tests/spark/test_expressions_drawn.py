@@ -7,11 +7,9 @@ ORACLE_EXAMPLES=n draws n times as many.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +18,7 @@ from jupyter_stream.functions import Call, Column, Expr, Literal, to_spark_sql
 from jupyter_stream.functions.expression import columns, substitute, walk
 from tests.functions.cases import all_cases
 from tests.functions.test_same_as_spark import FAILURES, LAST_BIT, ROWS, differences, kernel, physical, search
+from tests.tiers import slow
 
 AT_ONCE = 150
 """Expressions of one job: Spark compiles none of them, and looks through all."""
@@ -52,20 +51,7 @@ def expressions(draw: st.DrawFn) -> Expr:
     return made
 
 
-@pytest.fixture(scope="module")
-def interpreting(spark: Any) -> Iterator[Any]:
-    """The session, with settings under which so many expressions are quicker."""
-    session = spark.newSession()
-    for key, value in {
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.ansi.enabled": "true",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    }.items():
-        session.conf.set(key, value)
-    yield session
-
-
+@slow
 @settings(
     max_examples=int(os.environ.get("ORACLE_EXAMPLES", "1")),
     phases=[Phase.generate],

@@ -13,6 +13,7 @@ import pytest
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.session.session import Session
 from tests.oracle.compare import assert_same_bag, plain_rows
+from tests.tiers import slow
 
 START = dt.datetime(2024, 5, 1, 12)
 ROWS = pl.DataFrame(
@@ -38,6 +39,7 @@ def archive(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@slow
 @pytest.mark.parametrize("name", QUERIES)
 def test_history_gives_the_same_on_both_engines_and_nothing_is_late(
     name: str, archive: Path, sessions: Callable[..., Session]
@@ -98,6 +100,7 @@ def of_times(folder: Path, name: str, seconds: list[int]) -> str:
     return f"CREATE STREAM {name} (k STRING, n INT, ts TIMESTAMP, {time}) SOURCE 'file://{folder / name}';"
 
 
+@slow
 def test_what_a_frame_leaves_out_or_counts_otherwise_is_said_before(
     sessions: Callable[..., Session], tmp_path: Path
 ) -> None:

@@ -15,11 +15,12 @@ from jupyter_stream.session.session import Session
 from jupyter_stream.spark.inside import pickled
 from jupyter_stream.spark.processor import Operators
 from tests.sql.test_query_files import FOLDER, NAMES
+from tests.tiers import slow
 
 RUN = [n for n in NAMES if "error" not in json.loads((FOLDER / f"{n}.json").read_text())]
 
 
-@pytest.mark.parametrize("name", RUN)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=slow) if n == "lateral_tables" else n for n in RUN])
 def test_operators_can_be_put_away_with_what_they_hold(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(FOLDER)
     with Session() as session:

@@ -14,6 +14,7 @@ import pytest
 
 from jupyter_stream.session.session import Session
 from tests.oracle.compare import assert_same_bag, plain_rows
+from tests.tiers import slow
 
 START = dt.datetime(2024, 5, 1, 12)
 COLUMNS = "k STRING, n INT, x DOUBLE, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 30 SECONDS"
@@ -56,6 +57,7 @@ def begun(query: Any, at: str) -> tuple[Any, Any]:
     return writer.trigger(availableNow=True).start(at), frame
 
 
+@slow
 def test_operators_of_ours_in_a_frame_give_the_answers_of_the_kernel(
     tmp_path: Path, sessions: Callable[..., Session]
 ) -> None:

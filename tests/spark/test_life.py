@@ -26,6 +26,8 @@ from jupyter_stream.spark.job import _Progress
 from jupyter_stream.spark.reasons import reason
 from jupyter_stream.spark.run import SparkRun
 from jupyter_stream.spark.stopping import stopped
+from tests.spark.clock import HeldClock
+from tests.tiers import slow
 from tests.waiting import PATIENCE, until
 
 START = dt.datetime(2024, 5, 1, 12)
@@ -82,17 +84,22 @@ def test_answers_come_while_the_source_goes_on(sessions: Callable[..., Session],
     assert query.engine == "spark"
 
 
+@slow
 @pytest.mark.parametrize("window", ["RANGE 2 SECONDS TUMBLING", "RANGE 2 SECONDS SLIDE 1 ROW"])
-def test_an_idle_source_is_advanced_by_the_clock(sessions: Callable[..., Session], live: Live, window: str) -> None:
+def test_an_idle_source_is_advanced_by_the_clock(
+    sessions: Callable[..., Session], live: Live, window: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = HeldClock(monkeypatch)
+
     def rows() -> Iterator[pl.DataFrame]:
-        soon = dt.datetime.now(dt.UTC).replace(tzinfo=None) + dt.timedelta(
-            seconds=3
-        )  # or the clock may pass it on its way
-        yield pl.DataFrame({"k": ["a"], "n": [1], "ts": [soon]})
+        now = dt.datetime.now(dt.UTC).replace(tzinfo=None)
+        yield pl.DataFrame({"k": ["a"], "n": [1], "ts": [now]})
         live.over.wait(600)
 
     stream = declared("python://source").replace(";", " WITH (idle_timeout = '1 second');")
     query = on_spark(sessions(source=rows()), f"{stream} SELECT k, count(*) AS n FROM s [{window}] GROUP BY k")
+    until(lambda: query._pipeline._inlets[0].spool.rows == 1)  # or the clock may pass it on its way
+    clock.speak()
     until(lambda: query.to_polars()["n"].to_list() == [1])
     assert query.status == "running"
     live.over.set()
@@ -129,6 +136,7 @@ def test_the_same_text_right_after_stop_starts_anew(sessions: Callable[..., Sess
     assert first.status == "stopped"
 
 
+@slow
 def test_files_spark_has_read_are_deleted(sessions: Callable[..., Session]) -> None:
     over = threading.Event()
 
@@ -147,6 +155,7 @@ def test_files_spark_has_read_are_deleted(sessions: Callable[..., Session]) -> N
     assert query.to_polars()["n"].sum() == 600
 
 
+@slow
 def test_pause_holds_rows_back_until_resume(sessions: Callable[..., Session], live: Live) -> None:
     query = on_spark(sessions(source=live.rows()), declared("python://source") + COUNTS)
     until(lambda: query.to_polars().height == 3)
@@ -161,6 +170,7 @@ def test_pause_holds_rows_back_until_resume(sessions: Callable[..., Session], li
     assert query.to_polars()["n"].sum() == 70
 
 
+@slow
 @pytest.mark.parametrize(("window", "first", "later"), [("RANGE 10 SECONDS TUMBLING", 3, 2), ("ROWS 5 SLIDE 5", 7, 4)])
 def test_change_of_a_table_goes_for_later_rows(
     window: str, first: int, later: int, sessions: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
@@ -172,8 +182,9 @@ def test_change_of_a_table_goes_for_later_rows(
     def rows() -> Iterator[pl.DataFrame]:
         yield frame(range(35))
         go_on.wait(600)
-        tomorrow = (dt.datetime.now(dt.UTC).replace(tzinfo=None) - START).days + 1
-        yield frame(range(tomorrow * 86_400, tomorrow * 86_400 + 20))
+        # a day from now at least: the change goes for rows from the clock's time on
+        later = (dt.datetime.now(dt.UTC).replace(tzinfo=None) - START).days + 2
+        yield frame(range(later * 86_400, later * 86_400 + 20))
         over.wait(600)
 
     def measured(run: SparkRun, streaming: Any) -> None:
@@ -243,7 +254,7 @@ def test_a_handle_tells_the_same_as_in_the_kernel(sessions: Callable[..., Sessio
 
 
 def stuck(lives: Path) -> type:
-    """An aggregate that never ends, as long as there are lives left in a file; each try takes one.
+    """An aggregate that never ends, as long as there are lives left in a file; each try takes one, at once for who reads it.
 
     A class of a function's own, so that Spark's processes get it by value, as they get a notebook's.
     """
@@ -253,7 +264,8 @@ def stuck(lives: Path) -> type:
             self.n = n
             left = int(lives.read_text())
             if left:
-                lives.write_text(str(left - 1))
+                lives.with_suffix(".new").write_text(str(left - 1))
+                lives.with_suffix(".new").rename(lives)
                 time.sleep(3600)
 
         def iterate(self, n: int) -> None:
@@ -265,15 +277,28 @@ def stuck(lives: Path) -> type:
     return Stuck
 
 
-@pytest.mark.parametrize(("lives", "patience"), [(1, "20 seconds"), (9, "3 seconds")])
+@slow
+@pytest.mark.parametrize("lives", [1, 9])
 def test_query_that_spark_leaves_waiting_goes_on_from_its_checkpoint(
-    lives: int, patience: str, sessions: Callable[..., Session], tmp_path: Path
+    lives: int, sessions: Callable[..., Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "lives").write_text(str(lives))
+    stalled, found = _Progress.stalled, 0
+
+    def once_it_waits(progress: _Progress, query: Any, answered: int) -> bool:
+        """As soon as a try never ends; one that is only slow has the time of any other."""
+        nonlocal found
+        waits = lives - int((tmp_path / "lives").read_text()) > found
+        progress._patience = 2.0 if waits else 100.0
+        is_stalled = stalled(progress, query, answered)
+        found += is_stalled
+        return is_stalled
+
+    monkeypatch.setattr(_Progress, "stalled", once_it_waits)
     jupyter_stream.aggregate(name=f"stuck{lives}", arguments=("INT",), returns="BIGINT")(stuck(tmp_path / "lives"))
     text = f"SELECT k, stuck{lives}(n) AS n FROM s [RANGE 10 SECONDS TUMBLING] GROUP BY k"
     session = sessions(rows=frame(range(30)))
-    query = on_spark(session, declared("frame://rows") + text, conf={"jupyter_stream.stalled": patience})
+    query = on_spark(session, declared("frame://rows") + text)
     if lives == 1:
         assert query.wait(PATIENCE)
         assert sorted(query.to_polars()["n"]) == [10, 10, 10]

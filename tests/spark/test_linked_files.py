@@ -21,6 +21,7 @@ from jupyter_stream.spark.linked_files import LinkedFiles
 from jupyter_stream.spark.spool import Spool
 from tests.oracle.compare import assert_same_bag, plain_rows
 from tests.oracle.search import searching
+from tests.tiers import slow
 
 START = dt.datetime(2024, 5, 1, 12)
 QUERY = "SELECT k, count(*) AS c, sum(n) AS n FROM s [RANGE 20 SECONDS SLIDE 10 SECONDS] GROUP BY k"
@@ -43,6 +44,7 @@ def declared(folder: Path, options: str = "") -> str:
     return f"CREATE STREAM s ({columns}) SOURCE 'file://{folder}'{options};"
 
 
+@slow
 def test_files_are_handed_over_and_late_rows_are_told(
     tmp_path: Path, sessions: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +71,7 @@ def test_files_are_handed_over_and_late_rows_are_told(
     assert sorted(p.name for p in folder.iterdir()) == [f"{i}.parquet" for i in range(4)]
 
 
+@slow
 def test_a_micro_batch_takes_no_more_files_than_the_query_is_told_and_the_first_of_them(
     tmp_path: Path, sessions: Callable[..., Session]
 ) -> None:

@@ -14,6 +14,7 @@ import jupyter_stream
 from jupyter_stream.functions.own import PYTHON
 from jupyter_stream.session.session import Session
 from tests.oracle.compare import assert_same_bag
+from tests.tiers import slow
 
 DECLARED = """
 CREATE STREAM s (ts TIMESTAMP, k STRING, x DOUBLE) ORDER BY ts SOURCE 'frame://rows';
@@ -46,6 +47,7 @@ def registered() -> Iterator[None]:
     PYTHON.clear()
 
 
+@slow
 @pytest.mark.parametrize("name", QUERIES)
 def test_same_answers_and_errors_as_in_the_kernel(name: str, sessions: Callable[..., Session]) -> None:
     times = pl.Series("ts", range(0, 30_000_000, 1_000_000), dtype=pl.Int64).cast(pl.Datetime("us"))

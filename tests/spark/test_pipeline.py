@@ -17,6 +17,8 @@ from pyspark.pipelines.output import Output
 from jupyter_stream.jobs.command import main
 from jupyter_stream.session.query import Query
 from jupyter_stream.session.session import Session
+from tests.tiers import slow
+from tests.waiting import PATIENCE
 
 DECLARED = "CREATE STREAM s (ts TIMESTAMP, k STRING, v BIGINT) ORDER BY ts SOURCE 'file://{at}/rows/*.parquet';\n"
 OWN = """CREATE SINK pairs (at TIMESTAMP, a BIGINT, b DOUBLE) TO 'file://{at}/pairs/';
@@ -62,6 +64,7 @@ def text_in(at: Path, text: str) -> str:
     return str(at / "job.sql")
 
 
+@slow
 def test_its_flows_give_the_answers_of_the_kernel(at: Path, spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
     file, project = text_in(at, OWN), at / "project"
     assert main(["pack", "--pipeline", str(project), file, "--set", "least=2"]) == 0
@@ -81,14 +84,14 @@ def test_its_flows_give_the_answers_of_the_kernel(at: Path, spark: Any, capsys: 
     with Session({"least": 2}) as session:
         queries = [q for q in session.run(Path(file).read_text()) if isinstance(q, Query)]
         for query in queries:
-            query.wait(200)
+            assert query.wait(PATIENCE), "it doesn't end"
         expected = [queries[0].to_polars(), *(pl.read_parquet(at / into / "*.parquet") for into in ("out", "pairs"))]
     expected[0] = expected[0].filter(pl.col("window_end") < pl.col("window_end").max())  # the last ones stay open
     assert [frame.height for frame in expected] == [12, 143, 997]
     for number, (flow, frame) in enumerate(zip(defined.flows, expected, strict=True)):
         answers = flow.func()
         writer = answers.writeStream.format("memory").queryName(f"flow{number}").trigger(availableNow=True)
-        writer.start().awaitTermination(240)
+        assert writer.start().awaitTermination(PATIENCE), "it doesn't end"
         found = pl.DataFrame(pl.from_arrow(answers.sparkSession.table(f"flow{number}").toArrow()))
         found = found.with_columns(pl.selectors.datetime().dt.replace_time_zone(None))
         assert_frame_equal(found, frame, check_row_order=False)

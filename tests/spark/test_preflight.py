@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import polars as pl
@@ -108,13 +107,12 @@ def test_explain_of_a_query_by_name(session):
         ),
     ],
 )
-def test_refused_query_starts_nothing(session, query, says):
-    folders = set(Path(tempfile.gettempdir()).glob("jupyter-stream-*"))
+def test_refused_query_starts_nothing(session, query, says, own_temporary):
     with pytest.raises(UnsupportedError) as refused:
         session.run(query, name="refused", engine="spark")
     assert says in str(refused.value)
     assert "refused" not in session.queries
-    assert set(Path(tempfile.gettempdir()).glob("jupyter-stream-*")) == folders
+    assert not list(own_temporary.iterdir())
 
 
 def test_a_cluster_needs_a_folder_that_it_can_read(session):

@@ -23,6 +23,8 @@ from jupyter_stream.spark.expressions import SHIFT
 from jupyter_stream.spark.promised import Promised
 from jupyter_stream.spark.spool import SAID, Spool
 from tests.oracle.search import searching
+from tests.spark.clock import HeldClock
+from tests.tiers import slow
 from tests.waiting import until
 
 DECLARED = """CREATE STREAM s (n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 1 SECOND)
@@ -39,23 +41,29 @@ def rows(*times: dt.datetime) -> pl.DataFrame:
     return pl.DataFrame({"n": [1] * len(times), "ts": times}, schema={"n": pl.Int32, "ts": pl.Datetime("us")})
 
 
+def read(query: Any) -> int:
+    """How many rows it has taken, those of earlier runs that came again among them."""
+    rows: int = query._pipeline._inlets[0].spool.rows
+    return rows
+
+
 def counted(sessions: Callable[..., Session], declared: str, window: str, checkpoint: Path, **names: object) -> Any:
     session = sessions(**names)
     text = f"SELECT count(*) AS c FROM s [{window}]"
     return session.run(declared + text, engine="spark", checkpoint=checkpoint)[-1]
 
 
+@slow
 @pytest.mark.timeout(900)  # a net for what never ends: nothing below goes by the clock
 @pytest.mark.parametrize("by", ["clock", "rows"])
 @pytest.mark.parametrize("window", WINDOWS)
 def test_row_late_for_what_the_earlier_run_promised_is_kept_as_late(
-    window: str, by: str, sessions: Callable[..., Session], tmp_path: Path
+    window: str, by: str, sessions: Callable[..., Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    clock = HeldClock(monkeypatch)
     declared = DECLARED.format(source="python://live", options=IDLE if by == "clock" else "")
     declared = declared.replace(" WITH ()", "")
     begun, over = now(), threading.Event()
-    if by == "clock":
-        begun += dt.timedelta(seconds=3)  # or the clock may pass it before it has been read
 
     def first() -> Iterator[pl.DataFrame]:
         yield rows(begun)
@@ -64,10 +72,13 @@ def test_row_late_for_what_the_earlier_run_promised_is_kept_as_late(
         over.wait(600)
 
     query = counted(sessions, declared, window, tmp_path / "checkpoint", live=first())
-    until(lambda: query.to_polars()["c"].to_list()[:1] == [1], 600)
+    until(lambda: read(query) == (1 if by == "clock" else 2))
+    clock.speak()
+    until(lambda: query.to_polars()["c"].to_list()[:1] == [1])
     query.stop()
     over.set()
-    later = max(now(), begun) + dt.timedelta(hours=2)
+    clock.hold()
+    later = begun + dt.timedelta(hours=2)
     second = iter([rows(begun, later)])
     again = counted(sessions, declared, window, tmp_path / "checkpoint", live=second)
     assert again.wait()
@@ -76,10 +87,12 @@ def test_row_late_for_what_the_earlier_run_promised_is_kept_as_late(
     assert sum(whole) == (2 if by == "clock" else 3), "the late one is in an answer"
 
 
+@slow
 @pytest.mark.timeout(900)
 def test_lines_late_by_the_clock_are_late_when_they_are_read_again(
-    sessions: Callable[..., Session], tmp_path: Path
+    sessions: Callable[..., Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    clock = HeldClock(monkeypatch)
     folder, checkpoint, begun = tmp_path / "log", tmp_path / "checkpoint", now()
     folder.mkdir()
     log = folder / "now.csv"
@@ -87,15 +100,21 @@ def test_lines_late_by_the_clock_are_late_when_they_are_read_again(
     options = f"follow = 'true', header = 'false', format = 'csv', {IDLE}"
     declared = DECLARED.format(source=f"file://{folder}", options=options)
     query = counted(sessions, declared, WINDOWS[0], checkpoint)
-    until(lambda: query.to_polars()["c"].sum() == 1, 600)
+    until(lambda: read(query) == 1)
+    clock.speak()
+    until(lambda: query.to_polars()["c"].sum() == 1)
     query.stop()
+    clock.hold()
     with log.open("a") as file:
         file.write(f"1,{begun.isoformat()}\n1,{now().isoformat()}\n")
     for _ in range(2):  # the second time the late line is one of those that come again
         again = counted(sessions, declared, WINDOWS[0], checkpoint)
-        until(lambda again=again: again.to_polars()["c"].sum() == 2, 600)
-        until(lambda again=again: again.late["ts"].to_list() == [begun], 600)
+        until(lambda again=again: read(again) == 3)
+        clock.speak()
+        until(lambda again=again: again.to_polars()["c"].sum() == 2)
+        until(lambda again=again: again.late["ts"].to_list() == [begun])
         again.stop()
+        clock.hold()
 
 
 @searching
@@ -150,6 +169,7 @@ def test_a_promise_that_comes_when_its_rows_are_written_is_written_too(
     assert found[SAID].to_physical().to_list() == [17 + SHIFT]
 
 
+@slow
 def test_answers_that_spark_was_still_to_give_come_after_a_change_of_a_table(sessions: Callable[..., Session]) -> None:
     over = threading.Event()
 
@@ -163,11 +183,11 @@ def test_answers_that_spark_was_still_to_give_come_after_a_change_of_a_table(ses
         "CREATE STREAM s (k STRING, ts TIMESTAMP, WATERMARK FOR ts AS ts) SOURCE 'python://source';"
         "SELECT name, count(*) AS n FROM s [RANGE 10 SECONDS TUMBLING] JOIN names ON s.k = names.k GROUP BY name",
         engine="spark",
-        trigger="60 seconds",
+        trigger="1000 hours",  # Spark begins a micro-batch at each multiple of it
     )[-1]
-    until(lambda: query._pipeline.health.taken > 0, 280)
+    until(lambda: query._pipeline.health.taken > 0)
     assert query.to_polars().is_empty()  # the next micro-batch would give them
     session.run("UPDATE names SET name = 'after'")
-    until(lambda: query.to_polars()["n"].to_list() == [10, 10], 280)
+    until(lambda: query.to_polars()["n"].to_list() == [10, 10])
     over.set()
     query.stop()

@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from jupyter_stream.checkpoints import folders
 from jupyter_stream.checkpoints.folders import kept, sweep, temporary
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.session.session import Session
@@ -29,6 +29,7 @@ from jupyter_stream.spark.run import SparkRun
 from jupyter_stream.spark.settings import settings
 from tests.oracle.compare import assert_same_bag, plain_rows
 from tests.spark.test_life import START
+from tests.tiers import only, slow
 from tests.waiting import PATIENCE, until
 
 SCRIPT = """
@@ -59,8 +60,6 @@ for query in started:
 """Starts queries whose input comes slowly; notes that Spark, which it starts, has left the notebook its interrupts."""
 DECLARED = """CREATE STREAM s (k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS)
     SOURCE '{source}'{options}"""
-SOON = {"jupyter_stream.stalled": "100 seconds"}
-"""Spark's own server of states rarely leaves a task waiting for ever: the query then goes on from its checkpoint."""
 SLOWLY = " WITH (rate = '60/s')"
 QUERIES = {
     "window": (
@@ -111,40 +110,42 @@ def declared(name: str, rows: Path, options: str = "") -> str:
 
 
 @pytest.fixture(scope="module")
-def killed(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkpoints, by number, of queries whose process was killed in mid-run, when each had answered."""
+def killed(request: pytest.FixtureRequest, rows: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The checkpoints of the queries that tests are to run for, whose process was killed in mid-run, when each had answered."""
+    tests = {item.name for item in request.session.items}
+    names = [n for n in QUERIES if f"{test_killed_query_goes_on_from_its_checkpoint.__name__}[{n}]" in tests]
     folder = tmp_path_factory.mktemp("checkpoints")
     script = folder / "script.py"
     script.write_text(SCRIPT)
-    queries = json.dumps([(declared(name, rows, SLOWLY), text) for name, (_, text) in QUERIES.items()])
+    queries = json.dumps([(declared(name, rows, SLOWLY), QUERIES[name][1]) for name in names])
     arguments = [sys.executable, str(script), str(rows), str(folder), queries]
     log, environment = folder / "log", {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with log.open("w") as file:
         child = subprocess.Popen(arguments, env=environment, stderr=file)
     try:
         noted = folder / "interrupts"
-        while not noted.exists() or not all(list(folder.glob(f"{i}/answers/*.arrow")) for i in range(len(QUERIES))):
+        while not noted.exists() or not all(list(folder.glob(f"{i}/answers/*.arrow")) for i in range(len(names))):
             assert child.poll() is None, f"they don't get as far as answers: {log.read_text()}"
             time.sleep(0.05)
     finally:
         child.send_signal(signal.SIGKILL)
         child.wait()
     assert not re.findall(r" (?:INFO|WARN|ERROR) .*", log.read_text()), "Spark logs into the notebook"
-    return folder
+    return {name: folder / str(i) for i, name in enumerate(names)}
 
 
 @pytest.mark.timeout(1800)  # a net for what never ends: nothing below goes by the clock
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", only(QUERIES, "window"))
 def test_killed_query_goes_on_from_its_checkpoint(
-    name: str, rows: Path, killed: Path, sessions: Callable[..., Session]
+    name: str, rows: Path, killed: dict[str, Path], sessions: Callable[..., Session]
 ) -> None:
-    text, checkpoint = QUERIES[name][1], killed / str(list(QUERIES).index(name))
+    text, checkpoint = QUERIES[name][1], killed[name]
     session = sessions(rows=pl.read_parquet(rows))
     session.run(declared(name, rows))
     kernel: Any = session.run(text)[-1]
     assert kernel.wait()
     assert not json.loads((checkpoint / "rows0" / ".last").read_text())["ended"], "it was not killed in mid-run"
-    again: Any = session.run(text, engine="spark", checkpoint=checkpoint, conf=SOON)[-1]
+    again: Any = session.run(text, engine="spark", checkpoint=checkpoint)[-1]
     assert again.wait()
     for ours, theirs in ((again.to_polars(), kernel.to_polars()), (again.late, kernel.late)):
         assert_same_bag(plain_rows(ours), plain_rows(theirs), theirs.columns)
@@ -165,6 +166,7 @@ def lines_of(rows: pl.DataFrame, spoilt: bool = False) -> str:
     return "".join("none\n" if spoilt and i % 100 == 7 else line for i, line in enumerate(lines))
 
 
+@slow
 @pytest.mark.timeout(1800)  # a net for what never ends: nothing below goes by the clock
 def test_killed_queries_read_a_file_that_grows_again_as_they_had_and_go_on(
     rows: Path, tmp_path: Path, sessions: Callable[..., Session]
@@ -211,7 +213,7 @@ def test_killed_queries_read_a_file_that_grows_again_as_they_had_and_go_on(
         kernel: Any = session.run(text.replace("FROM s", "FROM once"), name=f"kernel{i}")[-1]
         assert kernel.wait()
         expected = kernel.to_polars().filter(pl.col("k") != "end")
-        again: Any = session.run(text, name=f"again{i}", engine="spark", checkpoint=checkpoints / str(i), conf=SOON)[-1]
+        again: Any = session.run(text, name=f"again{i}", engine="spark", checkpoint=checkpoints / str(i))[-1]
         while again.to_polars().height < expected.height:
             assert again.status in ("waiting", "running"), again.snapshot().error
             time.sleep(0.1)
@@ -224,6 +226,7 @@ def test_killed_queries_read_a_file_that_grows_again_as_they_had_and_go_on(
         again.stop()
 
 
+@slow
 def test_ended_query_gives_its_answers_again(rows: Path, tmp_path: Path, sessions: Callable[..., Session]) -> None:
     name, checkpoint = "window", tmp_path / "checkpoint"
     text = QUERIES[name][1]
@@ -239,6 +242,7 @@ def test_ended_query_gives_its_answers_again(rows: Path, tmp_path: Path, session
         session.run("SELECT k FROM s", engine="spark", checkpoint=checkpoint)
 
 
+@slow
 def test_query_waits_for_the_spark_of_a_killed_kernel_to_let_go_of_its_checkpoint(
     rows: Path, tmp_path: Path, sessions: Callable[..., Session]
 ) -> None:
@@ -277,6 +281,8 @@ def test_query_waits_for_the_spark_of_a_killed_kernel_to_let_go_of_its_checkpoin
     assert_same_bag(plain_rows(waiting.to_polars()), plain_rows(first.to_polars()), first.to_polars().columns)
 
 
+@slow
+@pytest.mark.usefixtures("alone")  # nobody else's micro-batches are logged
 def test_micro_batch_that_begins_while_its_query_is_stopped_comes_again(
     sessions: Callable[..., Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -370,10 +376,9 @@ def test_folder_whose_query_has_been_told_to_stop_is_waited_for(tmp_path: Path) 
 
 @pytest.mark.parametrize("deleted", [False, True])
 def test_new_folder_that_another_process_takes_for_one_left_behind_is_given_up(
-    deleted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    deleted: bool, own_temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It looks between the making of the file and its lock."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     lock, swept = fcntl.flock, []
 
     def flock(claim: Any, how: int) -> None:
@@ -393,14 +398,14 @@ def test_new_folder_that_another_process_takes_for_one_left_behind_is_given_up(
     swept[0].close()
     made.release()
     sweep()
-    assert not list(tmp_path.iterdir())
+    assert not list(own_temporary.iterdir())
 
 
 def test_folder_that_somebody_still_writes_to_is_deleted_in_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As tasks of a query do that was stopped."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(folders, "_EMPTYING", PATIENCE)
     made, rmtree, writes = temporary(), shutil.rmtree, iter(range(3))
     (made.path / "checkpoint").mkdir()
 
@@ -412,18 +417,15 @@ def test_folder_that_somebody_still_writes_to_is_deleted_in_the_end(
 
     monkeypatch.setattr(shutil, "rmtree", while_it_writes)
     made.release()
-    assert not list(tmp_path.iterdir()) and next(writes, None) is None
+    assert not list(own_temporary.iterdir()) and next(writes, None) is None
 
 
-def test_folders_of_killed_processes_are_deleted_at_the_next_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+def test_folders_of_killed_processes_are_deleted_at_the_next_start(own_temporary: Path) -> None:
     code = (
         "from jupyter_stream.checkpoints.folders import temporary; f = temporary(); print(f.path, flush=True); "
-        "import time; time.sleep(60)"
+        "import time; time.sleep(600)"
     )
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = {**os.environ, "TMPDIR": str(own_temporary), "PYTHONPATH": os.pathsep.join(sys.path)}
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
     assert child.stdout is not None
     left = Path(child.stdout.readline().strip())
@@ -436,7 +438,7 @@ def test_folders_of_killed_processes_are_deleted_at_the_next_start(
     assert not left.exists() and alive.path.exists()
     other.release()
     alive.release()
-    assert not list(tmp_path.iterdir())
+    assert not list(own_temporary.iterdir())
 
 
 def test_settings_say_what_is_wrong_with_them() -> None:

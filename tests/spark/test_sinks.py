@@ -24,6 +24,7 @@ from jupyter_stream.sinks.file import FILE
 from jupyter_stream.sinks.numbered_writer import NumberedWriter
 from jupyter_stream.sinks.protocol import SinkConnector, Target
 from jupyter_stream.sinks.sqlite import SQLITE
+from tests.tiers import slow
 from tests.waiting import until
 
 DECLARED = """CREATE STREAM s (k STRING, n BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS)
@@ -82,6 +83,7 @@ def commits(at: Path) -> int:
     return min((json.loads(n[0].read_text())["commits"] if n else 0) for n in notes)
 
 
+@slow
 @pytest.mark.timeout(900)
 def test_killed_in_the_middle_each_sink_has_every_row_once(
     rows: Path, tmp_path: Path, sessions: Callable[..., Session]

@@ -11,7 +11,8 @@ import polars as pl
 
 from jupyter_stream.session.session import Session
 from tests.oracle.compare import assert_same_bag, plain_rows
-from tests.waiting import until
+from tests.tiers import slow
+from tests.waiting import PATIENCE, until
 
 TABLES = """CREATE RETROACTIVE TABLE names (k STRING, name STRING); CREATE TABLE plain (k STRING, name STRING);
     INSERT INTO names VALUES ('a', 'one'), ('b', 'two'); INSERT INTO plain VALUES ('a', 'one'), ('b', 'two');
@@ -25,39 +26,53 @@ QUERIES = {
 }
 
 
-def answers(engine: str, session: Session, go_on: threading.Event, over: threading.Event) -> list[pl.DataFrame]:
-    """The answers of both queries before the tables change and after."""
+class Live:
+    """A source that waits for both queries, for the changes of the tables, and for its end.
+
+    A query that begins later would miss the rows that came before.
+    """
+
+    def __init__(self) -> None:
+        self.begun, self.go_on, self.over = threading.Event(), threading.Event(), threading.Event()
+
+    def rows(self) -> Iterator[pl.DataFrame]:
+        self.begun.wait(600)
+        yield frame(dt.datetime(2024, 5, 1, 12), "abcabcabc")
+        self.go_on.wait(600)
+        yield frame(dt.datetime.now(dt.UTC).replace(tzinfo=None) + dt.timedelta(days=1), "cacac")
+        self.over.wait(600)
+
+
+def answers(engine: str, session: Session, live: Live) -> list[pl.DataFrame]:
+    """The answers of both queries before the tables change, of the first after that, and of both in the end.
+
+    The second has two rows before as well as after: how many there are doesn't tell when it has come as far as the first.
+    """
     session.run(TABLES)
     queries: list[Any] = [session.run(text, engine=engine)[-1] for text in QUERIES.values()]
-    until(lambda: queries[0].to_polars().height == 8)
-    found = [queries[0].to_polars()]
+    live.begun.set()
+    until(lambda: [q.to_polars().height for q in queries] == [8, 2])
+    found = [q.to_polars() for q in queries]
     for table in QUERIES:
         session.run(CHANGES.format(table))
-    go_on.set()
-    until(lambda: [q.to_polars().height for q in queries] == [13, 2])
-    found += [q.to_polars() for q in queries]
-    over.set()
+    live.go_on.set()
+    until(lambda: queries[0].to_polars().height == 13)
+    found.append(queries[0].to_polars())
+    live.over.set()
     for query in queries:
-        query.stop()
-    return found
+        assert query.wait(PATIENCE)
+    return found + [q.to_polars() for q in queries]
 
 
+@slow
 def test_tables_beside_relations_are_followed_as_in_the_kernel(sessions: Callable[..., Session]) -> None:
     found = []
     for engine in ("kernel", "spark"):
-        go_on, over = threading.Event(), threading.Event()
-
-        def rows(go_on: threading.Event = go_on, over: threading.Event = over) -> Iterator[pl.DataFrame]:
-            start = dt.datetime(2024, 5, 1, 12)
-            yield frame(start, "abcabcabc")
-            go_on.wait(600)
-            yield frame(dt.datetime.now(dt.UTC).replace(tzinfo=None) + dt.timedelta(days=1), "cacac")
-            over.wait(600)
-
-        found.append(answers(engine, sessions(source=rows()), go_on, over))
+        live = Live()
+        found.append(answers(engine, sessions(source=live.rows()), live))
     for expected, same in zip(*found, strict=True):
         assert_same_bag(plain_rows(same), plain_rows(expected), expected.columns)
-    assert set(found[1][1]["name"]) == {"new", None, "three"}
+    assert set(found[1][2]["name"]) == {"new", None, "three"}
 
 
 def frame(start: dt.datetime, keys: str) -> pl.DataFrame:

@@ -19,6 +19,7 @@ from jupyter_stream.session.session import Session
 from jupyter_stream.spark.settings import settings
 from jupyter_stream.spark.texts import kind_of, rows_of_texts
 from tests.oracle.compare import assert_same_bag, plain_rows
+from tests.tiers import slow
 
 START = dt.datetime(2024, 5, 1, 12)
 COLUMNS = "ts TIMESTAMP, k STRING, n INT, x DOUBLE, b BIGINT, ok BOOLEAN, d DATE"
@@ -73,6 +74,7 @@ def declared(folder: Path, options: str = "") -> str:
     return f"CREATE STREAM s ({COLUMNS}, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS) SOURCE 'file://{folder}'{options}"
 
 
+@slow
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_spark_reads_good_records_as_our_reader_does(
     kind: str, tmp_path: Path, sessions: Callable[..., Session]
@@ -95,6 +97,7 @@ def test_spark_reads_good_records_as_our_reader_does(
     assert_same_bag(plain_rows(found), plain_rows(final), final.columns)
 
 
+@slow
 def test_files_that_spark_would_take_in_another_order_are_told(
     tmp_path: Path, sessions: Callable[..., Session]
 ) -> None:
@@ -114,6 +117,7 @@ def test_files_that_spark_would_take_in_another_order_are_told(
             query.to_spark(max_files=3)
 
 
+@slow
 def test_bad_record_ends_the_frame_and_goes_to_the_errors_of_the_query(
     tmp_path: Path, sessions: Callable[..., Session]
 ) -> None:

@@ -23,6 +23,7 @@ from jupyter_stream.session.session import Session
 from jupyter_stream.spark import topics
 from jupyter_stream.spark.topics import check_readable, has_connector, options_of, rows_of_messages, topic_of
 from tests.oracle.compare import assert_same_bag, plain_rows
+from tests.tiers import slow
 from tests.topics import Kafka
 
 DECLARED = """CREATE STREAM s (n INT, ts TIMESTAMP, p INT, o BIGINT, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS)
@@ -55,6 +56,7 @@ def kafka() -> Iterator[Kafka]:
     yield Kafka()
 
 
+@slow
 @pytest.mark.timeout(1800)  # a net for what never ends: nothing below goes by the clock
 def test_killed_query_reads_its_topic_again_as_it_had_and_goes_on(
     kafka: Kafka, tmp_path: Path, sessions: Callable[..., Session]
@@ -109,6 +111,7 @@ def test_killed_query_reads_its_topic_again_as_it_had_and_goes_on(
     again.stop()
 
 
+@slow
 @pytest.mark.timeout(1800)
 def test_replay_of_a_topic_goes_on_as_it_was_read_though_older_messages_have_come(
     kafka: Kafka, tmp_path: Path, sessions: Callable[..., Session]
@@ -119,7 +122,7 @@ def test_replay_of_a_topic_goes_on_as_it_was_read_though_older_messages_have_com
     options: dict[str, Any] = {"name": "ended", "engine": "spark", "checkpoint": tmp_path / "checkpoint"}
     for n in range(300):
         kafka.send("ended", json.dumps({"n": n, "ts": f"2025-01-01T00:{n // 60:02}:{n % 60:02}"}), at=1_000_000 + n)
-    first: Any = sessions().run(f"{declared} WITH (rate = '2 rows/s'); SELECT n FROM e", **options)[-1]
+    first: Any = sessions().run(f"{declared} WITH (rate = '0.5 rows/s'); SELECT n FROM e", **options)[-1]
     while first.to_polars().height < 3:
         assert first.status in ("waiting", "running"), first.snapshot().error
         time.sleep(0.05)
@@ -205,6 +208,7 @@ def test_topics_that_spark_would_read_otherwise_are_refused(changes: dict[str, A
     check_readable(topic(options={"format": "json"}))
 
 
+@slow
 def test_messages_are_the_same_rows_for_spark_and_our_connector(
     kafka: Kafka, spark: Any, sessions: Callable[..., Session]
 ) -> None:

@@ -18,6 +18,8 @@ from jupyter_stream.sinks.delta import DELTA
 from jupyter_stream.sinks.file import FILE
 from jupyter_stream.sinks.part_files import PIECES
 from jupyter_stream.sinks.protocol import SinkConnector, TakesPieces, Target
+from tests.tiers import slow
+from tests.waiting import PATIENCE
 
 DECLARED = """CREATE STREAM s (k STRING, n BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 2 SECONDS)
     SOURCE 'file://{at}/rows.csv'"""
@@ -39,7 +41,7 @@ def at(tmp_path: Path) -> Path:
 def run(session: Session, text: str, **how: Any) -> Query:
     query = session.run(text, **how)[-1]
     assert isinstance(query, Query)
-    query.wait(200)
+    assert query.wait(PATIENCE), "it doesn't end"
     return query
 
 
@@ -47,6 +49,7 @@ def files(at: Path) -> pl.DataFrame:
     return pl.read_parquet(at / "**/*.parquet", hive_partitioning=True).with_columns(pl.col("k").cast(pl.String))
 
 
+@slow
 @pytest.mark.parametrize("kind", QUERIES)
 def test_executors_write_the_files_of_the_kernel(kind: str, at: Path, sessions: Callable[..., Session]) -> None:
     session = sessions()

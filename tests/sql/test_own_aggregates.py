@@ -32,7 +32,7 @@ def answer() -> Iterator[Answer]:
         opened.append(session)
         session.run("CREATE STREAM s ORDER BY ts SOURCE 'frame://rows'")
         query = session.execute(text)[-1]
-        query.wait(100)
+        query.wait(200)
         assert query.status == "finished", query.snapshot().error
         assert query.errors.is_empty()
         return query.to_polars()

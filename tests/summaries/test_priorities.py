@@ -6,12 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jupyter_stream.summaries.priorities import Priorities
+from tests.tiers import examples
 
 pushes = st.tuples(st.lists(st.integers(0, 5), max_size=12), st.lists(st.integers(1, 3), min_size=12))
 moves = st.lists(st.one_of(pushes, st.integers(0, 20)), max_size=40)
 
 
-@settings(max_examples=40, phases=QUICK)
+@settings(max_examples=examples(40), phases=QUICK)
 @given(moves)
 def test_the_best_entries_within_the_budget_come_out_and_are_gone(steps):
     made = Priorities()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from jupyter_stream.summaries import SUMMARIES, count_sketch, histogram, kind_named, sample
 from jupyter_stream.summaries.hashing import bucket_of, items_of
 from jupyter_stream.summaries.protocol import Sketch, SketchKind
+from tests.tiers import examples
 
 CELLS = 4
 
@@ -50,7 +51,7 @@ def kind_of(made: Sketch) -> SketchKind:
 
 
 @pytest.mark.parametrize("kind", [k for k in SUMMARIES if k.name != "sample"], ids=lambda k: k.name)
-@settings(max_examples=15, phases=QUICK)
+@settings(max_examples=examples(15), phases=QUICK)
 @given(streams, streams)
 def test_what_is_added_and_subtracted_again_leaves_what_was_there(kind, one, two):
     made, other = one.into(kind), two.into(kind)
@@ -63,7 +64,7 @@ def test_what_is_added_and_subtracted_again_leaves_what_was_there(kind, one, two
     assert (made.counts == np.bincount(one.cells, minlength=CELLS)).all()
 
 
-@settings(max_examples=15, phases=QUICK)
+@settings(max_examples=examples(15), phases=QUICK)
 @given(streams, streams)
 def test_a_sample_that_is_added_and_subtracted_again_is_a_part_of_what_it_was(one, two):
     kind = kind_named("sample")
@@ -78,7 +79,7 @@ def test_a_sample_that_is_added_and_subtracted_again_is_a_part_of_what_it_was(on
 
 
 @every_kind
-@settings(max_examples=15, phases=QUICK)
+@settings(max_examples=examples(15), phases=QUICK)
 @given(streams)
 def test_memory_stays_under_what_the_kind_declares(kind, stream):
     made = stream.into(kind)
@@ -88,7 +89,7 @@ def test_memory_stays_under_what_the_kind_declares(kind, stream):
 
 
 @every_kind
-@settings(max_examples=10, phases=QUICK)
+@settings(max_examples=examples(10), phases=QUICK)
 @given(streams)
 def test_a_copy_is_another_one(kind, stream):
     made = stream.into(kind)
@@ -99,7 +100,7 @@ def test_a_copy_is_another_one(kind, stream):
     np.testing.assert_allclose(counts_and_sums(made, stream), before)
 
 
-@settings(max_examples=12, phases=QUICK)
+@settings(max_examples=examples(12), phases=QUICK)
 @given(streams)
 def test_count_sketch_is_off_by_more_than_it_says_in_few_cases(stream):
     made = stream.into(kind_named("count_sketch"))
@@ -121,7 +122,7 @@ def test_count_sketch_is_off_by_more_than_it_says_in_five_percent_of_cases_over_
     assert 0 < np.concatenate(over).mean() < 0.05
 
 
-@settings(max_examples=12, phases=QUICK)
+@settings(max_examples=examples(12), phases=QUICK)
 @given(streams)
 def test_confidence_of_a_count_sketch_is_near_the_variance_it_stands_for(stream):
     made = stream.into(kind_named("count_sketch"))
@@ -130,7 +131,7 @@ def test_confidence_of_a_count_sketch_is_near_the_variance_it_stands_for(stream)
     assert (np.abs(made.confidence() - true) <= true * 6 * np.sqrt(2 / count_sketch.WIDTH) + 1e-9).all()
 
 
-@settings(max_examples=12, phases=QUICK)
+@settings(max_examples=examples(12), phases=QUICK)
 @given(streams)
 def test_histogram_is_never_too_low_and_too_high_by_no_more_than_its_share(stream):
     made = stream.into(kind_named("histogram"))
@@ -141,7 +142,7 @@ def test_histogram_is_never_too_low_and_too_high_by_no_more_than_its_share(strea
         assert (over <= 4 * others / histogram.BINS).mean() >= 0.6  # Markov: 3/4 on average over hashes
 
 
-@settings(max_examples=12, phases=QUICK)
+@settings(max_examples=examples(12), phases=QUICK)
 @given(streams)
 def test_sample_keeps_the_bound_of_hoeffding(stream):
     made = stream.into(kind_named("sample"))
@@ -152,7 +153,7 @@ def test_sample_keeps_the_bound_of_hoeffding(stream):
     assert (off <= rows * np.sqrt(np.log(2e6) / (2 * sample.ROOM))).all()
 
 
-@settings(max_examples=12, phases=QUICK)
+@settings(max_examples=examples(12), phases=QUICK)
 @given(streams)
 def test_aggregate_summary_is_exact_of_a_cell(stream):
     made = stream.into(kind_named("aggregate"))

@@ -9,9 +9,10 @@ from jupyter_stream.summaries import SUMMARIES
 from jupyter_stream.summaries.hashing import bucket_of, items_of
 from jupyter_stream.summaries.spec import SummarySpec
 from jupyter_stream.summaries.stream_summary import StreamSummary
+from tests.tiers import examples
 
 
-@settings(max_examples=15, deadline=None, phases=QUICK)
+@settings(max_examples=examples(15), deadline=None, phases=QUICK)
 @given(streams(), st.integers(1, 3), st.integers(2, 3), st.sampled_from([0, 1]))
 def test_every_row_that_is_not_gone_is_counted_in_the_zone_of_its_time(batches, depth, rate, kind):
     made = summary(depth, rate, kind)
@@ -34,7 +35,7 @@ def test_every_row_that_is_not_gone_is_counted_in_the_zone_of_its_time(batches, 
         assert (np.diff(zones.levels) <= 0).all()
 
 
-@settings(max_examples=12, phases=QUICK)
+@settings(max_examples=examples(12), phases=QUICK)
 @given(streams(), st.sampled_from([0, 1, 3]))
 def test_the_root_of_a_pyramid_is_the_sum_of_its_cells_and_collapse_keeps_totals(batches, kind):
     made = summary(depth=3, rate=2, kind=kind)

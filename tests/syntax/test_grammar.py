@@ -14,6 +14,7 @@ from jupyter_stream.errors import StreamError
 from jupyter_stream.syntax import parse_join, parse_window, statements
 from jupyter_stream.syntax.dialect import RESERVED
 from jupyter_stream.syntax.parse_literal import STOP_WORDS
+from tests.tiers import thinned
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "tutorials" / "reference"
@@ -77,7 +78,7 @@ def understood(text: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", thinned(FILES), ids=lambda path: path.stem)
 def test_the_grammar_takes_every_query_file_the_parser_takes(path: Path):
     text = path.read_text()
     if "error" in json.loads(path.with_suffix(".json").read_text()) and not understood(text):
@@ -90,7 +91,7 @@ BEYOND = ("error_unit", "error_zero_slide")
 """Mistakes a grammar has no words for: that a unit is a unit, that a length is more than zero."""
 
 
-@pytest.mark.parametrize("text", EXAMPLES, ids=lambda text: text[:30])
+@pytest.mark.parametrize("text", thinned(EXAMPLES), ids=lambda text: text[:30])
 def test_the_grammar_takes_every_example_of_the_reference(text: str):
     GRAMMAR.parse(text)
 

@@ -4,12 +4,15 @@ import re
 from pathlib import Path
 
 import nbformat
-from nbclient import NotebookClient
+import pytest
+
+from tests import kernels
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 CELL = re.compile(r"^```\n(%.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.timeout(1_200)
 def test_first_query_of_the_readme_gives_rows(tmp_path: Path):
     sources = [
         *CELL.findall(README),
@@ -18,9 +21,7 @@ def test_first_query_of_the_readme_gives_rows(tmp_path: Path):
     assert len(sources) == 4
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     notebook.cells.append(nbformat.v4.new_code_cell("print(list(traffic.to_pandas().columns)); traffic.stop()"))
-    NotebookClient(
-        notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
-    ).execute()
+    kernels.execute(notebook, tmp_path)
     assert (
         notebook.cells[-1].outputs[0]["text"].strip()
         == "['window_start', 'window_end', 'protocol', 'packets', 'bytes']"

@@ -21,6 +21,7 @@ from tests.oracle.aggregates import Aggregate
 from tests.oracle.progress import Arrived, Slack, Watermark
 from tests.oracle.query import Stream
 from tests.oracle.values import Value, same_key
+from tests.tiers import thinned
 from tests.windowed.test_every_window import EVERLASTING, WINDOWS
 from tests.windowed.test_oracle_edges import SECOND, stream
 
@@ -80,7 +81,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("grouped", [True, False])
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("window", thinned(WINDOWS))
 def test_every_aggregate_under_every_window(window: str, grouped: bool) -> None:
     if getattr(WINDOWS[window], "partition", ()) and not grouped:
         pytest.skip("the partition is a group")

@@ -14,6 +14,7 @@ from tests.oracle.progress import Slack, Watermark
 from tests.oracle.query import Stream, duration
 from tests.oracle.values import Value
 from tests.oracle.windows import Growing, Lifetime, NewestRows, RowExtents, Sessions, TimeExtents, TupleExtents
+from tests.tiers import thinned
 from tests.windowed.test_oracle_edges import SECOND, YEAR, stream
 
 pytestmark = [
@@ -142,7 +143,7 @@ def test_the_table_has_every_exact_aggregate() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("window", thinned(WINDOWS, 4))
 def test_every_window_in_every_case(window: str, case: str) -> None:
     """By groups and row by row, or of all rows and all at once: half of the cells each."""
     half = (list(WINDOWS).index(window) + list(CASES).index(case)) % 2 == 0
@@ -152,7 +153,7 @@ def test_every_window_in_every_case(window: str, case: str) -> None:
         check(WINDOWS[window], CASES[case], made_over(window), grouped=False, splits=(None,))
 
 
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("window", thinned(WINDOWS))
 def test_every_window_after_a_year_without_rows(window: str) -> None:
     # The oracle walks through every extent: windows of days keep that short. The engine has no such excuse.
     year = YEAR // SECOND

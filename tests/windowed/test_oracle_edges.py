@@ -17,6 +17,7 @@ from tests.oracle.query import Query, Stream
 from tests.oracle.running import Ran, assert_right
 from tests.oracle.values import Row, Value
 from tests.oracle.windows import TimeExtents
+from tests.tiers import slow
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
@@ -105,6 +106,7 @@ def test_odd_ratios_around_every_epoch(window: TimeExtents, base: float) -> None
     check(Query(rows, window, (COUNT, Aggregate("min", "ts"))))
 
 
+@slow
 @pytest.mark.parametrize("window", [seconds(30, 10), seconds(10, 10), seconds(7, 3), seconds(3, 7), seconds(None, 10)])
 def test_late_rows_among_others_in_one_batch(window: TimeExtents) -> None:
     """On-time rows, a jump, late rows and the next on-time rows in one batch are judged row by row."""
@@ -152,6 +154,7 @@ def test_where_that_drops_everything_gives_no_answer() -> None:
     check(Query(rows, seconds(10, 10), (COUNT,), where=Compares("k", "=", "z")))
 
 
+@slow
 @pytest.mark.parametrize("window", [seconds(10_000, 1), seconds(10_000.5, 1), seconds(None, 1)])
 def test_ten_thousand_extents_open_at_once(window: TimeExtents) -> None:
     """All rows come before the first punctuation that closes anything: every extent stays open until the end."""
@@ -212,6 +215,7 @@ def test_keys_of_every_type_together() -> None:
         check(Query(rows, seconds(20, 5), (COUNT, Aggregate("last", key)), keys=(key,)))
 
 
+@slow
 def test_groups_that_come_and_go_and_come_back() -> None:
     """Slots of groups that ended are used again; an old group must not see what its slot held."""
     some = [(i // 3 % 5 if i % 7 else None, float(i), i / 2) for i in range(60)]

@@ -20,6 +20,7 @@ from tests.oracle.query import Query
 from tests.oracle.running import Ran, assert_right, show
 from tests.oracle.search import searching
 from tests.oracle.windows import RowExtents
+from tests.tiers import slow
 from tests.windowed.test_oracle_edges import COUNT, check, stream
 
 
@@ -89,6 +90,7 @@ EVERY = (
 )
 
 
+@slow
 def test_every_aggregate_over_windows_of_rows_and_null_keys() -> None:
     some = [((None, "a", "b")[i % 3], None if i % 5 == 0 else float(i % 7), (i * 7) % 31) for i in range(60)]
     rows = stream(some, "k STRING, x DOUBLE, ts TIMESTAMP")

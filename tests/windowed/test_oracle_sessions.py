@@ -20,6 +20,7 @@ from tests.oracle.query import Query, duration
 from tests.oracle.running import Ran, assert_right, show
 from tests.oracle.search import searching
 from tests.oracle.windows import Sessions
+from tests.tiers import slow
 from tests.windowed.test_oracle_edges import COUNT, SECOND, check, stream
 
 
@@ -89,6 +90,7 @@ EVERY = (
 )
 
 
+@slow
 @pytest.mark.parametrize("progress", [InOrder(), Watermark(5 * SECOND), Watermark(60 * SECOND), Slack(4)])
 def test_every_aggregate_over_sessions_and_null_keys(progress: InOrder | Watermark | Slack) -> None:
     some = [((None, "a", "b")[i % 3], None if i % 5 == 0 else float(i % 7), (i * 7) % 31 + i) for i in range(60)]

@@ -20,6 +20,7 @@ from tests.oracle.running import Ran, assert_right, show
 from tests.oracle.search import searching
 from tests.oracle.strategies import Shape
 from tests.oracle.windows import TupleExtents
+from tests.tiers import slow
 
 COUNT = Aggregate("count")
 
@@ -111,6 +112,7 @@ EVERY = tuple(Aggregate(f, "n") for f in ("count", "sum", "avg", "min", "max", "
 WINDOWS = [TupleExtents(1), TupleExtents(3, 2), TupleExtents(3, 2, True), TupleExtents(50), TupleExtents(50, 3, True)]
 
 
+@slow
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 def test_ties_disorder_and_late_rows(window: TupleExtents) -> None:
     times = [1, 5, 5, 25, 3, 24, 24, 26, 12, 61, 2, 35, 58, 61, 61, 60, 33, 90, 31, 89]

@@ -21,6 +21,7 @@ from jupyter_stream.partials.group_aggregate import GroupAggregate, GroupBy
 from jupyter_stream.windowed.extent_aggregate import ExtentAggregate
 from jupyter_stream.windowed.tuple_extents import slide_by_tuple
 from jupyter_stream.windows import TupleWindow
+from tests.tiers import examples, slow
 
 V = Column("v", pl.Int64())
 SMALL = resolve("<", [V, Literal(3, pl.Int64())])
@@ -61,7 +62,7 @@ def answers(messages: list[Message]) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("call", REGISTERED, ids=lambda c: f"{c.function.name}-{c.name}")
-@settings(max_examples=5)  # for each aggregate; the oracle draws many more
+@settings(max_examples=examples(5))  # for each aggregate; the oracle draws many more
 @given(rows, st.integers(1, 12))
 def test_every_aggregate_is_what_it_is_over_the_rows_of_the_extent(
     call: GroupAggregate, given_rows: list[tuple], span: int
@@ -94,6 +95,7 @@ def test_nothing_is_kept_after_the_end() -> None:
     assert [t.bytes for t in held.synopses if t.name != "key slots"] == [0] * (len(held.synopses) - 1)
 
 
+@slow
 @pytest.mark.parametrize("window", [TupleWindow(100), TupleWindow(100, 5), TupleWindow(100, 5, by_rank=True)])
 def test_what_is_kept_is_what_range_and_disorder_hold(window: TupleWindow) -> None:
     held = operator(window, [c for c in REGISTERED if c.function.name in ("count", "max", "var_samp")])

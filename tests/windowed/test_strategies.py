@@ -13,7 +13,7 @@ from jupyter_stream.partials import panes
 from jupyter_stream.partials.groups import WindowGroups
 from jupyter_stream.plan import strategy
 from jupyter_stream.session.query import Query
-from tests.waiting import until
+from tests.waiting import settle, until
 
 SLIDING = "SELECT k, sum(v) AS total FROM rows [RANGE 10 MILLISECONDS SLIDE 1 MILLISECOND] GROUP BY k"
 LANDMARK = "SELECT k, sum(v) AS total FROM rows [RANGE ALL SLIDE 1 MILLISECOND] GROUP BY k"
@@ -97,6 +97,7 @@ def test_the_control_table_counts_groups_by_state(session: Session) -> None:
     until(
         lambda: query.stats["rows_in"] >= 25_000 and operator(query).get("eager_groups") == 1, lambda: operator(query)
     )
+    settle(session.engine)  # the last batch is through
     halfway = operator(query)
     read.set()
     assert isinstance(halfway["lazy_groups"], int) and halfway["lazy_groups"] > 100

@@ -1,0 +1,159 @@
+"""The check itself: what it chooses, what it counts, and that nothing of it is left."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests import times
+from tests.__main__ import tier
+from tests.checking import reach, stabilize, steps
+from tests.checking.essence import ESSENCE
+from tests.checking.keeper import keeping
+from tests.waiting import until
+
+
+def marks(node: ast.FunctionDef) -> set[str]:
+    return {ast.unparse(d) for d in node.decorator_list}
+
+
+@pytest.mark.parametrize("name", ESSENCE)
+def test_the_essence_of_each_room_is_in_the_gate(name: str) -> None:
+    file, test = name.split("::")
+    tree = ast.parse((steps.ROOT / "tests" / file).read_text())
+    (found,) = (n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == test)
+    assert "slow" not in marks(found)
+    own = [n for n in tree.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "pytestmark"]
+    assert not any("slow" in ast.unparse(n) for n in own)
+
+
+def test_who_names_a_test_gets_it() -> None:
+    assert tier([]) == tier(["-x"]) == ["-m", "not slow"]
+    assert tier([__file__]) == tier([f"{__file__}::test_x"]) == tier(["-m", "slow"]) == []
+
+
+def test_a_change_reaches_the_tests_of_its_room_and_of_what_imports_it() -> None:
+    found = reach.reached({"jupyter_stream/summaries/stream_summary.py"})
+    assert found is not None and "tests/summaries/test_stream_summary.py" in found
+    assert len(found) < len(list((steps.ROOT / "tests").rglob("test_*.py"))) / 2
+    assert reach.reached({"tests/sinks/test_sqlite.py", "README.md"}) is not None
+    assert reach.reached({"README.md"}) == []
+
+
+@pytest.mark.parametrize("file", ["tests/conftest.py", ".ci/run", "pyproject.toml", "tests/checking/steps.py"])
+def test_a_change_of_what_all_tests_hang_on_reaches_all(file: str) -> None:
+    assert reach.reached({file}) is None
+
+
+def test_changed_tests_are_found_by_their_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "ROOT", tmp_path)
+    monkeypatch.setattr(reach, "ROOT", tmp_path)
+    file, shared, new = (tmp_path / "tests" / "room" / f"test_{name}.py" for name in ("one", "shared", "new"))
+    file.parent.mkdir(parents=True)
+    text = "def test_a():\n    assert 1\n\n\n@mark\ndef test_b():\n    assert 1\n\n\ndef test_c():\n    assert 1\n"
+    file.write_text(text)
+    shared.write_text("N = 1\n\n\ndef test_n():\n    assert N\n")
+    git = ["git", "-c", "user.name=n", "-c", "user.email=n@example.org"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "one"]):
+        subprocess.run([*git, *command], cwd=tmp_path, check=True)
+    assert stabilize.changed_tests("HEAD") == []
+    file.write_text(
+        text.replace("@mark", "@other").replace("def test_c():\n    assert 1", "def test_c():\n    assert 2")
+    )
+    shared.write_text("N = 2\n\n\ndef test_n():\n    assert N\n")
+    new.write_text("def test_new():\n    assert 1\n")
+    assert stabilize.changed_tests("HEAD") == [
+        "tests/room/test_new.py",
+        "tests/room/test_one.py::test_b",
+        "tests/room/test_one.py::test_c",
+        "tests/room/test_shared.py",
+    ]
+
+
+def test_more_than_a_few_second_tries_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def code(tries: int) -> object:
+        session = SimpleNamespace(config=SimpleNamespace(), exitstatus=pytest.ExitCode.OK)
+        monkeypatch.setattr(times, "retried", {str(i): "TimeoutError" for i in range(tries)})
+        times.pytest_sessionfinish(session)  # type: ignore[arg-type]  # all that it looks at
+        return session.exitstatus
+
+    monkeypatch.delenv("TESTS_TOLD", raising=False)
+    monkeypatch.delenv("TEST_TIMES", raising=False)
+    assert code(times.RETRIES) == pytest.ExitCode.OK
+    assert code(times.RETRIES + 1) == pytest.ExitCode.TESTS_FAILED
+
+
+def test_the_last_line_of_a_run_counts_what_failed_in_fixtures_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TESTS_TOLD", str(tmp_path / "told"))
+    monkeypatch.delenv("TEST_TIMES", raising=False)
+    monkeypatch.setattr(times, "outcomes", Counter(passed=3, failed=1, skipped=2))
+    monkeypatch.setattr(times, "retried", {})
+    session = SimpleNamespace(config=SimpleNamespace(), exitstatus=1)
+    times.pytest_sessionfinish(session)  # type: ignore[arg-type]  # all that it looks at
+    assert (tmp_path / "told").read_text() == "3 passed, 1 failed, 2 skipped\n"
+
+
+CHILD = """
+import subprocess, sys, time
+sys.path.insert(0, sys.argv[1])
+from tests.checking.keeper import keeping
+with keeping(grace=0.1) as mark:
+    import os
+    command = [sys.executable, "-c", "import time; time.sleep(1000)"]
+    left = subprocess.Popen(command, env={**os.environ, **mark}, start_new_session=True)
+    print(left.pid, flush=True)
+    time.sleep(1000)
+"""
+
+
+def runs(pid: int) -> bool:
+    try:
+        return not re.search(r"^State:\s+Z", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    except OSError:
+        return False
+
+
+def test_a_run_that_is_killed_leaves_nothing_running() -> None:
+    command = [sys.executable, "-c", CHILD, str(steps.ROOT)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    pid = int(child.stdout.readline())
+    assert runs(pid)
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    until(lambda: not runs(pid))
+
+
+def test_what_ends_by_itself_is_left_to_do_so() -> None:
+    with keeping(grace=60) as mark:
+        done = subprocess.run([sys.executable, "-c", "print('done')"], env={**os.environ, **mark}, check=False)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(("fails", "code"), [(0, 0), (2, 0), (3, 1)])
+def test_what_downloads_is_tried_three_times(fails: int, code: int, tmp_path: Path) -> None:
+    text = (steps.ROOT / ".ci" / "run").read_text()
+    functions = text[text.index("times=()") : text.index("packages=()")].replace("sleep ", "true ")
+    tried = tmp_path / "tried"
+    script = f"""set -euo pipefail
+{functions}
+step() {{ echo . >> {tried}; [ $(wc -l < {tried}) -gt {fails} ]; }}
+code=0
+timed step three_times step || code=$?
+echo "$code ${{times[*]}}"
+"""
+    told = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout
+    assert told.split()[:2] == [str(code), "step"]
+    assert len(tried.read_text().splitlines()) == min(fails + 1, 3)

@@ -1,0 +1,67 @@
+"""One Spark for all tests of a run, small and quick to start; a session of its own for those that want other settings."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from jupyter_stream.session.session import Session
+from jupyter_stream.spark.start import SOCKETS
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The session, as a notebook's own `spark` variable."""
+    from pyspark.sql import SparkSession
+
+    home = tmp_path_factory.mktemp("spark")
+    settings = {
+        "spark.driver.memory": "2g",  # hundreds of queries run in it one after the other
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(home),
+        SOCKETS: "true",  # clients of other tests go on trying ports of servers that are gone
+        "spark.python.authenticate.socketTimeout": "120s",  # a busy machine starts Python slowly
+        # the run is too short for the second compiler, and two cores have no other to collect garbage meanwhile
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("tests")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def interpreting(spark: Any) -> Any:
+    """A session beside it, in UTC and strict, that interprets expressions: quicker than to compile a thousand of them."""
+    session = spark.newSession()
+    for key, value in {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }.items():
+        session.conf.set(key, value)
+    return session
+
+
+@pytest.fixture
+def sessions(spark: Any) -> Iterator[Callable[..., Session]]:
+    """Makes sessions whose queries run on the shared Spark, and closes them."""
+    opened: list[Session] = []
+
+    def make(**names: object) -> Session:
+        opened.append(Session({"spark": spark, **names}))
+        return opened[-1]
+
+    yield make
+    for session in opened:
+        session.close()
