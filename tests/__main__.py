@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import signal
 import sys
 from pathlib import Path
@@ -67,6 +68,8 @@ def main() -> None:
         steps.static()
     elif asked.all:
         os.environ["TESTS"] = "all"
+        os.environ.setdefault("TESTS_ORDER", str(random.randrange(10**6)))
+        print(f"files in any order: TESTS_ORDER={os.environ['TESTS_ORDER']} repeats it")
         steps.static()
         steps.tests(rest)
     else:

@@ -4,6 +4,7 @@ home of their own for IPython and Jupyter; who runs beside whom.
 
 import gc
 import os
+import random
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -84,6 +85,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group(neighbours(item)))
         if item.path.relative_to(HERE).parts[0] in OTHERS or neighbours(item) == "spark":
             item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=[OUT_OF_TIME]))
+    if order := os.environ.get("TESTS_ORDER"):  # files in any order, and the tests in each of them
+        draw = random.Random(order)
+        places = {name: draw.random() for name in sorted({item.path.as_posix() for item in items})}
+        draw.shuffle(items)
+        items.sort(key=lambda item: places[item.path.as_posix()])
     items.sort(key=lambda item: first.index(n) if (n := neighbours(item)) in first else len(first))
 
 
