@@ -71,7 +71,7 @@ def neighbours(item: pytest.Item) -> str:
     room = item.path.relative_to(HERE).parts[0]
     if "spark" in getattr(item, "fixturenames", ()):
         return "spark"
-    return room if room in ("browser", "packaging") else item.path.relative_to(HERE).as_posix()
+    return room if room in ("browser", "packaging", "spark") else item.path.relative_to(HERE).as_posix()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -27,22 +27,27 @@ def lab(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def profile(tmp_path_factory):
+def profile_folder(tmp_path_factory):
     """A profile on disk, as anybody's is: what JupyterLab is made of is fetched and compiled once rather than for each page."""
+    return tmp_path_factory.mktemp("profile")
+
+
+@pytest.fixture(scope="module")
+def profile(profile_folder):
+    """A browser with that profile. It ends with the file's tests: while it runs, no other test can start a loop of asyncio's."""
     path = browser_path()
     if path is None and os.environ.get("CI") != "true":
         pytest.skip(f"none of {', '.join(BROWSERS)} is on the PATH (Debian: apt-get install chromium)")
     with sync_playwright() as playwright:
-        folder = tmp_path_factory.mktemp("profile")
         made = playwright.chromium.launch_persistent_context(
-            folder, executable_path=path, args=list(ARGUMENTS), viewport={"width": 1200, "height": 1400}
+            profile_folder, executable_path=path, args=list(ARGUMENTS), viewport={"width": 1200, "height": 1400}
         )
         made.set_default_timeout(SOON)  # other things run on the machine too
         yield made
         made.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium(profile):
     """The browser: its new pages know of no page before them."""
     return Browser(profile.browser)

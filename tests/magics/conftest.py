@@ -1,4 +1,6 @@
+import atexit
 import datetime as dt
+import gc
 
 import polars as pl
 import pytest
@@ -16,6 +18,7 @@ class Notebook:
         self.shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
         self.shell.run_line_magic("load_ext", "jupyter_stream")
         self.names = self.shell.user_ns
+        gc.freeze()  # a shell that ends looks for garbage: not among all that was imported and collected before
 
     def run(self, cell):
         """Run a cell; returns its text output."""
@@ -44,6 +47,7 @@ class Notebook:
     def close(self):
         self.shell.run_line_magic("unload_ext", "jupyter_stream")
         self.shell.reset()
+        atexit.unregister(self.shell.atexit_operations)  # that was all
         InteractiveShell.clear_instance()
 
 

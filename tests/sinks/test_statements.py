@@ -249,6 +249,7 @@ def test_stop_writes_what_is_there_or_says_what_is_not(session: Session) -> None
     until(lambda: q.to_polars().height)
     q.stop()
     assert q.wait(200) and q.status == "stopped" and parquet(Path("out"))["n"].to_list() == [1, 2][: q.written]
+    live.end()
     live = Live(session, "other")
     (q,) = session.execute("INSERT INTO 'file://away/' WITH (commit_every = '1 ms') SELECT n FROM other")
     Path("away").write_text("in the way")
@@ -258,6 +259,7 @@ def test_stop_writes_what_is_there_or_says_what_is_not(session: Session) -> None
     assert q.wait(200)
     until(lambda: q.writers[0].done.is_set())
     assert q.writers[0].lost == 1 and "stopped before its last answers were written" in q.snapshot().hint
+    live.end()
 
 
 def test_a_sink_that_breaks_ends_its_query_with_the_reason(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def found(at: Path, sink: str) -> pl.DataFrame:
         case "delta":
             frame = pl.DataFrame(pl.from_arrow(DeltaTable(str(at / "table")).to_pyarrow_table()))
         case _:
-            with sqlite3.connect(at / "answers.db") as connection:
+            with closing(sqlite3.connect(at / "answers.db")) as connection:
                 frame = pl.read_database("SELECT * FROM a", connection)
             bounds = pl.col("window_start", "window_end").str.to_datetime(time_unit="us")
             frame = frame.with_columns(bounds)
@@ -159,5 +160,5 @@ def _numbers(connector: SinkConnector, at: Path) -> list[int]:
         return pl.read_parquet(list(at.glob("*.parquet")))["n"].to_list()
     if connector is DELTA:
         return list(DeltaTable(str(at)).to_pyarrow_table()["n"].to_pylist())
-    with sqlite3.connect(at) as connection:
+    with closing(sqlite3.connect(at)) as connection:
         return [n for (n,) in connection.execute("SELECT n FROM a")]
