@@ -20,11 +20,12 @@ GRACE = 20.0 if ALL else 1.0
 """Seconds in which what is ending may end."""
 LASTING = (
     "ThreadPoolExecutor", "asyncio_", "IPythonHistory", "Tornado", "zmq", "py4j", "pyspark", "Thread-", "Dummy-",
-    "jupyter-stream supervisor", "jupyter-stream beside", "jupyter-stream memory", "MainThread - runner",
+    "jupyter-stream supervisor", "jupyter-stream beside", "jupyter-stream memory", "jupyter-stream-views", "MainThread - runner",
+    "python://",
 )  # fmt: skip
-"""Beginnings of names of threads that a process keeps once they have begun."""
+"""Beginnings of names of threads that a process keeps once they have begun, or that wait in a generator of the test's own."""
 SERVERS = ("redis-server", "mosquitto", "nats-server", "postgres")
-SHARED = ("pytest-of-", "takers-")
+SHARED = ("pytest-of-", "takers-", "k-")
 """Beginnings of names of folders that several tests share."""
 
 

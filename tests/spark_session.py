@@ -10,6 +10,7 @@ import pytest
 
 from jupyter_stream.session.session import Session
 from jupyter_stream.spark.start import SOCKETS
+from jupyter_stream.spark.worker_python import worker_python
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +34,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     for key, value in settings.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
+    worker_python()  # its folder is made once, by whichever query comes first
     session.sparkContext.setLogLevel("OFF")
     logging.getLogger("SQLQueryContextLogger").disabled = True
     yield session

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
 from jupyter_stream import Query, Session, views
 from jupyter_stream.views import thread
@@ -80,7 +81,7 @@ def test_views_go_on_in_another_thread_where_theirs_has_ended(
 
 @pytest.mark.parametrize("line", ["%stream reset", "%reload_ext jupyter_stream"])
 def test_a_notebook_whose_engine_has_ended_is_mended_by(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    shell = InteractiveShell.instance()
+    shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
     shell.run_line_magic("load_ext", "jupyter_stream")
     shell.user_ns["rows"] = ROWS
     cell = "CREATE STREAM s ORDER BY ts SOURCE 'frame://rows'; SELECT sum(n) AS t FROM s [RANGE 1000 MICROSECONDS TUMBLING]"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
+import pytest
 
 from jupyter_stream import Session
 from jupyter_stream.graph.graph import build
@@ -24,8 +27,19 @@ DIFFERENCE = (
 )
 
 
+opened: list[Session] = []
+
+
+@pytest.fixture(autouse=True)
+def closing() -> Iterator[None]:
+    yield
+    while opened:
+        opened.pop().close()
+
+
 def started(statement: str) -> Query:
     session = Session({"rows": ROWS})
+    opened.append(session)
     session.execute(DECLARED)
     (query,) = session.execute(statement)
     assert isinstance(query, Query)
