@@ -66,12 +66,17 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["IPYTHONDIR"] = str(profile.parent)
 
 
-def neighbours(item: pytest.Item) -> str:
-    """Tests of one such name run one after the other in one worker: they share a JVM, a JupyterLab, servers."""
-    room = item.path.relative_to(HERE).parts[0]
-    if "spark" in getattr(item, "fixturenames", ()):
-        return "spark"
-    return room if room in ("browser", "packaging", "spark") else item.path.relative_to(HERE).as_posix()
+SHARING = {
+    "spark": ("tests/spark/", "tests/functions/test_same_as_spark.py", "tests/differential/test_calls.py"),
+    "browser": ("tests/browser/",),
+    "packaging": ("tests/packaging/",),
+}
+"""Tests that run one after the other in one worker: they share a JVM, a JupyterLab, a built wheel. The longest first."""
+
+
+def neighbours(nodeid: str) -> str:
+    """The name under which a test runs beside others in one worker: what they share, or their file."""
+    return next((name for name, places in SHARING.items() if nodeid.startswith(places)), nodeid.split("::")[0])
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -80,17 +85,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     A wrong answer fails at once.
     """
-    first = ("spark", "browser", "packaging")
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(neighbours(item)))
-        if item.path.relative_to(HERE).parts[0] in OTHERS or neighbours(item) == "spark":
+        near = neighbours(item.nodeid)
+        if "spark" in getattr(item, "fixturenames", ()) and near != "spark":
+            raise pytest.UsageError(f"{item.nodeid} wants Spark: name its file in SHARING, or two workers start it")
+        if item.path.relative_to(HERE).parts[0] in OTHERS or near == "spark":
             item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=[OUT_OF_TIME]))
     if order := os.environ.get("TESTS_ORDER"):  # files in any order, and the tests in each of them
         draw = random.Random(order)
         places = {name: draw.random() for name in sorted({item.path.as_posix() for item in items})}
         draw.shuffle(items)
         items.sort(key=lambda item: places[item.path.as_posix()])
-    items.sort(key=lambda item: first.index(n) if (n := neighbours(item)) in first else len(first))
+    first = list(SHARING)
+    items.sort(key=lambda item: first.index(n) if (n := neighbours(item.nodeid)) in first else len(first))
 
 
 def pytest_collection_finish() -> None:
@@ -100,16 +107,16 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
-    """Groups in the order of `pytest_collection_modifyitems`."""
+    """By neighbours, in the order in which they were collected. xdist's own groups are lost on pytest 9.2 (see findings)."""
     config.option.loadscopereorder = False
-    return InOrder(config, log)
+    return ByNeighbours(config, log)
 
 
-class InOrder(LoadScopeScheduling):
-    """Work by groups, which xdist writes behind the test's name."""
+class ByNeighbours(LoadScopeScheduling):
+    """A worker gets all tests of one name at once."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid.rsplit("@", 1)[-1]
+        return neighbours(nodeid)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -24,7 +24,7 @@ left: dict[str, object] = {}
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    name = report.nodeid.rsplit("@", 1)[0] if "@" in report.nodeid.rsplit("]", 1)[-1] else report.nodeid
+    name = report.nodeid
     seconds[name] += report.duration
     if report.outcome != "passed" or report.when == "call":
         outcomes[report.outcome] += 1

@@ -73,7 +73,7 @@ def tests(arguments: list[str], title: str = "tests", python: str = sys.executab
     """Run pytest, two tests at a time; what it has started and left running ends with it."""
     # kernels and Spark's processes begin by the hundred: without bytecode each would compile the package
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    command = [python, "-m", "pytest", "-n", "2", "--dist", "loadgroup", "-rfER", *arguments]
+    command = [python, "-m", "pytest", "-n", "2", "--dist", "loadscope", "-rfER", *arguments]
     with keeper.keeping() as mark:
         # batches of a few rows gain nothing from Polars' second thread, and two tests run at a time
         run(title, command, env={"POLARS_MAX_THREADS": "1", **mark, **env})
