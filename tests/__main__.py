@@ -49,14 +49,15 @@ def tier(arguments: list[str]) -> list[str]:
     return [] if named or "-m" in arguments else ["-m", "not slow"]
 
 
-def main() -> None:
-    """Do what was asked for."""
+def main() -> str:
+    """Do what was asked for; gives the last word."""
     asked, rest = parsed()
     if asked.pins:
         environments.pin()
-    elif asked.newest or asked.oldest:
-        environments.tested("newest" if asked.newest else "oldest", [*tier(rest), *rest])
-    elif asked.stabilize:
+        return f"{environments.PINS.name} is written."
+    if asked.newest or asked.oldest:
+        return environments.tested("newest" if asked.newest else "oldest", [*tier(rest), *rest])
+    if asked.stabilize:
         stabilize.stabilize(asked.stabilize, rest)
     elif asked.changed:
         files = reach.reached(reach.changed(asked.changed))
@@ -75,14 +76,15 @@ def main() -> None:
     else:
         steps.static()
         steps.tests([*tier(rest), *rest])
+    return "All checks passed."
 
 
 if __name__ == "__main__":
     # a command that was started in the background may ignore interrupts, and so would all that it starts
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        main()
+        word = main()
     except steps.Failed as failed:
         print(f"\nFAILED. {steps.told()}")
         sys.exit(failed.code)
-    print(f"\nAll checks passed. {steps.told()}")
+    print(f"\n{word} {steps.told()}")
