@@ -189,13 +189,15 @@ def as_value(found: Membership, around: OuterQuery, source: SourceText, bind_fro
 
     None where it doesn't.
     """
-    if _is_simple(found.body):
+    if isinstance(found.body, SelectBody) and _is_simple(found.body):
         try:
-            bind_from(found.body.source)  # type: ignore[union-attr]  # a simple one is a single SELECT
+            bind_from(found.body.source)
         except QueryError:
             pass
         else:
-            return None
+            items = replace(found.body, where=None)
+            if found.value is None or not depends(items, around, found.node.span, source, bind_from):
+                return None
     if not depends(found.body, around, found.node.span, source, bind_from):
         return None
     made = Operation("not", (found.node,), found.node.span) if found.negated else found.node

@@ -135,10 +135,13 @@ class Inner:
         """
         if isinstance(plan, ToStream | Alive):
             return replace(plan, input=self.joined(plan.input, others))
-        types = {f.name: f.dtype for f in self.scope.schema}
+        if not self.pairs:
+            return plan
+        assert isinstance(plan, RelationJoin | Lookup | Join)
+        # several SELECTs may stand at one place, and their columns have one name
+        there = {f.name: Column(n, f.dtype) for n, f in zip(plan.right_names, self.scope.schema, strict=True)}
         for pair, other in zip(self.pairs, others, strict=True):
-            equal = pair.equal(other, Column(pair.column, types[pair.column]))
-            assert isinstance(plan, RelationJoin | Lookup | Join)
+            equal = pair.equal(other, there[pair.column])
             if isinstance(plan, Join):
                 plan = take(plan, equal, into_inputs=plan.kind == "inner")
             else:
