@@ -40,7 +40,6 @@ from jupyter_stream.syntax.nodes import (
 from jupyter_stream.syntax.source_text import Name, SourceText
 from jupyter_stream.syntax.unit_words import BARE_ONLY, UNITS, unit
 
-_WITHOUT_PARENTHESES = ("current_date", "current_timestamp", "localtimestamp")
 _CASTS: dict[str, pl.DataType] = {
     "boolean": pl.Boolean(), "tinyint": pl.Int8(), "smallint": pl.Int16(), "int": pl.Int32(), "bigint": pl.Int64(),
     "float": pl.Float32(), "double": pl.Float64(), "string": pl.String(), "timestamp": TIMESTAMP, "date": pl.Date(),
@@ -190,7 +189,7 @@ class ExpressionBinder:
             if outer is not None and isinstance(outer.dtype, pl.Struct):
                 return self._field(outer, name, node)
             raise self.error(f"there is no column {qualifier.text}.{name.text}", node, hint)
-        if lower in functions.names() and lower in _WITHOUT_PARENTHESES:
+        if lower in functions.names() and node.may_be_call:
             return self.call(lower, [], node)
         if lower in functions.names() or aggregates.find(lower) is not None:
             hint = f"Functions are called with parentheses: {name.text}(...)."

@@ -21,6 +21,7 @@ from jupyter_stream.plan.logical import BoundQuery, Emit, Plan, Project, Top
 from jupyter_stream.plan.relations import answered, is_relation, staggered
 from jupyter_stream.plan.time_columns import time_columns
 from jupyter_stream.syntax.diagnose import did_you_mean
+from jupyter_stream.syntax.nodes import ColumnRef
 from jupyter_stream.syntax.source_text import Name, SourceText
 from jupyter_stream.syntax.syntax import CreateStreamAs, CreateTableAs, CreateView, Select
 
@@ -86,6 +87,7 @@ def bind_derived(statement: CreateStreamAs, catalog: Catalog) -> DerivedStream:
         UnsupportedError: its SELECT is a relation, or can't be run yet.
     """
     source = statement.source
+    statement = _order_in_front(statement, catalog)
     binder = Binder(source, catalog)
     plan = answer_of(binder.body(statement.body)[0])
     binder.check(plan)
@@ -104,10 +106,30 @@ def bind_derived(statement: CreateStreamAs, catalog: Catalog) -> DerivedStream:
     return DerivedStream(statement.name.text, plan.schema, query, statement.text, statement.order_by is not None)
 
 
+def _order_in_front(statement: CreateStreamAs, catalog: Catalog) -> CreateStreamAs:
+    """`AS SELECT ... ORDER BY ts` as `ORDER BY ts AS SELECT ...`, where ts is the time of its rows; anything else as it is."""
+    order = statement.body.order
+    if statement.order_by is not None or order is None or len(order.items) != 1 or order.limit is not None:
+        return statement
+    key = order.items[0]
+    if not isinstance(key.expression, ColumnRef) or key.descending or order.offset:
+        return statement
+    column = key.expression.name
+    body = replace(statement.body, order=None)
+    plan = answer_of(Binder(statement.source, catalog).body(body)[0])
+    if is_relation(plan) or column.text.lower() not in (name.lower() for name in _times(plan)):
+        return statement
+    return replace(statement, body=body, order_by=column)
+
+
+def _times(plan: Plan) -> list[str]:
+    return [name for name, apart in time_columns(plan).items() if apart.exact and not name.startswith("$")]
+
+
 def _check_order(plan: Plan, column: Name, source: SourceText) -> None:
     """A stream goes by its time alone: raises `QueryError` for any other column."""
     field = plan.schema.find(column.text)
-    times = [name for name, apart in time_columns(plan).items() if apart.exact and not name.startswith("$")]
+    times = _times(plan)
     if field is not None and field.name in times:
         return
     if field is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
@@ -55,11 +56,18 @@ def _tried_casts(expr: Expr, given: tuple[Expr, ...]) -> Expr:
 def _bind(name: str, of: Function) -> Bind:
     """The rules of the function; what it is written as without failing stays so."""
 
+    def tried(made: Call, args: tuple[Expr, ...]) -> Call:
+        casts = tuple(_tried_casts(a, args) for a in made.args) if of.name in _OPERATORS else made.args
+        return Call(name, casts, made.dtype)
+
     def bind(args: tuple[Expr, ...]) -> Expr:
         made = of.bind(args)
         if isinstance(made, Call) and made.function == of.name:
-            tried = tuple(_tried_casts(a, args) for a in made.args) if of.name in _OPERATORS else made.args
-            return Call(name, tried, made.dtype)
+            return tried(made, args)
+        if of.name in _OPERATORS and isinstance(made, Call) and made.function == "cast":
+            (inner,) = made.args  # '2024-01-02' - INTERVAL 1 DAY is a time, written as a text
+            if isinstance(inner, Call) and inner.function == of.name:
+                return replace(made, args=(tried(inner, args),))
         if isinstance(made, Call) and made.function == "cast" and of.name in ("to_timestamp", "to_date"):
             return Call("try_cast", made.args, made.dtype)
         return made

@@ -47,6 +47,14 @@ class ColumnRef:
     qualifier: Name | None
     span: Span = field(compare=False)
 
+    @property
+    def may_be_call(self) -> bool:
+        """Whether it is a function called without parentheses where there is no such column: `CURRENT_DATE`."""
+        return self.qualifier is None and self.name.text.lower() in _WITHOUT_PARENTHESES
+
+
+_WITHOUT_PARENTHESES = frozenset(("current_date", "current_timestamp", "localtimestamp"))
+
 
 @dataclass(frozen=True, slots=True)
 class Star:

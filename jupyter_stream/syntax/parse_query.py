@@ -335,13 +335,17 @@ def _nothing(p: ExpressionParser, items: tuple[SelectItem, ...]) -> FromItem:
         p.unexpected(("FROM", *CLAUSE_WORDS))
     nodes = [n for item in items for n in walk(item.expression)]
     lambdas = [n for n in nodes if isinstance(n, Lambda)]
-    named = [n for n in nodes if isinstance(n, ColumnRef | Star) and not any(one.names(n) for one in lambdas)]
+    named = [n for n in nodes if _names_rows(n) and not any(one.names(n) for one in lambdas)]
     counted = [
         n for i in items for n in walk(i.expression) if isinstance(n, FunctionCall) and Star in map(type, n.args)
     ]
     if not p.in_body and not p.in_lateral and len(named) > len(counted):
         p.fail("FROM is missing here", hint="Say which stream the rows come from: SELECT ... FROM stream.")
     return StreamRef(Name(ONE_ROW, p.prev_span), None, None, None, p.prev_span)
+
+
+def _names_rows(node: Node) -> bool:
+    return isinstance(node, Star) or (isinstance(node, ColumnRef) and not node.may_be_call)
 
 
 def _from(p: ExpressionParser) -> FromItem:

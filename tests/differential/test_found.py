@@ -110,7 +110,18 @@ def test_a_look_up_without_matches_under_a_join(session: Session) -> None:
 
 
 @pytest.mark.parametrize("session", ["tables"], indirect=True)
-@pytest.mark.parametrize("text", ["try_divide(id, '-1.5')", "try_add('x', id)", "try_multiply(id, 'NaN')"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "try_divide(id, '-1.5')",
+        "try_add('x', id)",
+        "try_multiply(id, 'NaN')",
+        "try_subtract(s, INTERVAL 1 DAY)",
+        "try_add(INTERVAL 1 DAY, s)",
+        "try_subtract(s, TIMESTAMP '2024-01-01')",
+        "try_multiply(INTERVAL 1 DAY, s)",
+    ],
+)
 def test_a_try_function_gives_null_for_a_text_that_is_no_number_of_the_other_sides_type(
     session: Session, text: str
 ) -> None:
