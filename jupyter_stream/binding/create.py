@@ -13,6 +13,7 @@ from jupyter_stream.binding.bind_constraint import bind_constraints, order_of, o
 from jupyter_stream.binding.event_time import (
     asks_for_latent,
     could_be_the_time,
+    dates_as_times,
     is_time,
     numbers_as_times,
     with_a_time,
@@ -75,7 +76,8 @@ def bind_stream(statement: CreateStream, open_source: OpenSourceFunction, catalo
     own = {name: o.value for name, o in options.items() if name not in OPTIONS}
     try:
         opened = open_source(statement.uri, declared, own)
-        counted = numbers_as_times(statement, opened.schema)
+        dated = None if catalog is None else dates_as_times(statement, opened.schema)
+        counted = dated or numbers_as_times(statement, opened.schema)
         if counted is not None:
             opened, declared = open_source(statement.uri, counted, own), counted
     except QueryError as error:
@@ -94,6 +96,7 @@ def bind_stream(statement: CreateStream, open_source: OpenSourceFunction, catalo
             "this source has no columns", statement.uri_span, "Declare them: CREATE STREAM name (a INT, ...)."
         )
     time = _time(statement, schema, options, internal)
+    time = replace(time, dates=dated is not None)
     time = replace(time, enabling=_enabling(options.get("progress"), time, source))
     return StreamDef(
         name=statement.name.text,
@@ -209,9 +212,7 @@ def _time_field(name: Name, schema: Schema, source: SourceText, statement: Creat
         raise source.error(f"there is no column called {name.text}", name.span, hint)
     if not is_time(field.dtype):
         hint = "A time column must be a TIMESTAMP, or a BIGINT of microseconds."
-        if isinstance(field.dtype, pl.Date):
-            hint += " Declare the column as TIMESTAMP: dates are read as midnight."
-        elif isinstance(field.dtype, pl.String) and statement.columns is None:
+        if isinstance(field.dtype, pl.String) and statement.columns is None:
             hint = f"If it holds times such as '2024-01-01 10:00', write {with_a_time(statement, schema, field)}"
         raise source.error(f"{field.name} is {type_name(field.dtype)} and can't be the time column", name.span, hint)
     return field

@@ -87,6 +87,24 @@ def numbers_as_times(statement: CreateStream, schema: Schema) -> Schema | None:
     return None
 
 
+def dates_as_times(statement: CreateStream, schema: Schema) -> Schema | None:
+    """The columns where a DATE is the event time, as TIMESTAMPs of midnight; None where it isn't one.
+
+    It is where it is named, and where nothing is said of the time, there is no TIMESTAMP, and it is the only DATE.
+    """
+    name = _named(statement)
+    if name is not None:
+        field = schema.find(name.text)
+    elif could_be_the_time(schema) or any(o.name.text == "time" for o in statement.options):
+        return None
+    else:
+        dates = [f for f in schema if isinstance(f.dtype, pl.Date)]
+        field = dates[0] if len(dates) == 1 else None
+    if field is None or not isinstance(field.dtype, pl.Date):
+        return None
+    return Schema(tuple(replace(f, dtype=TIMESTAMP) if f is field else f for f in schema))
+
+
 def with_a_time(statement: CreateStream, schema: Schema, time: Field) -> str:
     """The statement with all columns, the time declared as TIMESTAMP."""
     columns = ", ".join(f"{f.name} {'TIMESTAMP' if f is time else type_name(f.dtype)}" for f in schema)

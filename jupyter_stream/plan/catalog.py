@@ -160,6 +160,7 @@ class TimeSpec:
         idle_timeout: microseconds after which an idle live external stream is advanced by the clock, None for never.
         assumed: whether nobody said it: the column is the only TIMESTAMP there is.
         ahead: microseconds a row may be beyond the clock and beyond the rows before it; None for any.
+        dates: whether the column holds dates, read as midnight in UTC.
         enabling: when enabling time stamps are made; None as the session says.
         undecided: of a latent stream, the TIMESTAMP columns of which any could be its time; a query that needs a time asks.
     """
@@ -172,6 +173,7 @@ class TimeSpec:
     undecided: tuple[str, ...] = ()
     ahead: int | None = AHEAD
     enabling: Enabling | None = None
+    dates: bool = False
 
     @property
     def by_clock(self) -> bool:

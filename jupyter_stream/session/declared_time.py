@@ -21,9 +21,15 @@ def about_time(stream: StreamDef) -> str:
     if time.kind == "internal" or "time" in stream.options:
         return ""
     if time.assumed:
+        only = (
+            f"{time.column} is its only DATE column, and there is no TIMESTAMP, so midnight (UTC) of that day is the event time."
+            if time.dates
+            else f"{time.column} is its only TIMESTAMP column, so it is the event time."
+        )
+        late = "DAY" if time.dates else "MINUTE"
         return (
-            f"{time.column} is its only TIMESTAMP column, so it is the event time. If rows can come late, write "
-            f"WATERMARK FOR {time.column} AS {time.column} - INTERVAL 1 MINUTE. "
+            f"{only} If rows can come late, write "
+            f"WATERMARK FOR {time.column} AS {time.column} - INTERVAL 1 {late}. "
             "For the time of arrival, write ORDER BY current_time."
         )
     if time.undecided:

@@ -116,11 +116,15 @@ def _cut(frame: Any, rows: int) -> Iterator[pl.DataFrame]:
 
 
 def _pandas_columns(frame: pd.DataFrame) -> dict[str, pd.Series[Any]]:
-    """The columns by name; a level of the index that has a name of its own is one, as times often are."""
+    """The columns by name; a level of the index that has a name of its own is one, as times often are. Times without a name
+    are called `index`, as `reset_index` calls them.
+    """
     import pandas as pd
 
     own = {str(c): i for i, c in enumerate(frame.columns)}
-    levels = {str(n): i for i, n in enumerate(frame.index.names) if n is not None and str(n) not in own}
+    unnamed = "index" if isinstance(frame.index, pd.DatetimeIndex) else None
+    named = [unnamed if n is None else str(n) for n in frame.index.names]
+    levels = {n: i for i, n in enumerate(named) if n is not None and n not in own}
     found = {name: pd.Series(frame.index.get_level_values(i)) for name, i in levels.items()}
     found |= {name: frame.iloc[:, i] for name, i in own.items()}
     return {name: _for_arrow(column) for name, column in found.items()}

@@ -252,7 +252,6 @@ MISTAKES = [
     ("CREATE STREAM s (a INT) ORDER BY «b» SOURCE 'x'", "there is no column called b", "current_time"),
     ("CREATE STREAM s (start_time TIMESTAMP) ORDER BY «strat_time» SOURCE 'x'", "there is no column called strat_time", "Did you mean start_time?"),
     ("CREATE STREAM s (a STRING) ORDER BY «a» SOURCE 'x'", "a is STRING and can't be the time column", "TIMESTAMP, or a BIGINT"),
-    ("CREATE STREAM s (a DATE) ORDER BY «a» SOURCE 'x'", "a is DATE and can't be the time column", "midnight"),
     ("CREATE STREAM s (ts TIMESTAMP) ORDER BY ts «DESC» SOURCE 'x'", "a stream can only be ordered by ascending time", None),
     ("CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts AS «t» - INTERVAL 5 SECONDS) SOURCE 'x'", "the watermark for ts can't be computed from t", "WATERMARK FOR ts AS ts"),
     ("CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts AS ts «+» INTERVAL 5 SECONDS) SOURCE 'x'", "a watermark can't be ahead of the newest row", None),

@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -15,6 +16,7 @@ from jupyter_stream.session.query import Query
 
 START = dt.datetime(2024, 1, 1)
 HOUR = range(3600)
+DAYS = [START.date() + dt.timedelta(i // 2) for i in range(6)]
 TIMES = [START + dt.timedelta(seconds=i) for i in HOUR]
 
 
@@ -28,6 +30,10 @@ def session() -> Iterator[Session]:
         "micros": pl.DataFrame({"ts": [1_000_000 * i for i in HOUR], "n": HOUR}),
         "text": pl.DataFrame({"ts": [t.isoformat() for t in TIMES], "n": HOUR}),
         "plain": pl.DataFrame({"word": ["a", "b"]}),
+        "days": pl.DataFrame({"day": DAYS, "n": range(6)}),
+        "two_days": pl.DataFrame({"day": DAYS, "other": DAYS}),
+        "stamped_days": pl.DataFrame({"day": DAYS, "ts": TIMES[:6]}),
+        "indexed": pd.DataFrame({"n": HOUR}, index=pd.DatetimeIndex(TIMES)),
         "live": iter([{"ts": 1_704_067_200 + i} for i in HOUR]),
     }
     with Session(frames) as session:
@@ -49,6 +55,38 @@ def test_the_only_timestamp_is_the_event_time_and_the_message_says_so(session: S
     assert "ts is its only TIMESTAMP column" in said
     assert "WATERMARK FOR ts AS ts - INTERVAL 1 MINUTE" in said and "ORDER BY current_time" in said
     assert counts(session, "o") == [300] * 12
+
+
+def test_the_only_date_is_the_event_time_where_there_is_no_timestamp(session: Session) -> None:
+    said = told(session, "CREATE STREAM o SOURCE 'frame://days'")
+    assert "day is its only DATE column" in said and "WATERMARK FOR day AS day - INTERVAL 1 DAY" in said
+    for source in (
+        "SOURCE 'frame://days'",
+        "(n INT, day DATE) SOURCE 'frame://days'",
+        "ORDER BY day SOURCE 'frame://days'",
+    ):
+        session.execute(f"CREATE STREAM o {source}")
+        (query,) = session.execute("SELECT count(*) AS n FROM o [RANGE 1 DAY TUMBLING]")
+        assert isinstance(query, Query) and query.wait(200)
+        assert query.to_polars().rows() == [(START + dt.timedelta(d), START + dt.timedelta(d + 1), 2) for d in range(3)]
+
+
+def test_a_date_beside_a_timestamp_or_another_date_is_no_event_time(session: Session) -> None:
+    assert "ts is its only TIMESTAMP column" in told(session, "CREATE STREAM o SOURCE 'frame://stamped_days'")
+    assert "by the time of arrival" in told(session, "CREATE STREAM o SOURCE 'frame://two_days'")
+    assert "by the time of arrival" in told(session, "CREATE STREAM o SOURCE 'frame://days' WITH (time = 'latent')")
+    assert "by the time of arrival" in told(session, "CREATE STREAM o ORDER BY current_time SOURCE 'frame://days'")
+    (_, query) = session.run("CREATE TABLE t SOURCE 'frame://days'; SELECT day FROM t")
+    assert isinstance(query, Query) and query.wait(200)
+    assert query.to_polars()["day"].to_list() == DAYS
+
+
+def test_times_of_an_index_without_a_name_are_the_column_index(session: Session) -> None:
+    assert "index is its only TIMESTAMP column" in told(session, "CREATE STREAM o SOURCE 'frame://indexed'")
+    assert counts(session, "o") == [300] * 12
+    (query,) = session.execute("SELECT count(*) AS n FROM indexed [RANGE 5 MINUTES TUMBLING]")
+    assert isinstance(query, Query) and query.wait(200)
+    assert query.to_polars()["n"].to_list() == [300] * 12
 
 
 def test_a_stream_may_be_latent_by_name(session: Session) -> None:
