@@ -311,8 +311,9 @@ class SparkRun:
             for inlet in self.feeds[feed]:
                 self._take(feed, inlet, message)
         except BaseException as error:
-            log.exception("query %s failed", self.name)
-            self.finish("failed", reason(error))
+            if self.running:  # stopped in the middle of it, a step is broken off, which is no failure
+                log.exception("query %s failed", self.name)
+                self.finish("failed", reason(error))
 
     def pause(self) -> None:
         """Hold input back until `resume`."""

@@ -137,6 +137,24 @@ def test_the_same_text_right_after_stop_starts_anew(sessions: Callable[..., Sess
 
 
 @slow
+def test_a_step_that_stop_breaks_off_is_no_failure(
+    sessions: Callable[..., Session], caplog: pytest.LogCaptureFixture
+) -> None:
+    query = sessions(rows=frame(range(35))).run(declared("frame://rows") + COUNTS, engine="spark", paused=True)[-1]
+    run = query._pipeline
+    (feed,) = run.feeds
+
+    def stopped_in_the_middle(*_: object) -> None:
+        run.finish("stopped")
+        raise RuntimeError("broken off")
+
+    run._take, run.paused = stopped_in_the_middle, False
+    run.accept(feed, None)
+    assert query.status == "stopped" and "broken off" not in caplog.text
+    until(lambda: not run._folder.exists())
+
+
+@slow
 def test_files_spark_has_read_are_deleted(sessions: Callable[..., Session]) -> None:
     over = threading.Event()
 
