@@ -143,10 +143,19 @@ def _rows_of_files(spark: Any, stream: StreamDef, fields: Sequence[Field], time:
     kind = kind_of(files, stream.options)
     if at_once is not None and at_once < len(files):
         _warn_of_order(stream.name, files)
+    path = _as_pattern(path)
     reader = spark.readStream if at_once is None else spark.readStream.option("maxFilesPerTrigger", at_once)
     if kind is None:
         return rows_of_files(reader, path, fields, time)
     return with_time(rows_of_texts(reader, path, files, kind, stream.schema, stream.options), fields, time)
+
+
+def _as_pattern(path: str) -> str:
+    """A file as a pattern that only it matches: what is no pattern Spark takes for a folder."""
+    if not Path(path).is_file():
+        return path
+    at = max(i for i, letter in enumerate(path) if letter.isalnum())
+    return f"{path[:at]}[{path[at]}]{path[at + 1 :]}"
 
 
 def _warn_of_order(name: str, files: Sequence[Path]) -> None:

@@ -86,6 +86,20 @@ def test_operators_of_ours_in_a_frame_give_the_answers_of_the_kernel(
         assert_same_bag(plain_rows(found), plain_rows(expected), expected.columns)
 
 
+@slow
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_frame_reads_a_single_file(kind: str, tmp_path: Path, sessions: Callable[..., Session]) -> None:
+    rows = pl.DataFrame({"k": ["a", "b"], "ts": [START, START + dt.timedelta(seconds=1)]})
+    path = tmp_path / f"rows.{kind}"
+    rows.write_parquet(path) if kind == "parquet" else rows.write_csv(path)
+    session = sessions()
+    session.run(f"CREATE STREAM s (k STRING, ts TIMESTAMP, WATERMARK FOR ts AS ts) SOURCE 'file://{path}'")
+    query: Any = session.run("SELECT k FROM s WHERE k <> 'c'")[-1]
+    written, frame = begun(query, str(tmp_path / "answers"))
+    assert written.awaitTermination(240)
+    assert sorted(r.k for r in frame.sparkSession.read.parquet(str(tmp_path / "answers")).collect()) == ["a", "b"]
+
+
 def test_a_value_that_cannot_be_computed_ends_a_frame_of_ours(tmp_path: Path, sessions: Callable[..., Session]) -> None:
     session = sessions()
     session.run(archive(tmp_path))
