@@ -489,6 +489,22 @@ class Grouping:
         self._places.clear()
         return ExpressionBinder(self.source, self).bind(node)
 
+    def bind_item(self, node: Node) -> Expr:
+        """The same of a select item, where a column goes before an alias of its name if it is one of what is grouped by."""
+        names = {n.name.text.lower() for n in walk(node) if isinstance(n, ColumnRef) and n.qualifier is None}
+        if not any(name in self.aliases and self.scope.has(name) for name in names):
+            return self.bind_input(node)
+        aliases, self.aliases = self.aliases, {}
+        try:
+            made = self.bind_input(node)
+            self.over_groups(made, node)
+            return made
+        except QueryError:
+            pass
+        finally:
+            self.aliases = aliases
+        return self.bind_input(node)
+
     def bind_more(self, node: Node) -> Expr:
         """The same of an expression inside another that is being bound."""
         return self.over_groups(ExpressionBinder(self.source, self).bind(node), node)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import polars as pl
+
 from jupyter_stream.binding import bind_scalar, bind_subquery
 from jupyter_stream.binding.as_relation import Lives, OfNewest, by_time, newest, newest_of, relation_of, unites_joins
 from jupyter_stream.binding.bind_aggregate import WINDOW_COLUMNS, Grouping, InputNames
@@ -375,7 +377,7 @@ class Binder:
                     items.add(name, grouping.window_column(name), item, explicit=False)
                     named.add(name)
                 continue
-            before = grouping.bind_input(item.expression)
+            before = grouping.bind_item(item.expression)
             bound = grouping.over_groups(before, item.expression)
             for name in AUTOMATIC:
                 if grouping.slides and bound == grouping.window_column(name) and not _is_hidden(item):
@@ -411,20 +413,28 @@ class Binder:
         return grouping.scope.window is None and not grouping.slides and holds_join(grouping.scope.plan)
 
     def _group_nodes(self, body: SelectBody, scope: Scope) -> tuple[list[Node], list[WindowClause]]:
-        """GROUP BY without what says the window: `window(ts, ...)`, TUMBLE(ts, ...), window_start and window_end."""
+        """GROUP BY without what says the window: `window(ts, ...)`, TUMBLE(ts, ...), window_start and window_end.
+
+        Where it holds nothing else, all rows of an extent are one group: there is none in an extent without rows.
+        """
         kept: list[Node] = []
         clauses: list[WindowClause] = []
+        extents: list[Node] = []
         for node in body.group_by:
             clause = window_call(node, self.source, scope)
             if clause is not None:
                 clauses.append(clause)
+                extents.append(node)
                 continue
             lower = _plain(node)
             if lower in WINDOW_COLUMNS and not scope.has(lower):
+                extents.append(node)
                 continue  # in Flink's way: answers are per extent anyway
             if isinstance(node, ValueList) and not node.items:
                 continue  # GROUP BY ()
             kept.append(node)
+        if extents and not kept and not body.grouping_sets:
+            kept = [Constant(True, pl.Boolean(), extents[0].span)]
         return kept, clauses
 
     def _is_window(self, node: Node, scope: Scope) -> bool:

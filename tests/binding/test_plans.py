@@ -77,7 +77,7 @@ W = "window_start=$window_start, window_end=$window_end"
         ("SELECT window, srcIP, count(*) AS n FROM M GROUP BY window(ts, '1 minute'), srcIP",
          f"Project({W}, srcIP, n=$agg0) <- Aggregate(srcIP | count() | [RANGE 1 MINUTE TUMBLING]) <- M"),
         ("SELECT count(*) AS n, window.end AS e, window.start FROM M GROUP BY window(ts, '1 minute')",
-         "Project(n=$agg0, e=$window_end, start=$window_start) <- Aggregate( | count() | [RANGE 1 MINUTE TUMBLING]) <- M"),
+         "Project(n=$agg0, e=$window_end, start=$window_start) <- Aggregate($key0=True | count() | [RANGE 1 MINUTE TUMBLING]) <- M"),
         ("SELECT window_start, window_end, srcIP, count(*) AS n FROM TUMBLE(M, ts, INTERVAL '1' MINUTE) GROUP BY window_start, window_end, srcIP",
          f"Project({W}, srcIP, n=$agg0) <- Aggregate(srcIP | count() | [RANGE 1 MINUTE TUMBLING]) <- M"),
         ("SELECT count(*) AS n FROM M [RANGE 1 MINUTE TUMBLING] HAVING window_end > TIMESTAMP '2024-01-01' AND n > 1",

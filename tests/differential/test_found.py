@@ -41,6 +41,9 @@ def session(request: pytest.FixtureRequest) -> Iterator[Session]:
             "SELECT sum(id) AS n, sum(CASE WHEN 2 IN (CASE WHEN id > 0 THEN 1 ELSE 2 END, 3) THEN 1 ELSE 0 END) FROM a",
             [(3, 0)],
         ),
+        # an alias has the name of a column that is part of what is grouped by
+        ("SELECT max(id) AS ts, ts % 5 AS r, ts + 1 AS next FROM a GROUP BY ts % 5", [(2, 0, 3)]),
+        ("SELECT count(*) AS c, c % 2 AS r FROM (SELECT count(*) AS c FROM a) t GROUP BY c % 2", [(1, 0)]),
         # aggregates of groups that WHERE has left no row
         ("SELECT count(*) AS n FROM (SELECT s, count(*) AS m FROM a WHERE id > 9 GROUP BY s) t", [(0,)]),
         (
