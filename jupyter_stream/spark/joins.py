@@ -1,17 +1,21 @@
 """Joins on Spark: two streams by its stream-stream join, a stream with a table by a join with what the table holds.
 
 Spark lets go of a row when its watermark says that no partner can come, which it reads off comparisons of the two times with
-whole milliseconds between them; beside those stand the exact bounds, in microseconds.
+whole milliseconds between them. It reads too much: of `l.v > 0` it takes the 0 for a bound of l's times (seen in PySpark
+4.3.0), keeps l's rows for ever, and never pads them. So it sees equalities and those comparisons alone. A row that doesn't
+meet the conditions of its own side has no key, which nothing equals. What is said of both rows, and the exact bounds in
+microseconds, stand in an equality as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Literal, NamedTuple
 
 from jupyter_stream.core.messages import TS, UNTIL
 from jupyter_stream.core.time import MAX_TIME
-from jupyter_stream.functions.expression import show
+from jupyter_stream.functions import Column, Expr
+from jupyter_stream.functions.expression import columns, conjuncts, show, substitute
 from jupyter_stream.graph import planned
 from jupyter_stream.graph.graph import build
 from jupyter_stream.plan.logical import Join, Lookup
@@ -58,40 +62,81 @@ def join(plan: Join, left: Frame, right: Frame) -> Frame:
     lengths: list[int | None] = [None, None]
     if not any(w.sliding for w in plan.windows):  # otherwise equal extents say who meets
         lengths = [w.length for w in plan.windows]
-    ends = lengths != [None, None] or UNTIL in (*left.columns, *right.columns)
     own = plan.left.schema.names
+    said = _said_of(plan)
+    exact = _exact_bounds(plan)
+    if lengths != [None, None] or UNTIL in (*left.columns, *right.columns):
+        exact += [f"unix_micros({_RIGHT}) < {_LEFT_END}", f"unix_micros({_LEFT}) < {_RIGHT_END}"]
     left = left.selectExpr(
         *(quoted(n) for n in own),
-        *(f"{sql(pair[0])} AS `$left key {i}`" for i, pair in enumerate(plan.keys)),
+        *(f"{key} AS `$left key {i}`" for i, key in enumerate(_keys(plan, said.left, 0))),
         f"{_end(left, lengths[0])} AS {_LEFT_END}",
         f"{TIME} AS {_LEFT}",
     )
     renamed = zip(plan.right.schema.names, plan.right_names, strict=True)
     right = right.selectExpr(
         *(f"{quoted(n)} AS {quoted(m)}" for n, m in renamed),
-        *(f"{sql(pair[1])} AS `$right key {i}`" for i, pair in enumerate(plan.keys)),
+        *(f"{key} AS `$right key {i}`" for i, key in enumerate(_keys(plan, said.right, 1))),
         f"{_end(right, lengths[1])} AS {_RIGHT_END}",
         f"{TIME} AS {_RIGHT}",
     )
     later = f"greatest({_LEFT}, {_RIGHT})"
-    conditions = [f"`$left key {i}` = `$right key {i}`" for i in range(len(plan.keys))]
-    # NULL equals nothing, but in Spark's full outer joins of streams it equals NULL
-    conditions += [f"`$left key {i}` IS NOT NULL" for i in range(len(plan.keys))]
+    numbers = range(max(1, len(plan.keys)))
+    conditions = [f"`$left key {i}` = `$right key {i}`" for i in numbers]
+    # NULL equals nothing, but in Spark's full outer joins of streams it equals NULL; and so a row without key isn't kept
+    conditions += [f"`${side} key {i}` IS NOT NULL" for side in ("left", "right") for i in numbers]
     conditions += _bounds(plan)
-    if not plan.keys:  # Spark wants an equality; these are 0, which it can't know
-        conditions.append(f"pmod(unix_micros({_LEFT}), 1L) = pmod(unix_micros({_RIGHT}), 1L)")
-    if ends:
-        conditions += [f"unix_micros({_RIGHT}) < {_LEFT_END}", f"unix_micros({_LEFT}) < {_RIGHT_END}"]
-    if plan.residual is not None:
-        conditions.append(sql(plan.residual, later))
+    hidden = [*exact, *(sql(e, later) for e in said.both)]
+    if hidden:
+        conditions.append(_opaque(hidden, _LEFT))
     made = left.join(right, expr(" AND ".join(f"({c})" for c in conditions)), _HOW[plan.kind])
     if plan.kind in ("semi", "anti"):
         if plan.kind == "anti":
             made = made.where(f"{_RIGHT} IS NULL")
         return made.selectExpr(*(quoted(n) for n in own), f"{_LEFT} AS {TIME}", f"{_LEFT_END} AS {quoted(UNTIL)}")
-    columns = [expr(quoted(n)) for n in plan.schema.names]
+    named = [expr(quoted(n)) for n in plan.schema.names]
     time = expr(later).alias(TS, metadata={_WATERMARK: 0})
-    return made.select(*columns, time, expr(f"least({_LEFT_END}, {_RIGHT_END})").alias(UNTIL))
+    return made.select(*named, time, expr(f"least({_LEFT_END}, {_RIGHT_END})").alias(UNTIL))
+
+
+class _Said(NamedTuple):
+    """The conditions of a join beside its keys and times: of the left row alone, of the right one, of both or none."""
+
+    left: list[Expr]
+    right: list[Expr]
+    both: list[Expr]
+
+
+def _said_of(plan: Join) -> _Said:
+    said = _Said([], [], [])
+    own = set(plan.left.schema.names)
+    pairs = zip(plan.right.schema, plan.right_names, strict=True)
+    theirs: dict[str, Expr] = {m: Column(f.name, f.dtype) for f, m in pairs}
+    for part in [] if plan.residual is None else conjuncts(plan.residual):
+        named = columns(part)
+        if named and named <= own:
+            said.left.append(part)
+        elif named and named <= set(theirs):
+            said.right.append(substitute(part, theirs))
+        else:
+            said.both.append(part)
+    return said
+
+
+def _keys(plan: Join, conditions: Sequence[Expr], side: Literal[0, 1]) -> list[str]:
+    """What is to be equal, in Spark's SQL: NULL for a row that doesn't meet the conditions, and so finds no partner."""
+    keys = [sql(pair[side]) for pair in plan.keys]
+    if not keys:  # Spark wants an equality
+        keys = [f"pmod(unix_micros({TIME}), 1L)"]
+    if conditions:
+        keys[0] = f"CASE WHEN {_opaque(map(sql, conditions), TIME)} THEN {keys[0]} END"
+    return keys
+
+
+def _opaque(conditions: Iterable[str], time: str) -> str:
+    """Whether all of them are true, as an equality with 0, written so that Spark doesn't know the 0 and can't simplify it."""
+    whole = " AND ".join(f"({c})" for c in conditions)
+    return f"CASE WHEN {whole} THEN 0L ELSE 1L END = pmod(unix_micros({time}), 1L)"
 
 
 def look_up(plan: Lookup, stream: Frame, table: Frame) -> Frame:
@@ -130,13 +175,19 @@ def _end(rows: Frame, length: int | None) -> str:
 
 
 def _bounds(plan: Join) -> list[str]:
-    difference = f"unix_micros({_RIGHT}) - unix_micros({_LEFT})"
+    """How far the times may be apart, in whole milliseconds: what Spark reads."""
     found = []
     if plan.low is not None:
-        found += [f"{_RIGHT} >= {_LEFT} + {_millis(plan.low // 1000)}", f"{difference} >= {plan.low}L"]
+        found.append(f"{_RIGHT} >= {_LEFT} + {_millis(plan.low // 1000)}")
     if plan.high is not None:
-        found += [f"{_RIGHT} <= {_LEFT} + {_millis(-(-plan.high // 1000))}", f"{difference} <= {plan.high}L"]
+        found.append(f"{_RIGHT} <= {_LEFT} + {_millis(-(-plan.high // 1000))}")
     return found
+
+
+def _exact_bounds(plan: Join) -> list[str]:
+    difference = f"unix_micros({_RIGHT}) - unix_micros({_LEFT})"
+    found = [] if plan.low is None else [f"{difference} >= {plan.low}L"]
+    return found if plan.high is None else [*found, f"{difference} <= {plan.high}L"]
 
 
 def _millis(count: int) -> str:
