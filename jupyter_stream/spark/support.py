@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from jupyter_stream.spark import surprises
 from jupyter_stream.spark.nodes import OF_EVERY_NODE, SUPPORT
 from jupyter_stream.spark.rows import OF_QUERIES, ORDER, RUNS, Support
 
@@ -71,7 +72,7 @@ def page() -> str:
         *_CHECKPOINTS,
         "",
         *_CLUSTER,
-        *_PIPELINES,
+        *(*_PIPELINES, *surprises.lines()),
     ]
     part = None
     for row in sorted(TABLE, key=lambda r: list(_TITLES).index(r.part)):
