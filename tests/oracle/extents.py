@@ -63,7 +63,8 @@ def results(
 ) -> list[Row]:
     """The rows of all extents, or (not `final`) of those a punctuation `closed` leaves open.
 
-    An ungrouped aggregate also has its empty extents between the first and the last one that hold rows.
+    An ungrouped aggregate also has its empty extents between the first and the last one that hold rows. GROUP BY of the window
+    alone is a grouping.
     """
     if not taken:
         return []
@@ -79,7 +80,7 @@ def results(
     for end, rows in contents.items():
         if not final and closed is not None and end <= closed:
             continue
-        if query.keys:
+        if query.keys or window.spelling == "group by":
             groups: Iterable[list[Arrived]] = grouped(query.keys, rows)
         else:
             groups = [rows] if holding and min(holding) <= end <= max(holding) else []
