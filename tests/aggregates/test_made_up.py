@@ -24,6 +24,7 @@ from jupyter_stream.core.messages import Array
 from tests.engine.checked import check
 from tests.oracle import aggregates as oracle
 from tests.oracle.aggregates import Aggregate
+from tests.tiers import thinned
 from tests.windowed.test_every_window import CASES, WINDOWS
 
 
@@ -121,7 +122,7 @@ class Counted(Aggregate):
 
 
 @pytest.mark.parametrize("case", ["NULLs", "close to overflow", "late", "no row"])
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("window", thinned(WINDOWS))
 def test_it_runs_under_every_window(window: str, case: str) -> None:
     made = (*(Aggregate(name, "n") for name in MEANT), Counted("count", "n"))
     check(WINDOWS[window], CASES[case], made, splits=(1,))

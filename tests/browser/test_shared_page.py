@@ -1,8 +1,10 @@
 """A live page without a notebook: the chart of the cell, in a browser that has a token for this query alone."""
 
 from jupyter_stream import Session
+from tests.tiers import slow
 
 
+@slow
 def test_a_shared_page_draws_what_the_cell_draws_and_can_only_look_on(chromium):
     with Session() as session:
         server = session.serve(0)

@@ -14,6 +14,7 @@ from jupyter_stream.flow.protocol import Operator, Stateless
 from jupyter_stream.graph.graph import Step
 from tests.operator_rooms import operator_modules
 from tests.promises import BrokenPromise, Watch, unfinished
+from tests.tiers import thinned
 
 ROWS = pl.DataFrame({"k": ["a", "b", None] * 20, "n": list(range(60)), "ts": [t ^ 5 for t in range(60)]})
 GIVEN = """
@@ -126,7 +127,7 @@ PASSED = pl.DataFrame(
 )
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", thinned(QUERIES))
 def test_state_is_empty_after_the_stream_has_passed(watches: list[Watch], query: str):
     """Whatever it has met: here each row is of a group of its own. Some dead groups may be waiting for company to go."""
     punctuated = PASSED.with_columns(upto=pl.when(pl.col("n") % 7 == 0).then(pl.col("ts") - 5))

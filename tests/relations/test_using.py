@@ -11,6 +11,7 @@ import pytest
 
 from jupyter_stream import Session
 from jupyter_stream.errors import QueryError
+from tests.tiers import thinned
 
 KINDS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 ROWS = {
@@ -59,7 +60,7 @@ def from_of(form: str, first: str, second: str) -> str:
     return f"{parts[0]} {first} {parts[1]} USING (a) {second} {parts[2]} USING (a)"
 
 
-@pytest.mark.parametrize(("form", "first", "second"), CASES)
+@pytest.mark.parametrize(("form", "first", "second"), thinned(CASES))
 def test_it_is_what_duckdb_gives(form: str, first: str, second: str, sessions: dict[bool, Session]) -> None:
     pattern, select = FORMS[form]
     which = KINDS.index(first) + KINDS.index(second)

@@ -15,6 +15,7 @@ import pytest
 
 from jupyter_stream import QueryError, Session, SinkError
 from tests.sinks.reading import files, parquet, sqlite
+from tests.tiers import slow
 from tests.waiting import until
 
 ROWS = pl.DataFrame({"ts": range(1000), "k": [f"k{i % 5}" for i in range(1000)], "n": range(1000)})
@@ -170,6 +171,7 @@ def test_rows_a_table_never_takes_are_errors_of_the_sink(session: Session, tmp_p
     assert "errors(few)" in q.snapshot().hint
 
 
+@slow
 def test_a_duckdb_table_keeps_its_constraints(session: Session) -> None:
     import duckdb
 

@@ -59,6 +59,7 @@ def test_history_gives_the_same_on_both_engines_and_nothing_is_late(
     assert sorted(spark.errors.rows()) == sorted(kernel.errors.rows())
 
 
+@slow
 def test_what_has_no_history_is_said(sessions: Callable[..., Session], archive: Path) -> None:
     session = sessions(rows=ROWS[:100])
     session.run("CREATE STREAM a (k STRING, n INT) SOURCE 'frame://rows'")

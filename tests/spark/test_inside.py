@@ -15,12 +15,14 @@ from jupyter_stream.session.session import Session
 from jupyter_stream.spark.inside import pickled
 from jupyter_stream.spark.processor import Operators
 from tests.sql.test_query_files import FOLDER, NAMES
-from tests.tiers import slow
+from tests.tiers import slow, thinned
 
 RUN = [n for n in NAMES if "error" not in json.loads((FOLDER / f"{n}.json").read_text())]
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=slow) if n == "lateral_tables" else n for n in RUN])
+@pytest.mark.parametrize(
+    "name", [*thinned(n for n in RUN if n != "lateral_tables"), pytest.param("lateral_tables", marks=slow)]
+)
 def test_operators_can_be_put_away_with_what_they_hold(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(FOLDER)
     with Session() as session:

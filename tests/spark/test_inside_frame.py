@@ -100,6 +100,7 @@ def test_a_frame_reads_a_single_file(kind: str, tmp_path: Path, sessions: Callab
     assert sorted(r.k for r in frame.sparkSession.read.parquet(str(tmp_path / "answers")).collect()) == ["a", "b"]
 
 
+@slow
 def test_a_value_that_cannot_be_computed_ends_a_frame_of_ours(tmp_path: Path, sessions: Callable[..., Session]) -> None:
     session = sessions()
     session.run(archive(tmp_path))

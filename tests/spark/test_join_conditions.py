@@ -128,7 +128,8 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("name", [n if n == "a left join" else pytest.param(n, marks=slow) for n in LONG])
+@slow
+@pytest.mark.parametrize("name", LONG)
 def test_what_spark_keeps_follows_the_times(name: str, tmp_path: Path, sessions: Callable[..., Session]) -> None:
     """A row a second on both sides, of which nothing is needed after some seconds, in one micro-batch after the other."""
     for side, value in (("l", "v"), ("r", "w")):

@@ -184,6 +184,7 @@ def _far_apart(both: Both) -> None:
     both.write("r", [("a", 10, at(5))], [("x", 40, at(100))], [("x", 40, at(160))])
 
 
+@slow
 def test_conditions_of_one_side(both: Both) -> None:
     _far_apart(both)
     assert joined(both, "left_outer", "l.v > 0") == [(1, 10)]

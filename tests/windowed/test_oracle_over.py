@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -25,6 +26,7 @@ from tests.oracle.over import OverQuery, over
 from tests.oracle.progress import InOrder, Slack, Watermark
 from tests.oracle.running import Ran, assert_right, show
 from tests.oracle.search import searching
+from tests.tiers import thinned
 from tests.windowed.test_oracle_edges import COUNT, SECOND, YEAR, stream
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
@@ -79,6 +81,7 @@ def test_a_shuffle_within_the_punctuations_gives_the_same_rows(data: st.DataObje
     assert_same_bag(second.rows, first.rows, first.columns, show(other, None))
 
 
+PROGRESS = (InOrder(), Watermark(3 * SECOND), Watermark(YEAR), Slack(2))
 WINDOWS = (
     {"rows": 3},
     {"range": 4 * SECOND},
@@ -91,8 +94,7 @@ WINDOWS = (
 )
 
 
-@pytest.mark.parametrize("window", WINDOWS, ids=str)
-@pytest.mark.parametrize("progress", [InOrder(), Watermark(3 * SECOND), Watermark(YEAR), Slack(2)], ids=str)
+@pytest.mark.parametrize(("progress", "window"), thinned(product(PROGRESS, WINDOWS)), ids=str)
 def test_ties_null_partitions_and_late_rows(window: dict, progress: object) -> None:
     times = [1, 1, 3, 2, 2, 9, 4, 8, 8, 30, 30, 12, 31, 29]
     rows = [("ab"[i % 2] if i % 5 else None, None if i == 3 else i / 4, i, t) for i, t in enumerate(times)]
