@@ -20,12 +20,12 @@ from jupyter_stream.graph import graph as building
 from jupyter_stream.plan.logical import BoundQuery
 from jupyter_stream.session import query
 from tests import times
-from tests.leftovers import left_behind
+from tests.leftovers import left_behind, left_by_the_run
 from tests.promises import Watch, watch
 from tests.spark_session import interpreting, sessions, spark
 from tests.tiers import examples
 
-__all__ = ["interpreting", "left_behind", "sessions", "spark"]
+__all__ = ["interpreting", "left_behind", "left_by_the_run", "sessions", "spark"]
 
 # jsonschema does without it; with it every process that reads notebooks compiles a grammar for three seconds
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

@@ -1,17 +1,23 @@
-"""What a test leaves behind: threads, child processes, descriptors, files in the temporary folder. Named; in `--all` a failure.
+"""What a test leaves behind: threads, processes, descriptors, servers, temporary files. Named; in `--all` a failure.
 
-Looked at around the test and its own fixtures; what fixtures of a module or of the whole run hold is theirs. So are servers that
-several tests share and the first one starts. Sockets are not looked at: libraries close theirs in their own time.
+Looked at around the test and its own fixtures; what fixtures of a module or of the whole run hold is theirs. What several tests
+share and the first one starts is begun in `shared`, and the end of the run ends it: then no process is left, and nothing listens.
+Connections are not looked at: libraries close theirs in their own time.
 """
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
+import psutil
 import pytest
 
 from tests.tiers import ALL
@@ -19,57 +25,169 @@ from tests.tiers import ALL
 GRACE = 20.0 if ALL else 1.0
 """Seconds in which what is ending may end."""
 LASTING = (
-    "ThreadPoolExecutor", "asyncio_", "IPythonHistory", "Tornado", "zmq", "py4j", "pyspark", "Thread-", "Dummy-",
+    "ThreadPoolExecutor", "asyncio_", "IPythonHistory", "Tornado", "zmq", "py4j", "pyspark", "Dummy-",
     "jupyter-stream supervisor", "jupyter-stream beside", "jupyter-stream memory", "jupyter-stream-views", "MainThread - runner",
-    "python://",
 )  # fmt: skip
-"""Beginnings of names of threads that a process keeps once they have begun, or that wait in a generator of the test's own."""
-SERVERS = ("redis-server", "mosquitto", "nats-server", "postgres")
-SHARED = ("pytest-of-", "takers-", "k-")
+"""Beginnings of names of threads that a process keeps once they have begun."""
+FOLDERS = ("pytest-of-", "k-")
 """Beginnings of names of folders that several tests share."""
+WORKER: Final = "JUPYTER_STREAM_TESTS_WORKER"
+"""The variable that marks what a worker has started, and what that has started."""
+LISTENS: Final = {"tcp": (3, "0A"), "tcp6": (3, "0A"), "unix": (3, "00010000")}
+"""Tables of sockets: which column says of a socket that it listens, and how."""
+
+Seen = Counter[Hashable]
 
 
-def children() -> set[str]:
-    """Child processes of this one, by number and name."""
-    found = set()
+def children() -> Seen:
+    """Child processes of this one, by what was started: a server that was started again is the same one."""
+    found: Seen = Counter()
     for task in Path("/proc/self/task").glob("*/children"):
         try:
             for pid in task.read_text().split():
-                if (name := Path(f"/proc/{pid}/comm").read_text().strip()) not in SERVERS:
-                    found.add(f"process {pid} {name}")
+                name = Path(f"/proc/{pid}/comm").read_text().strip()
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                found[f"process {name}: {words[:150].strip()}"] += 1
         except OSError:  # it ended meanwhile
             continue
     return found
 
 
-def descriptors() -> set[str]:
-    """Open files, by what they lead to."""
-    found = set()
+def descriptors() -> Seen:
+    """Open files, by what they lead to, and sockets of this process that listen."""
+    found: Seen = Counter()
+    sockets: dict[str, str] = {}
     for link in Path("/proc/self/fd").iterdir():
         try:
             if (leads := str(link.readlink())).startswith("/") and not leads.startswith(("/dev/", "/proc/")):
-                found.add(f"descriptor {link.name} {leads}")
+                found[f"descriptor {link.name} {leads}"] += 1
+            elif leads.startswith("socket:["):
+                sockets[leads[8:-1]] = link.name
         except OSError:
             continue
+    return found + listening(sockets) if sockets else found
+
+
+def listening(sockets: dict[str, str]) -> Seen:
+    """Which of these sockets listen, by where they do; they are known by their numbers (inodes)."""
+    found: Seen = Counter()
+    for kind, (column, listens) in LISTENS.items():
+        try:
+            lines = Path(f"/proc/net/{kind}").read_text().splitlines()[1:]
+        except OSError:  # a machine without that kind
+            continue
+        for line in lines:
+            words = line.split()
+            if words[column] == listens and words[6 if kind == "unix" else 9] in sockets:
+                at = " ".join(words[7:]) if kind == "unix" else str(int(words[1].rpartition(":")[2], 16))
+                found[f"socket that listens at {at}"] += 1
     return found
 
 
-def seen() -> set[str]:
+def threads() -> Seen:
+    """Threads, each itself: another of the same name is another one."""
+    return Counter(t for t in threading.enumerate() if not t.name.startswith(LASTING))
+
+
+def files() -> Seen:
+    """What lies in the temporary folder."""
+    found = Path(tempfile.gettempdir()).iterdir()
+    return Counter(f"file {p}" for p in found if not p.name.startswith(FOLDERS))
+
+
+def seen() -> Seen:
     """All that could be left behind, as it is now."""
-    threads = {f"thread {t.name}" for t in threading.enumerate() if not t.name.startswith(LASTING)}
-    files = {f"file {p}" for p in Path(tempfile.gettempdir()).iterdir() if not p.name.startswith(SHARED)}
-    return threads | children() | descriptors() | files
+    return threads() + children() + descriptors() + files()
+
+
+def named(left: Seen) -> list[str]:
+    """What was left, in words."""
+    return sorted(
+        f"thread {each.name}" if isinstance(each, threading.Thread) else str(each) for each in left.elements()
+    )
+
+
+_ends = ExitStack()
+_shared: Seen = Counter()
+
+
+@contextmanager
+def shared() -> Iterator[ExitStack]:
+    """What begins in this block is of several tests. What the block adds to the stack ends with the run."""
+    before = seen()
+    try:
+        yield _ends
+    finally:
+        _shared.update(seen() - before)
+
+
+@contextmanager
+def watching() -> Iterator[Seen]:
+    """Gives what was left behind by what ran in the block and is nobody's: complete when the block is over."""
+    before, shared_before = seen(), _shared.copy()
+    left: Seen = Counter()
+    yield left
+    until = time.monotonic() + GRACE
+    while (now := seen() - before - (_shared - shared_before)) and time.monotonic() < until:
+        time.sleep(0.02)
+    left.update(now)
 
 
 @pytest.fixture(autouse=True)
 def left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     """Names what the test leaves behind."""
-    before = seen()
-    yield
-    until = time.monotonic() + GRACE
-    while (left := seen() - before) and time.monotonic() < until:
-        time.sleep(0.02)
+    with watching() as left:
+        yield
     if left:
-        request.node.user_properties.append(("left", sorted(left)))
+        request.node.user_properties.append(("left", named(left)))
         if ALL:
-            pytest.fail(f"left behind: {sorted(left)}")
+            pytest.fail(f"left behind: {named(left)}")
+
+
+def begun(mark: str) -> list[psutil.Process]:
+    """Processes that a worker has started, and theirs, wherever they hang by now."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(WORKER) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except (psutil.Error, OSError):  # gone meanwhile, or another user's
+            continue
+    return found
+
+
+def told(process: psutil.Process) -> str:
+    """What a process is, in words."""
+    with suppress(psutil.Error):
+        return f"process {process.pid} {' '.join(process.cmdline())[:150]}"
+    return f"process {process.pid}"
+
+
+@contextmanager
+def ending(mark: str, ends: ExitStack) -> Iterator[list[str]]:
+    """Ends what tests share, and then what they have left running. Gives that in words: complete when the block is over."""
+    names: list[str] = []
+    outer, os.environ[WORKER] = os.environ.get(WORKER, ""), mark
+    before = descriptors()
+    try:
+        yield names
+    finally:
+        os.environ[WORKER] = outer
+        ends.close()
+    until = time.monotonic() + GRACE
+    while (left := begun(mark)) and time.monotonic() < until:
+        time.sleep(0.05)
+    names += [told(process) for process in left]
+    names += [str(each) for each in descriptors() - before if "listens" in str(each)]
+    for process in left:
+        with suppress(psutil.Error):
+            process.kill()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def left_by_the_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """After a worker's last test nothing that it started runs on, and nothing in it listens: each has a fixture that ends it."""
+    with ending(str(tmp_path_factory.getbasetemp()), _ends) as left:
+        yield
+    if left and ALL:
+        pytest.fail(f"left by the run: {left}")

@@ -7,7 +7,6 @@ process is killed by SIGKILL after a random time: while it starts, reads, takes 
 from __future__ import annotations
 
 import argparse
-import atexit
 import json
 import random
 import signal
@@ -156,23 +155,29 @@ KINDS: Final = (
 
 
 class Brokers:
-    """Brokers of live rows, each started when it is first asked for, and ended with the process."""
+    """Brokers of live rows, each started when it is first asked for."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="brokers-")
         self._made: dict[str, Any] = {}
 
     def _of(self, scheme: str) -> Any:
+        from tests.leftovers import shared
         from tests.sources.senders import Nats, Redis
         from tests.topics import Kafka
 
         if scheme not in self._made:
             folder = Path(self._folder.name) / scheme
             folder.mkdir()
-            self._made[scheme] = Kafka() if scheme == "kafka" else {"redis": Redis, "nats": Nats}[scheme](folder)
-            if scheme != "kafka":
-                atexit.register(self._made[scheme].close)
+            with shared():
+                self._made[scheme] = Kafka() if scheme == "kafka" else {"redis": Redis, "nats": Nats}[scheme](folder)
         return self._made[scheme]
+
+    def close(self) -> None:
+        for scheme in self._made.keys() - {"kafka"}:
+            self._made[scheme].close()
+        self._made.clear()
+        self._folder.cleanup()
 
     def addressed(self, text: str, topic: str) -> str:
         """A text with an address and a topic of its own in the place of `{kafka}/rows` and the like."""
@@ -384,15 +389,15 @@ def _tell(session: Any) -> bool:
 
 def trials(count: int, seed: int, each: int = 5, only: str = "") -> Iterator[tuple[Kind, Told]]:
     """Kills, kind after kind, a few for each query."""
-    brokers, kinds = Brokers(), [kind for kind in KINDS if only in kind.name]
-    done = 0
-    for i in range(10_000):
-        if done >= count:
-            return
-        kind, kills = kinds[i % len(kinds)], min(each, count - done)
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            yield kind, Trial(kind, Path(folder), brokers, seed + i).run(kills)
-        done += kills
+    kinds, done = [kind for kind in KINDS if only in kind.name], 0
+    with closing(Brokers()) as brokers:
+        for i in range(10_000):
+            if done >= count:
+                return
+            kind, kills = kinds[i % len(kinds)], min(each, count - done)
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+                yield kind, Trial(kind, Path(folder), brokers, seed + i).run(kills)
+            done += kills
 
 
 def main() -> int:

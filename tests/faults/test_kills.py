@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,9 @@ from tests.tiers import thinned
 
 
 @pytest.fixture(scope="module")
-def brokers() -> Brokers:
-    return Brokers()
+def brokers() -> Iterator[Brokers]:
+    with closing(Brokers()) as made:
+        yield made
 
 
 @pytest.mark.timeout(900)

@@ -316,8 +316,9 @@ def test_an_aggregate_takes_values(
 
 
 @pytest.fixture
-def session() -> Session:
-    return session_over({"s": [("a", 1, 1), ("b", 5, 2), ("a", 4, 9)], "t": [("a", 3, 1), ("a", 4, 8)]}, [])
+def session() -> Iterator[Session]:
+    with session_over({"s": [("a", 1, 1), ("b", 5, 2), ("a", 4, 9)], "t": [("a", 3, 1), ("a", 4, 8)]}, []) as session:
+        yield session
 
 
 def test_a_view_gives_the_value(session: Session) -> None:

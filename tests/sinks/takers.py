@@ -1,8 +1,7 @@
-"""Servers that sinks write to, each started when it is first asked for, and what they were given."""
+"""Servers that sinks write to, each started when it is first asked for and ended with the run, and what they were given."""
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import json
 import socket
@@ -17,6 +16,7 @@ import polars as pl
 
 from jupyter_stream.sinks.flat import json as as_text
 from jupyter_stream.sinks.protocol import ROW_ID
+from tests.leftovers import shared
 from tests.sources.senders import Mqtt, Nats, Redis
 from tests.sources.servers import Postgres
 from tests.waiting import until
@@ -28,29 +28,33 @@ def _folder() -> Path:
 
 @cache
 def postgres() -> Postgres:
-    made = Postgres(_folder())
-    atexit.register(made.close)
+    with shared() as ends:
+        made = Postgres(_folder())
+        ends.callback(made.close)
     return made
 
 
 @cache
 def redis() -> Redis:
-    made = Redis(_folder())
-    atexit.register(made.close)
+    with shared() as ends:
+        made = Redis(_folder())
+        ends.callback(made.close)
     return made
 
 
 @cache
 def mqtt() -> Mqtt:
-    made = Mqtt(_folder())
-    atexit.register(made.close)
+    with shared() as ends:
+        made = Mqtt(_folder())
+        ends.callback(made.close)
     return made
 
 
 @cache
 def nats() -> Nats:
-    made = Nats(_folder())
-    atexit.register(made.close)
+    with shared() as ends:
+        made = Nats(_folder())
+        ends.callback(made.close)
     return made
 
 
@@ -113,7 +117,10 @@ class Webhook:
 
 @cache
 def webhook() -> Webhook:
-    return Webhook()
+    with shared() as ends:
+        made = Webhook()
+        ends.callback(made.close)
+    return made
 
 
 class Listener:

@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Protocol
 
+from tests.leftovers import shared
 from tests.sources.servers import Program, free_port
 from tests.waiting import PATIENCE
 
@@ -260,11 +261,17 @@ class Web:
                 self.send_header("Connection", "close")
                 self.end_headers()
                 sent = int(self.headers.get("Last-Event-ID", 0))
-                while not web.over:
+                while not web.over and not self.left():
                     for message in web.messages[sent:]:
                         sent += 1
                         self.wfile.write(f": a comment\nid: {sent}\nevent: tick\ndata: {message}\n\n".encode())
                     time.sleep(0.01)
+
+            def left(self) -> bool:
+                """Whether the client has gone: nothing of it can be read, not even nothing yet."""
+                with contextlib.suppress(BlockingIOError):
+                    return self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+                return False
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -321,7 +328,8 @@ class Senders:
         if scheme not in self._made:
             folder = self._folder / scheme
             folder.mkdir(exist_ok=True)
-            self._made[scheme] = MAKE[scheme](folder)
+            with shared():
+                self._made[scheme] = MAKE[scheme](folder)
         return self._made[scheme].address
 
     def send(self, scheme: str, message: str) -> None:

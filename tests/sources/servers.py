@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import shutil
@@ -110,7 +109,6 @@ class Program:
             pytest.skip(f"{command[0]} is not on the PATH (Debian: apt-get install {package})")
         assert found is not None, f"{command[0]} is missing"
         self._command, self._folder, self.port = [found, *command[1:]], folder, port
-        atexit.register(self._end)  # a test that fails may leave it running
         self.start()
 
     def start(self) -> None:

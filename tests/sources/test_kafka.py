@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
 
@@ -302,7 +302,7 @@ def test_a_query_waits_for_a_topic_that_is_not_there_yet_and_its_view_says_so(ka
 
 def test_a_query_waits_for_a_broker_that_is_away(kafka, topic):
     kafka.send(topic, '{"n": 1}')
-    with socket.socket() as door, Session() as session:
+    with socket.socket() as door, Session() as session, ExitStack() as ends:
         door.bind(("127.0.0.1", 0))
         port = door.getsockname()[1]
         session.execute(
@@ -311,6 +311,7 @@ def test_a_query_waits_for_a_broker_that_is_away(kafka, topic):
         query = session.run("SELECT n FROM s")[-1]
         until(lambda: "No Kafka broker answers at 127.0.0.1" in (query.snapshot(0).hint or ""))
         door.listen()
+        ends.callback(door.shutdown, socket.SHUT_RDWR)  # or its thread would wait there for ever
         threading.Thread(target=hand_on, args=(door, kafka.address), daemon=True).start()
         until(lambda: query.to_polars().rows() == [(1,)])
         until(lambda: query.snapshot(0).hint is None)
