@@ -1,7 +1,8 @@
 """`python://name`: a generator, async generator, callable or list in the notebook.
 
 A thread of its own pulls items; a read takes whatever has come in since it last asked. So single rows have a latency below a
-millisecond, a flood makes large batches, and a generator that is faster than the query is held back.
+millisecond, a flood makes large batches, and a generator that is faster than the query is held back. Without a read nothing is
+pulled.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
+import weakref
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -73,19 +75,21 @@ class PythonSource:
                     return
                 yield from self._chunks(items, request)
         finally:
-            if self.replayable:
-                pull.cancel()
+            pull.leave()
 
     def _started(self) -> _Pull:
-        """A new pull, or the one that runs already where the generator is live and still the same."""
+        """A new pull, or the one there is already where the generator is live and still the same."""
         value = self._value()
         with self._lock:
-            if self._live is not None and self._live.value is value:
-                return self._live
-            pull = _Pull(value, self._uri)
-            pull.start()
-            if not self.replayable:
-                self._live = pull
+            pull = self._live
+            if pull is None or pull.value is not value:
+                if pull is not None:
+                    pull.retire()
+                pull = _Pull(value, self._uri, lasting=not self.replayable)
+                if not self.replayable:
+                    self._live = pull
+                    weakref.finalize(self, pull.retire).atexit = False
+            pull.join()
             return pull
 
     def _chunks(self, items: list[object], request: Request) -> Iterator[Chunk]:
@@ -137,24 +141,60 @@ class PythonSource:
 class _Pull:
     """A thread that takes items out of an iterable and holds them until a read asks.
 
-    Not shared between reads of a replayable source: each of those has its own.
+    Reads of a replayable source have one each, which ends with them. Those of a live one share it: while there are none nothing
+    is pulled, and the next goes on with the next item.
+
+    Args:
+        value: what is iterated.
+        uri: what it is called.
+        lasting: whether more reads may come when there are none, until `retire`.
     """
 
-    def __init__(self, value: Any, uri: str) -> None:
+    def __init__(self, value: Any, uri: str, lasting: bool) -> None:
         self.value = value
         self._uri = uri
+        self._lasting = lasting
         self._items: deque[object] = deque()
         self._changed = threading.Condition()
+        self._reads = 0
+        self._pulls = False  # whether there is a thread
         self._reader_waits = False
         self._ended = False
-        self._cancelled = False
         self._error: BaseException | None = None
         self._cancel_async: Callable[[], object] | None = None
-
-    def start(self) -> None:
-        """Begin to pull."""
+        self._wake_async: Callable[[], object] | None = None
         threads.on_fork(self._forked)
+
+    def join(self) -> None:
+        """A read begins: pull, if nobody did."""
+        with self._changed:
+            self._reads += 1
+            if self._wake_async is not None:
+                self._wake_async()
+            if self._pulls or self._ended:
+                return
+            self._pulls = True
         threads.begin(self._uri, self._run, self._died)
+
+    def leave(self) -> None:
+        """A read ends. A generator that is waiting for something when the last one does goes on waiting until that comes."""
+        with self._changed:
+            self._reads -= 1
+            self._look()
+
+    def retire(self) -> None:
+        """No read begins any more."""
+        with self._changed:
+            self._lasting = False
+            self._look()
+
+    def _look(self) -> None:
+        """Whether anybody wants more, or may yet."""
+        if self._reads:
+            return
+        self._changed.notify_all()
+        if self._cancel_async is not None and not self._lasting:
+            self._cancel_async()
 
     def _forked(self) -> None:
         """This is a process forked from the one that reads it, and it has no thread here."""
@@ -168,14 +208,6 @@ class _Pull:
         """Its thread ended in the middle of its work."""
         self._error = self._error or error or RuntimeError("its thread ended")
         self._ended = True
-
-    def cancel(self) -> None:
-        """Nobody wants more. A generator that is waiting for something ends when that comes."""
-        with self._changed:
-            self._cancelled = True
-            self._changed.notify_all()
-            if self._cancel_async is not None:
-                self._cancel_async()
 
     def take(self, stop: threading.Event) -> list[object] | None:
         """What has come in, in order; None at the end or when told to stop.
@@ -203,23 +235,26 @@ class _Pull:
         raise SourceError(told.rstrip(": ")) from self._error
 
     def _run(self) -> None:
+        rests = False
         try:
             value = self.value() if _is_function(self.value) else self.value
             if isinstance(value, AsyncIterable) or inspect.isawaitable(value):
                 asyncio.run(self._drive(value))
             else:
-                self._drain(value)
+                rests = self._drain(value)
         except BaseException as error:  # whatever a user's code raises ends the stream, and must be told
             self._error = error
         finally:
-            with self._changed:
-                self._ended = True
-                self._changed.notify_all()
+            if not rests:
+                with self._changed:
+                    self._ended = True
+                    self._changed.notify_all()
 
-    def _drain(self, items: Any) -> None:
+    def _drain(self, items: Any) -> bool:
+        """Pull; whether a later read is to go on with it."""
         if is_frame(items):
             self._put(items)
-            return
+            return False
         if not isinstance(items, Iterable) or isinstance(items, str | bytes | Mapping):
             told = f"{self._uri} returned a {type(items).__name__}, which can't be iterated."
             raise SourceError(told, hint="Let it yield rows, or return a list, a generator or a frame.")
@@ -229,21 +264,27 @@ class _Pull:
             if self._room_for(item):
                 continue
             with self._changed:
-                while not self._cancelled and not self._room_for(item):
+                while self._reads and not self._room_for(item):
                     self._changed.wait(_LOOK)
-            if self._cancelled:
-                close = getattr(iterator, "close", None)
-                if close is not None:
-                    close()
-                return
+                if self._reads:
+                    continue
+                if self._lasting:
+                    self._pulls = False
+                    return True
+            close = getattr(iterator, "close", None)
+            if close is not None:
+                close()
+            break
+        return False
 
     async def _drive(self, value: Any) -> None:
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        loop, task, wanted = asyncio.get_running_loop(), asyncio.current_task(), asyncio.Event()
         assert task is not None, "a coroutine of asyncio.run is a task"
         with self._changed:
-            self._cancel_async = lambda: loop.call_soon_threadsafe(task.cancel)
-            if self._cancelled:
+            if not self._reads and not self._lasting:
                 return
+            self._cancel_async = lambda: loop.call_soon_threadsafe(task.cancel)
+            self._wake_async = lambda: loop.call_soon_threadsafe(wanted.set)
         try:
             if inspect.isawaitable(value):
                 value = await value
@@ -253,13 +294,21 @@ class _Pull:
             async for item in value:
                 self._put(item)
                 while not self._room_for(item):
-                    await asyncio.sleep(_HOLD)
+                    await (asyncio.sleep(_HOLD) if self._reads else self._until_wanted(wanted))
         except asyncio.CancelledError:
-            if not self._cancelled:
+            if self._reads or self._lasting:
                 raise
         finally:
             with self._changed:
-                self._cancel_async = None
+                self._cancel_async = self._wake_async = None
+
+    async def _until_wanted(self, wanted: asyncio.Event) -> None:
+        """Wait for the next read. What the generator has open, such as a connection, is kept alive by its loop meanwhile."""
+        with self._changed:
+            if self._reads:
+                return
+            wanted.clear()
+        await wanted.wait()
 
     def _put(self, item: object) -> None:
         # No lock for each item: deques are safe to use from two threads, and a reader says that it waits before it looks
@@ -271,7 +320,7 @@ class _Pull:
 
     def _room_for(self, item: object) -> bool:
         """Whether the next item may be fetched, when this is the kind of items there are."""
-        if self._cancelled:
+        if not self._reads:
             return False
         return len(self._items) < (_ROOM if type(item) in _ROWS or not is_frame(item) else _ROOM_FRAMES)
 
