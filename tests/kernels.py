@@ -25,9 +25,18 @@ def short_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def execute(notebook: NotebookNode, folder: Path | None = None) -> NotebookNode:
-    """Run all cells in a kernel, in that folder; the first error raises CellExecutionError, which shows the cell."""
+    """Run all cells in a kernel, in that folder; the first error raises CellExecutionError, which shows the cell.
+
+    The kernel's temporary files are in a folder of its own, and when it has ended there are none.
+    """
     with short_folder() as runtime:
-        kernel = {"transport": TRANSPORT, "connection_file": str(Path(runtime) / "kernel.json")}
+        temporary = Path(runtime) / "t"
+        temporary.mkdir()
+        kernel = {
+            "transport": TRANSPORT,
+            "connection_file": str(Path(runtime) / "kernel.json"),
+            "shutdown_wait_time": PATIENCE,  # it is killed only then: what it has to put in order it does
+        }
         client = NotebookClient(
             notebook,
             timeout=PATIENCE,
@@ -36,4 +45,6 @@ def execute(notebook: NotebookNode, folder: Path | None = None) -> NotebookNode:
             resources={} if folder is None else {"metadata": {"path": str(folder)}},
             config=Config({"KernelManager": kernel}),
         )
-        return client.execute()
+        done = client.execute(env={**os.environ, "TMPDIR": str(temporary)})
+        assert not (left := sorted(path.name for path in temporary.iterdir())), f"the kernel left {left}"
+        return done

@@ -12,10 +12,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import psutil
 import pytest
@@ -36,6 +36,7 @@ WORKER: Final = "JUPYTER_STREAM_TESTS_WORKER"
 LISTENS: Final = {"tcp": (3, "0A"), "tcp6": (3, "0A"), "unix": (3, "00010000")}
 """Tables of sockets: which column says of a socket that it listens, and how."""
 
+T = TypeVar("T")
 Seen = Counter[Hashable]
 
 
@@ -107,6 +108,14 @@ def named(left: Seen) -> list[str]:
     )
 
 
+def lasting(look: Callable[[], T]) -> T:
+    """What is still there when what is ending has ended."""
+    until = time.monotonic() + GRACE
+    while (left := look()) and time.monotonic() < until:
+        time.sleep(0.02)
+    return left
+
+
 _ends = ExitStack()
 _shared: Seen = Counter()
 
@@ -127,10 +136,7 @@ def watching() -> Iterator[Seen]:
     before, shared_before = seen(), _shared.copy()
     left: Seen = Counter()
     yield left
-    until = time.monotonic() + GRACE
-    while (now := seen() - before - (_shared - shared_before)) and time.monotonic() < until:
-        time.sleep(0.02)
-    left.update(now)
+    left.update(lasting(lambda: seen() - before - (_shared - shared_before)))
 
 
 @pytest.fixture(autouse=True)
@@ -174,9 +180,7 @@ def ending(mark: str, ends: ExitStack) -> Iterator[list[str]]:
     finally:
         os.environ[WORKER] = outer
         ends.close()
-    until = time.monotonic() + GRACE
-    while (left := begun(mark)) and time.monotonic() < until:
-        time.sleep(0.05)
+    left = lasting(lambda: begun(mark))
     names += [told(process) for process in left]
     names += [str(each) for each in descriptors() - before if "listens" in str(each)]
     for process in left:

@@ -11,11 +11,14 @@ import pytest
 from jupyter_stream.session.session import Session
 from jupyter_stream.spark.start import SOCKETS
 from jupyter_stream.spark.worker_python import worker_python
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The session, as a notebook's own `spark` variable."""
+    from pyspark import SparkContext
+    from pyspark.java_gateway import ensure_callback_server_started
     from pyspark.sql import SparkSession
 
     home = tmp_path_factory.mktemp("spark")
@@ -37,8 +40,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     worker_python()  # its folder is made once, by whichever query comes first
     session.sparkContext.setLogLevel("OFF")
     logging.getLogger("SQLQueryContextLogger").disabled = True
+    gateway = session.sparkContext._gateway
+    ensure_callback_server_started(gateway)  # it lasts, whichever query wants it first
     yield session
     session.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()  # by which Java knows
+    gateway.proc.wait(PATIENCE)
+    SparkContext._gateway = SparkContext._jvm = None
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,11 @@
-"""Folders of running queries: claimed by a process, so that what a killed one left behind is found and deleted by the next."""
+"""Folders of running queries: claimed by a process, so that what a killed one left behind is found and deleted by the next.
+
+A process that ends in order deletes its own.
+"""
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import tempfile
@@ -26,6 +30,8 @@ _EMPTYING: Final = 10.0
 """Seconds that a folder is deleted again in which somebody still writes."""
 _leaving: set[Path] = set()
 """Folders whose queries, of this process, have been told to stop."""
+_held: set[Folder] = set()
+"""Temporary folders that have not been released."""
 
 
 class Folder:
@@ -34,12 +40,16 @@ class Folder:
     Attributes:
         path: the folder.
         temporary: whether it is deleted when it is released.
+        process: the number of the process that has it; not that of one forked from it.
     """
 
     def __init__(self, path: Path, claim: IO[str], temporary: bool) -> None:
         self.path = path
         self.temporary = temporary
+        self.process = os.getpid()
         self._claim = claim
+        if temporary:
+            _held.add(self)
 
     def leave(self) -> None:
         """It is released soon: who wants it may wait."""
@@ -51,11 +61,20 @@ class Folder:
         if self.temporary:
             _delete(self.path)
         self._claim.close()
+        _held.discard(self)
         _leaving.discard(self.path.resolve())
 
 
+@atexit.register
+def _release_all() -> None:
+    """The process ends: have done with its temporary folders."""
+    for folder in list(_held):
+        if folder.process == os.getpid():
+            folder.release()
+
+
 def temporary() -> Folder:
-    """A new folder; those that ended processes left are deleted first."""
+    """A new folder, until it is released or the process ends in order; those that ended processes left are deleted first."""
     sweep()
     for _ in range(_TRIES):
         path = Path(tempfile.mkdtemp(prefix=_PREFIX))

@@ -64,6 +64,7 @@ from jupyter_stream.spark.record import Record, folder_for
 from jupyter_stream.spark.rewrite import normal
 from jupyter_stream.spark.settings import Settings
 from jupyter_stream.spark.spread import Into, SpreadWriting
+from jupyter_stream.spark.stopping import ending_with_the_process
 from jupyter_stream.spark.stream_ends import end_notice, without_rows_after_end
 from jupyter_stream.spark.tables import TableHistory
 
@@ -458,6 +459,10 @@ class SparkRun:
 
     def _run(self, what: Callable[[], None]) -> None:
         """Until the query has ended, however."""
+        with ending_with_the_process(lambda: self._submit(lambda: self.finish("stopped"))):
+            self._run_to_the_end(what)
+
+    def _run_to_the_end(self, what: Callable[[], None]) -> None:
         try:
             what()
         except BaseException as error:

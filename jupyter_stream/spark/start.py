@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import importlib.util
 import logging
 import os
@@ -158,9 +157,7 @@ def _prepare(base: Any, settings: Settings) -> None:
     check_shared(context.master, settings.checkpoint)
     context.pythonExec = settings.conf.get(_PYTHON, context.pythonExec)
     if not any(Path(name).name == archive.NAME for name in context._python_includes):
-        folder = temporary()
-        atexit.register(folder.release)
-        made = folder.path / archive.NAME
+        made = temporary().path / archive.NAME  # until the process ends
         archive.write(made)
         paths = list(sys.path)
         context.addPyFile(str(made))

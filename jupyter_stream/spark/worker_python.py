@@ -7,7 +7,6 @@ PySpark is installed, compiled.
 
 from __future__ import annotations
 
-import atexit
 import importlib.util
 import os
 import shlex
@@ -25,8 +24,7 @@ def worker_python() -> str:
     """The path of that Python: the kernel's own, or a script that starts it without Spark's additions to PYTHONPATH."""
     if os.name != "posix" or not _installed():
         return sys.executable
-    folder = temporary()
-    atexit.register(folder.release)
+    folder = temporary()  # until the process ends
     own = os.environ.get("PYTHONPATH")
     setting = "-u PYTHONPATH" if own is None else shlex.quote(f"PYTHONPATH={own}")
     script = folder.path / "python"

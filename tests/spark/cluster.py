@@ -27,6 +27,7 @@ from deltalake import DeltaTable
 
 import jupyter_stream
 from jupyter_stream.session.session import Session
+from tests.spark.killed import environment
 from tests.topics import Kafka
 from tests.waiting import PATIENCE
 from tests.waiting import until as _until
@@ -94,7 +95,7 @@ class Cluster:
 
     def _start(self, name: str, what: str, *words: str) -> tuple[subprocess.Popen[bytes], Path]:
         log = self._folder / f"{name}.log"
-        environment = {
+        within = {
             **os.environ,
             "SPARK_HOME": str(HOME),
             "SPARK_DAEMON_JAVA_OPTS": SMALL,
@@ -102,7 +103,7 @@ class Cluster:
         }
         command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{what}", *words]
         with log.open("w") as out:
-            process = subprocess.Popen(command, env=environment, stdout=out, stderr=out)
+            process = subprocess.Popen(command, env=within, stdout=out, stderr=out)
         self._stack.callback(end, process)
         return process, log
 
@@ -200,9 +201,9 @@ class Trial:
         checkpoint = str(self.folder / "checkpoint")
         run = ["run", str(self.job), "--engine", "spark", "--checkpoint", checkpoint, "--log", "json", *words]
         command = [sys.executable, "-m", "jupyter_stream", *run, "--master", cluster.master]
-        environment = {**os.environ, "PYTHONPATH": str(Path(jupyter_stream.__file__).parents[1])}
+        within = {**environment(self.folder), "PYTHONPATH": str(Path(jupyter_stream.__file__).parents[1])}
         with (self.folder / "driver.log").open("a") as log:
-            process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+            process = subprocess.Popen(command, env=within, stdout=log, stderr=log)
         cluster.ends_with_it(process)
         return process
 

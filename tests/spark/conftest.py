@@ -14,6 +14,7 @@ import pytest
 from jupyter_stream.session import run_options
 from jupyter_stream.spark.settings import Settings, settings
 from jupyter_stream.spark.worker_python import worker_python
+from tests.leftovers import shared
 from tests.waiting import until
 
 SOON = 100.0
@@ -47,6 +48,7 @@ def alone() -> None:
 @pytest.fixture
 def own_temporary(alone: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder, in which all temporary folders of this process are made, and nobody's but this test's."""
-    worker_python()  # its folder is made once, by whichever query comes first
+    with shared():
+        worker_python()  # its folder is made once, by whichever query comes first
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path

@@ -28,6 +28,7 @@ from jupyter_stream.spark.job import SparkJob
 from jupyter_stream.spark.run import SparkRun
 from jupyter_stream.spark.settings import settings
 from tests.oracle.compare import assert_same_bag, plain_rows
+from tests.spark.killed import environment
 from tests.spark.test_life import START
 from tests.tiers import only, slow
 from tests.waiting import PATIENCE, until
@@ -119,9 +120,9 @@ def killed(request: pytest.FixtureRequest, rows: Path, tmp_path_factory: pytest.
     script.write_text(SCRIPT)
     queries = json.dumps([(declared(name, rows, SLOWLY), QUERIES[name][1]) for name in names])
     arguments = [sys.executable, str(script), str(rows), str(folder), queries]
-    log, environment = folder / "log", {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    log = folder / "log"
     with log.open("w") as file:
-        child = subprocess.Popen(arguments, env=environment, stderr=file)
+        child = subprocess.Popen(arguments, env=environment(folder), stderr=file)
     try:
         noted = folder / "interrupts"
         while not noted.exists() or not all(list(folder.glob(f"{i}/answers/*.arrow")) for i in range(len(names))):
@@ -184,7 +185,7 @@ def test_killed_queries_read_a_file_that_grows_again_as_they_had_and_go_on(
     script.write_text(SCRIPT)
     queries = json.dumps([(followed, QUERIES[name][1]) for name in FOLLOWED])
     arguments = [sys.executable, str(script), str(rows), str(checkpoints), queries]
-    child = subprocess.Popen(arguments, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    child = subprocess.Popen(arguments, env=environment(tmp_path))
     upto = 2_000
     try:
         while not all(list(checkpoints.glob(f"{i}/answers/*.arrow")) for i in range(len(FOLLOWED))):
@@ -425,8 +426,8 @@ def test_folders_of_killed_processes_are_deleted_at_the_next_start(own_temporary
         "from jupyter_stream.checkpoints.folders import temporary; f = temporary(); print(f.path, flush=True); "
         "import time; time.sleep(600)"
     )
-    environment = {**os.environ, "TMPDIR": str(own_temporary), "PYTHONPATH": os.pathsep.join(sys.path)}
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
+    within = {**os.environ, "TMPDIR": str(own_temporary), "PYTHONPATH": os.pathsep.join(sys.path)}
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=within)
     assert child.stdout is not None
     left = Path(child.stdout.readline().strip())
     alive = temporary()
@@ -439,6 +440,38 @@ def test_folders_of_killed_processes_are_deleted_at_the_next_start(own_temporary
     other.release()
     alive.release()
     assert not list(own_temporary.iterdir())
+
+
+ENDS = """
+import sys, threading
+from pathlib import Path
+from jupyter_stream.checkpoints.folders import temporary
+from jupyter_stream.spark.stopping import ending_with_the_process
+
+folder, begun, told = temporary(), threading.Event(), threading.Event()
+
+def query():
+    with ending_with_the_process(told.set):
+        begun.set()
+        told.wait()
+        (folder.path / "last").write_text("written")
+        Path(sys.argv[1]).write_text(str(folder.path.exists()))
+
+threading.Thread(target=query, daemon=True).start()
+begun.wait()
+if pid := os.fork():
+    os.waitpid(pid, 0)
+    assert folder.path.exists(), "it is not the fork's"
+"""
+
+
+def test_a_process_that_ends_stops_its_queries_and_deletes_their_folders(tmp_path: Path) -> None:
+    own, said = tmp_path / "its", tmp_path / "said"
+    own.mkdir()
+    within = {**os.environ, "TMPDIR": str(own), "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", f"import os{ENDS}", str(said)], env=within, check=True)
+    assert said.read_text() == "True"
+    assert not list(own.iterdir())
 
 
 def test_settings_say_what_is_wrong_with_them() -> None:

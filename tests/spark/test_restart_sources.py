@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import pytest
 
 from jupyter_stream.session.session import Session
 from tests.oracle.compare import assert_same_bag, plain_rows
+from tests.spark.killed import environment
 from tests.tiers import slow
 
 SCRIPT = """
@@ -77,7 +77,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     script.write_text(SCRIPT)
     queries = {n: (d.format(rate=", rate = '30/s'"), q) for n, (d, q) in {**REPLAYED, **LIVE}.items()}
     arguments = [sys.executable, str(script), str(folder), json.dumps(queries)]
-    child = subprocess.Popen(arguments, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    child = subprocess.Popen(arguments, env=environment(folder))
     try:
         while not all(len(list(folder.glob(f"{name}/answers/*.arrow"))) > 1 for name in queries):
             assert child.poll() is None, "they don't get as far as answers"

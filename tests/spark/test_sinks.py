@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -25,6 +24,7 @@ from jupyter_stream.sinks.file import FILE
 from jupyter_stream.sinks.numbered_writer import NumberedWriter
 from jupyter_stream.sinks.protocol import SinkConnector, Target
 from jupyter_stream.sinks.sqlite import SQLITE
+from tests.spark.killed import environment
 from tests.tiers import slow
 from tests.waiting import until
 
@@ -93,9 +93,8 @@ def test_killed_in_the_middle_each_sink_has_every_row_once(
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     command = [sys.executable, str(script), DECLARED.format(rows=rows), str(tmp_path), *texts]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with (tmp_path / "log").open("w") as log:
-        child = subprocess.Popen(command, env=environment, stderr=log)
+        child = subprocess.Popen(command, env=environment(tmp_path), stderr=log)
     try:
         until(lambda: commits(tmp_path) > 1 or child.poll() is not None)
         assert child.poll() is None, (tmp_path / "log").read_text()

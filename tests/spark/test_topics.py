@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from jupyter_stream.session.session import Session
 from jupyter_stream.spark import topics
 from jupyter_stream.spark.topics import check_readable, has_connector, options_of, rows_of_messages, topic_of
 from tests.oracle.compare import assert_same_bag, plain_rows
+from tests.spark.killed import environment
 from tests.tiers import slow
 from tests.topics import Kafka
 
@@ -66,7 +66,7 @@ def test_killed_query_reads_its_topic_again_as_it_had_and_goes_on(
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     arguments = [sys.executable, str(script), declared, QUERY, str(checkpoint)]
-    child = subprocess.Popen(arguments, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    child = subprocess.Popen(arguments, env=environment(tmp_path))
     try:
         sent = 200
         while not list(checkpoint.glob("answers/*.arrow")):
