@@ -1,25 +1,22 @@
-"""Which tests a change can reach, by imports. Not for running them."""
+"""Which tests a change can reach, by imports. Not for running them, nor for reading imports (`imports.py`)."""
 
 from __future__ import annotations
 
 import re
 import subprocess
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from tests.checking import imports
+from tests.checking.imports import Name
 from tests.checking.steps import ROOT
 
-ALL_OF_IT = (
-    "tests/conftest.py",
-    "tests/__main__.py",
-    "tests/tiers.py",
-    "tests/times.py",
-    "tests/waiting.py",
-    "pyproject.toml",
-)
-"""What every test hangs on, beside `.ci` and the check itself."""
+ALL_OF_IT = (".ci/", "pyproject.toml", "tests/__main__.py", "tests/checking/", "tests/conftest.py")
+"""What every test hangs on, beside that which `tests/conftest.py` takes from other modules of the tests."""
+LAST = 99
+"""As far away as those which look through all files."""
 
 
 def changed(ref: str) -> set[str]:
@@ -36,78 +33,108 @@ def output(command: list[str]) -> str:
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
-def modules() -> dict[str, Path]:
-    """All modules of the project by name, with their files."""
-    found = {}
-    for top, name in (("jupyter_stream", "jupyter_stream"), ("magics", "jupyter_stream.magics"), ("tests", "tests")):
-        for path in sorted((ROOT / top).rglob("*.py")):
-            parts = path.relative_to(ROOT / top).with_suffix("").parts
-            found[".".join((name, *(p for p in parts if p != "__init__")))] = path
-    return found
+def every_file() -> list[str]:
+    """All files of tests."""
+    return [_path(name) for name in imports.files() if _is_test(name)]
 
 
-IMPORT = re.compile(r"^[ \t]*(?:from ([\w.]+) import (\([^)]*\)|[^\n(]*)|import ([\w.]+))", re.MULTILINE)
-"""An import, as all are written here once they are formatted: a thousand files are looked through in a second."""
+def reached(files: set[str]) -> list[str]:
+    """Files of tests that changed files can reach, the nearest first.
 
-
-def imports(text: str) -> Iterator[str]:
-    """What may be modules among that which a file imports, at its top or within."""
-    for home, names, module in IMPORT.findall(text):
-        yield module or home
-        yield from (f"{home}.{name}" for name in re.findall(r"\w+", names) if home)
-
-
-@cache
-def graph() -> dict[str, set[str]]:
-    """For each module those that import it."""
-    found = modules()
-    importers: defaultdict[str, set[str]] = defaultdict(set)
-    for name, path in found.items():
-        for imported in imports(path.read_text()):
-            if imported in found and imported != name:
-                importers[imported].add(name)
-    return importers
-
-
-def reached(files: set[str]) -> list[str] | None:
-    """Test files that changed files can reach; None where that is all of them.
-
-    The way goes from a module to those that import it. It ends at modules by way of which half of all test files would be
-    reached, such as the session: each test runs queries, and a change that matters to all of them is what the gate is for.
-    The tests of a changed module's own room always belong to it.
+    Everything counts that imports a name which is made with one of a changed file, at its top or in a function, also by way of
+    others, of fixtures that it asks for, and of programs that it starts. So do tests that mention the file, or look through all
+    of its kind, and those of its room. In `tests/conftest.py` only what comes from tests counts: it watches the package for
+    all of them, and they reach by themselves what they use of it.
     """
-    if any(f in ALL_OF_IT or f.startswith((".ci/", "tests/checking/")) for f in files):
-        return None
-    found = modules()
-    names = {path.relative_to(ROOT).as_posix(): name for name, path in found.items()}
-    importers = graph()
-    tests = {name for name, path in found.items() if path.name.startswith("test_")}
-    start = {names[f] for f in files if f in names}
-
-    def hub(name: str) -> bool:
-        return name not in start and len(closure({name}, importers, lambda _: False) & tests) > len(tests) / 2
-
-    near = closure(start, importers, hub) & tests
+    if any(f.startswith(ALL_OF_IT) for f in files) or files & for_all():
+        return every_file()
+    names = {_path(name): name for name in imports.files()}
+    start = {names[f] for f in files if f in names} | {name for f in files for name in readers(f)}
+    far = dict.fromkeys(distances({name for f in files for name in looking_through(f)}), LAST)
+    far |= distances(start)
     rooms = {room(f) for f in files}
-    near |= {name for name in tests if name.split(".")[1] in rooms and name.count(".") > 1}
-    return sorted(found[name].relative_to(ROOT).as_posix() for name in near)
+    own = {name for name in names.values() if _is_test(name) and name.split(".")[1] in rooms and name.count(".") > 1}
+    found = {name for name in far if _is_test(name)} | own
+    return [_path(name) for name in sorted(found, key=lambda name: (name not in own, far.get(name, LAST), name))]
+
+
+def _path(module: str) -> str:
+    return imports.files()[module].relative_to(ROOT).as_posix()
+
+
+def _is_test(module: str) -> bool:
+    return module.rpartition(".")[2].startswith("test_")
 
 
 def room(file: str) -> str:
-    """The room of tests that mirrors a file's."""
+    """The room of tests that mirrors a file's; of tests themselves, theirs where the file isn't for imports."""
     parts = Path(file).parts
-    return parts[1] if parts[0] == "jupyter_stream" and len(parts) > 2 else parts[0]
+    if parts[0] == "tests" and file.endswith(".py") and parts[-1] != "conftest.py":
+        return ""
+    return parts[1] if parts[0] in ("jupyter_stream", "tests") and len(parts) > 2 else parts[0]
 
 
-def closure(start: set[str], importers: dict[str, set[str]], stops: Callable[[str], bool]) -> set[str]:
-    """All that import one of them, by way of others too, but not by way of what stops."""
-    seen, waiting = set(start), list(start)
+def readers(file: str) -> list[str]:
+    """Modules that a file's name stands in, and those beside it that read files of its kind. For Python only those of tests."""
+    path, python = Path(file), file.endswith(".py")
+    name = re.compile(rf"\b{re.escape(path.name)}[\"']") if path.name != "__init__.py" else None
+    return [
+        module.name
+        for module in imports.modules().values()
+        if (module.name.startswith("tests.") or not python)
+        and (
+            (name and name.search(module.text))
+            or (not python and path.suffix and _beside(module.name, path) and path.suffix in module.text)
+        )
+    ]
+
+
+def _beside(module: str, path: Path) -> bool:
+    return imports.files()[module].parent == ROOT / path.parent
+
+
+def looking_through(file: str) -> list[str]:
+    """Modules of tests that look through all files of its kind, such as those that look for names."""
+    kind = Path(file).suffix
+    read = imports.modules().values() if kind else ()
+    return [module.name for module in read if module.name.startswith("tests.") and f'"*{kind}"' in module.text]
+
+
+@cache
+def users() -> dict[Name, set[Name]]:
+    """For each name those that are made with it."""
+    found: defaultdict[Name, set[Name]] = defaultdict(set)
+    for name, made_of in imports.graph().items():
+        for one in made_of:
+            found[one].add(name)
+    return found
+
+
+def distances(start: Iterable[str]) -> dict[str, int]:
+    """Modules that something in these reaches, with the number of modules on the shortest way."""
+    changed = set(start)
+    far = {name: 0 for name in {*imports.graph(), *users()} if name.module in changed}
+    waiting = deque(far)
+    while waiting:  # names in one module are no further, and so come first
+        name = waiting.popleft()
+        for user in users().get(name, ()):
+            step = far[name] + (user.module != name.module)
+            if step < far.get(user, step + 1):
+                far[user] = step
+                (waiting.append if user.module != name.module else waiting.appendleft)(user)
+    found: dict[str, int] = {}
+    for name, steps in far.items():
+        found[name.module] = min(steps, found.get(name.module, steps))
+    return found
+
+
+@cache
+def for_all() -> set[str]:
+    """Files of tests that `tests/conftest.py` uses for every test."""
+    found, waiting = set[Name](), list(imports.by_itself(imports.ROOTS))
     while waiting:
         name = waiting.pop()
-        if stops(name):
-            continue
-        for importer in importers.get(name, ()):
-            if importer not in seen:
-                seen.add(importer)
-                waiting.append(importer)
-    return seen
+        if name not in found and name.module.startswith("tests."):
+            found.add(name)
+            waiting += imports.graph().get(name, ())
+    return {_path(name.module) for name in found}

@@ -41,19 +41,6 @@ def test_who_names_a_test_gets_it() -> None:
     assert tier([__file__]) == tier([f"{__file__}::test_x"]) == tier(["-m", "slow"]) == []
 
 
-def test_a_change_reaches_the_tests_of_its_room_and_of_what_imports_it() -> None:
-    found = reach.reached({"jupyter_stream/summaries/stream_summary.py"})
-    assert found is not None and "tests/summaries/test_stream_summary.py" in found
-    assert len(found) < len(list((steps.ROOT / "tests").rglob("test_*.py"))) / 2
-    assert reach.reached({"tests/sinks/test_sqlite.py", "README.md"}) is not None
-    assert reach.reached({"README.md"}) == []
-
-
-@pytest.mark.parametrize("file", ["tests/conftest.py", ".ci/run", "pyproject.toml", "tests/checking/steps.py"])
-def test_a_change_of_what_all_tests_hang_on_reaches_all(file: str) -> None:
-    assert reach.reached({file}) is None
-
-
 def test_changed_tests_are_found_by_their_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "ROOT", tmp_path)
     monkeypatch.setattr(reach, "ROOT", tmp_path)
