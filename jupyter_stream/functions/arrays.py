@@ -8,7 +8,7 @@ from typing import Final
 import polars as pl
 
 from jupyter_stream.core.schema import type_name
-from jupyter_stream.functions.binding import admit, argument, count, together
+from jupyter_stream.functions.binding import admit, argument, count, item_number, together
 from jupyter_stream.functions.casts import cast
 from jupyter_stream.functions.elementwise import calling, rowwise
 from jupyter_stream.functions.expression import Call, Expr, Literal
@@ -63,7 +63,7 @@ def _bind_item(name: str) -> Bind:
         if of_map is not None and (is_integral(of_map[0]) or not is_integral(args[1].dtype)):
             return bind_get("element_at", args[0], args[1])
         array, inner = _array(name, args[0])
-        return Call(name, (array, argument(name, 1, args[1], INT)), inner)
+        return Call(name, (array, item_number(name, 1, args[1])), inner)
 
     return bind
 
@@ -373,11 +373,11 @@ FUNCTIONS: Final = (
     ),
     row(
         "array_append(array, value) -> ARRAY", "With the value behind all items.", "array_append(array(1, 2), 3) = [1, 2, 3]",
-        _bind_with("array_append", None), eager(_appended),
+        _bind_with("array_append", None), strict(_appended),
     ),
     row(
         "array_prepend(array, value) -> ARRAY", "With the value before all items.", "array_prepend(array(1, 2), 0) = [0, 1, 2]",
-        _bind_with("array_prepend", None), eager(_appended),
+        _bind_with("array_prepend", None), strict(_appended),
     ),
     row(
         "array_compact(array) -> ARRAY", "Without NULLs.", "array_compact(array(1, NULL, 2)) = [1, 2]",
@@ -386,7 +386,7 @@ FUNCTIONS: Final = (
     row(
         "array_insert(array, place, value) -> ARRAY",
         "With the value at a place from 1, or from -1 at the end; NULLs fill what is between.",
-        "array_insert(array(1, 3), 2, 2) = [1, 2, 3]", _bind_insert, eager(_insert),
+        "array_insert(array(1, 3), 2, 2) = [1, 2, 3]", _bind_insert, strict(_insert),
     ),
     row(
         "sequence(start, stop[, step]) -> ARRAY", "Integers from start to stop, both included.", "sequence(1, 7, 3) = [1, 4, 7]",

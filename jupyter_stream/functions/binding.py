@@ -12,7 +12,7 @@ from jupyter_stream.functions import types
 from jupyter_stream.functions.casts import cast, coerce
 from jupyter_stream.functions.expression import Call, Expr, Literal, columns
 from jupyter_stream.functions.function import BadArguments, Bind, names_of
-from jupyter_stream.functions.types import BOOLEAN, DOUBLE, STRING, VOID
+from jupyter_stream.functions.types import BOOLEAN, DOUBLE, INT, STRING, VOID
 
 Result: TypeAlias = pl.DataType | Callable[[tuple[Expr, ...]], pl.DataType]
 
@@ -80,6 +80,18 @@ def condition(name: str, expr: Expr) -> Expr:
     made = coerce(expr, BOOLEAN)
     if made is None:
         raise BadArguments(f"{name} needs a BOOLEAN, not {type_name(expr.dtype)}")
+    return made
+
+
+def item_number(name: str, index: int, expr: Expr) -> Expr:
+    """The number of an item, an INT. A constant is looked at once, when the query is planned, as Spark does.
+
+    Raises:
+        BadArguments: if it is a constant and no INT, whatever the other arguments are.
+    """
+    made = argument(name, index, expr, INT)
+    if isinstance(made, Call) and not columns(made):
+        constant(name, index, made)
     return made
 
 

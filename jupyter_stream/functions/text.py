@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from jupyter_stream.functions.binding import admit, argument, constant, count, takes
+from jupyter_stream.functions.binding import admit, argument, constant, count, item_number, takes
 from jupyter_stream.functions.elementwise import elementwise
 from jupyter_stream.functions.expression import Call, Expr, Literal
 from jupyter_stream.functions.function import (
@@ -234,6 +234,12 @@ def _bind_locate(name: str) -> Bind:
         return takes("locate", STRING, STRING, INT, result=INT)(args)
 
     return bind
+
+
+def _bind_split_part(args: tuple[Expr, ...]) -> Expr:
+    count("split_part", args, 3, 3)
+    texts = (argument("split_part", i, a, STRING) for i, a in enumerate(args[:2]))
+    return Call("split_part", (*texts, item_number("split_part", 2, args[2])), STRING)
 
 
 def _split_part(call: Call, text: pl.Expr, by: pl.Expr, number: pl.Expr) -> Compiled:
@@ -466,7 +472,7 @@ FUNCTIONS: Final = (
     _row(
         "split_part(string, separator, number) -> STRING",
         "The n-th part, from the end if negative; '' if there is none.", "split_part('a-b-c', '-', 2) = 'b'",
-        takes("split_part", STRING, STRING, INT, result=STRING), strict(_split_part),
+        _bind_split_part, strict(_split_part),
     ),
     _row(
         "substring_index(string, separator, times) -> STRING",

@@ -11,9 +11,9 @@ from jupyter_stream.functions import arithmetic, arrays, comparison, conditional
 from jupyter_stream.functions.binding import count, numeric
 from jupyter_stream.functions.casts import cast
 from jupyter_stream.functions.expression import Call, Expr, Literal
-from jupyter_stream.functions.function import Bind, Compiled, Failure, Function, Kernel, eager
+from jupyter_stream.functions.function import Bind, Compiled, Failure, Function, Kernel, eager, guarded
 from jupyter_stream.functions.rows import row
-from jupyter_stream.functions.types import BOOLEAN, DOUBLE, STRING, spark_name
+from jupyter_stream.functions.types import BOOLEAN, DOUBLE, STRING, VOID, is_numeric, spark_name
 
 _BY_NAME: Final = {
     f.name: f
@@ -27,23 +27,37 @@ _NO_ITEM: Final = "the items of an array count from 1, or from -1 at the end"
 
 
 def _tried(of: Function) -> Kernel:
-    """The kernel of the function with NULL where it fails; failures of its arguments stay, as in Spark."""
+    """The kernel of the function with NULL where it fails.
+
+    Failures of its arguments stay, in its order and up to the first NULL; but those of times and intervals that are
+    computed with give NULL, too, as in Spark.
+    """
 
     def kernel(call: Call, parts: tuple[Compiled, ...]) -> Compiled:
         assert of.kernel is not None
         plain = Call(of.name, call.args, call.dtype)
-        made = of.kernel(plain, tuple(Compiled(p.value) for p in parts))
+        alone = of.kernel(plain, tuple(Compiled(p.value) for p in parts))
+        made = of.kernel(plain, _looked_at(of.name, parts))
+        of_args = made.failures[: len(made.failures) - len(alone.failures)]  # they come first
+        caught = alone.failures
+        if of.name in _OPERATORS and not all(is_numeric(a.dtype) or isinstance(a.dtype, pl.Decimal) for a in call.args):
+            caught, of_args = (*of_args, *caught), ()
         value = made.value
-        for failure in made.failures:
+        for failure in caught:
             value = pl.when(failure.condition.fill_null(False)).then(None).otherwise(value)
-        zero = (
-            ()
-            if of.name != "element_at"
-            else (Failure((parts[1].value == 0) & parts[0].value.is_not_null(), _NO_ITEM),)
-        )
-        return eager(lambda call, *_: Compiled(value, zero))(call, parts)
+        if of.name == "element_at":
+            of_args += (Failure((parts[1].value == 0) & parts[0].value.is_not_null(), _NO_ITEM),)
+        return Compiled(value, of_args)
 
     return kernel
+
+
+def _looked_at(name: str, parts: tuple[Compiled, ...]) -> tuple[Compiled, ...]:
+    """The arguments: nobody looks at what is divided by 0."""
+    if name not in ("/", "%"):
+        return parts
+    dividend, divisor = parts
+    return replace(dividend, failures=guarded(divisor.value != 0, dividend.failures)), divisor
 
 
 def _tried_casts(expr: Expr, given: tuple[Expr, ...]) -> Expr:
@@ -62,6 +76,8 @@ def _bind(name: str, of: Function) -> Bind:
 
     def bind(args: tuple[Expr, ...]) -> Expr:
         made = of.bind(args)
+        if of.name in _OPERATORS and any(a.dtype == VOID for a in args):
+            return cast(Literal(None, VOID), made.dtype)  # the other side is tried as well
         if isinstance(made, Call) and made.function == of.name:
             return tried(made, args)
         if of.name in _OPERATORS and isinstance(made, Call) and made.function == "cast":

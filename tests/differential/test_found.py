@@ -133,6 +133,85 @@ def test_a_try_function_gives_null_for_a_text_that_is_no_number_of_the_other_sid
     assert query.to_polars().rows() == [(None,)]
 
 
+FAILS = "CAST(concat('x', id) AS INT)"
+NOTHING = "nullif(id, id)"
+NO_ARRAY = "if(id < 0, array(1), NULL)"
+
+
+@pytest.mark.parametrize("session", ["tables"], indirect=True)
+@pytest.mark.parametrize(
+    "call",
+    [
+        f"try_make_timestamp({NOTHING}, 'SECOND', 1, 2, 3, 4)",
+        f"try_make_timestamp({NOTHING}, 1, {FAILS}, 2, 3, 4)",
+        f"try_element_at({NO_ARRAY}, {FAILS})",
+        f"try_add({NOTHING}, {FAILS})",
+        f"try_subtract({NOTHING}, {FAILS})",
+        f"try_multiply({NOTHING}, {FAILS})",
+        f"try_divide({FAILS}, {NOTHING})",
+        f"try_divide({FAILS}, id - 1)",
+        f"try_mod({FAILS}, {NOTHING})",
+        f"try_mod({FAILS}, id - 1)",
+        f"try_add(NULL, {FAILS})",
+        f"try_add({FAILS}, NULL)",
+        "try_add(CAST(concat('x', id) AS TIMESTAMP), INTERVAL 1 DAY)",
+        "try_subtract(CAST(concat('x', id) AS DATE), DATE '2024-01-01')",
+        f"try_add(DATE '2024-01-01', {FAILS})",
+        f"try_multiply(INTERVAL 1 DAY, {FAILS})",
+        f"try_divide(INTERVAL 1 DAY * {FAILS}, id)",
+        f"array_append({NO_ARRAY}, {FAILS})",
+        f"array_prepend({NO_ARRAY}, {FAILS})",
+        f"array_insert({NO_ARRAY}, {FAILS}, 1)",
+        f"array_insert(array(1), {NOTHING}, {FAILS})",
+    ],
+)
+def test_what_stands_behind_a_null_is_not_looked_at(session: Session, call: str) -> None:
+    (query,) = session.execute(f"SELECT {call} AS v FROM a WHERE id = 1")
+    assert isinstance(query, Query) and query.wait(200)
+    assert query.to_polars().rows() == [(None,)]
+
+
+@pytest.mark.parametrize("session", ["tables"], indirect=True)
+@pytest.mark.parametrize(
+    "call",
+    [
+        f"try_add({FAILS}, {NOTHING})",
+        f"try_add(id, {FAILS})",
+        f"try_divide({NOTHING}, {FAILS})",
+        f"try_divide({FAILS}, id)",
+        f"try_add(CAST({FAILS} AS DECIMAL(10, 2)), 1)",
+        f"try_make_timestamp({FAILS}, {NOTHING}, 1, 1, 1, 1)",
+        f"try_element_at(array({FAILS}), {NOTHING})",
+        f"try_element_at(array(1), {FAILS})",
+        f"array_append(array(1), {FAILS})",
+        f"array_insert(array({FAILS}), {NOTHING}, 1)",
+    ],
+)
+def test_what_fails_before_a_null_is_an_error_of_the_row(session: Session, call: str) -> None:
+    (query,) = session.execute(f"SELECT {call} AS v FROM a WHERE id = 1")
+    assert isinstance(query, Query) and query.wait(200)
+    assert query.to_polars().height == 0 and query.errors.height == 1
+
+
+@pytest.mark.parametrize("session", ["tables"], indirect=True)
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        ("split_part(s, NULL, 9223372036854775807)", 3),
+        ("split_part(NULL, s, 2147483647 + 1)", 3),
+        (f"element_at({NO_ARRAY}, 2147483647 + 1)", 2),
+        (f"try_element_at({NO_ARRAY}, 2147483647 + 1)", 2),
+        (f"{NO_ARRAY}[2147483647 + 1]", 2),
+        (f"get({NO_ARRAY}, 9223372036854775807)", 2),
+    ],
+)
+def test_a_constant_number_of_an_item_that_is_too_large_is_a_mistake_in_the_query(
+    session: Session, call: str, argument: int
+) -> None:
+    with pytest.raises(QueryError, match=f"argument {argument} of "):
+        session.execute(f"SELECT {call} AS v FROM a")
+
+
 @pytest.mark.parametrize("session", ["streams"], indirect=True)
 def test_distinct_values_of_one_side_of_a_join(session: Session) -> None:
     (view,) = session.execute(
