@@ -21,6 +21,7 @@ from jupyter_stream.spark.hold import Hold
 from jupyter_stream.spark.inlet import Inlet
 from jupyter_stream.spark.inside import ROCKSDB, Network, partition, run_inside
 from jupyter_stream.spark.phases import Phases
+from jupyter_stream.spark.progress import Progress, drained_by
 from jupyter_stream.spark.reasons import reason_of
 from jupyter_stream.spark.remote import MemorySink, is_remote, release
 from jupyter_stream.spark.settings import STALLED, Settings
@@ -40,8 +41,6 @@ _ASK: Final = 0.25
 _GATHER: Final = 0.3
 """Seconds that Spark's query waits for the end of rows that are all there to be read, once everything else is ready: a
 micro-batch of those that were left would cost more."""
-_STALL_LOOK: Final = 1.0
-"""Seconds between looks at whether its tasks get anywhere, which costs some calls to Spark."""
 _SLOW: Final = "failed to connect back"
 """What Spark says where a Python process hasn't started within 10 seconds, on a busy machine; we go on from the checkpoint, for
 as long as a query may get nowhere."""
@@ -301,7 +300,7 @@ class SparkJob:
 
     def _watch(self, query: Any) -> None:
         """Until there is nothing more to come of it."""
-        progress = _Progress(self._context, self._settings.stalled)
+        progress = Progress(self._context, self._settings.stalled)
         drained: threading.Event | None = None
         asked = time.monotonic()
         while not self.stopping.is_set():
@@ -322,9 +321,9 @@ class SparkJob:
                     raise StreamError("a table of the query was changed, which a query on Spark Connect can't follow")
                 self._let_go(query)
                 self._look(query)  # for the rows of the micro-batch that was under way, which no later report counts
-                query, progress = self._begin(), _Progress(self._context, self._settings.stalled)
+                query, progress = self._begin(), Progress(self._context, self._settings.stalled)
             if ended and drained is None:
-                drained = _drained(query)
+                drained = drained_by(query)
             if progress.stalled(query, self.answered):
                 raise _Stalled(f"Spark made no progress for {self._settings.stalled:g} seconds: no task ended")
         failure = query.exception()
@@ -385,64 +384,3 @@ class SparkJob:
             if number > self.answered:  # else Spark had to compute it again for its state, which it had not committed
                 self._take(number, table)
                 self.answered = number
-
-
-class _Progress:
-    """Whether a query of Spark's gets anywhere: micro-batches end, or tasks of the one under way do.
-
-    A state server of Spark's whose connection another program took (see `state_server`) leaves Spark's own Python process, which
-    asks what state there is before the first task, waiting for an answer for ever, and nothing tells.
-
-    Args:
-        context: Spark's, whose tracker tells of jobs and their stages; None where there is none, on Spark Connect.
-        patience: seconds.
-    """
-
-    def __init__(self, context: Any, patience: float) -> None:
-        self._tracker: Any = None if context is None else context.statusTracker()
-        self._patience = patience
-        self._mark: object = None
-        self._since = self._looked = time.monotonic()
-
-    def stalled(self, query: Any, answered: int) -> bool:
-        """Whether nothing has happened for too long although there is something to do."""
-        now = time.monotonic()
-        if self._tracker is None or now - self._looked < min(_STALL_LOOK, self._patience / 4):
-            return False
-        self._looked = now
-        mark = self._seen(query, answered)
-        if mark is None or mark != self._mark:
-            self._mark, self._since = mark, now
-        return now - self._since > self._patience
-
-    def _seen(self, query: Any, answered: int) -> object:
-        """How far it has got; None where it has nothing to do, or waits for the cores others have."""
-        if not query.status["isTriggerActive"]:
-            return None
-        tracker = self._tracker
-        active = set(tracker.getActiveJobsIds())
-        jobs = sorted(active & set(tracker.getJobIdsForGroup(str(query.runId))))
-        found = [tracker.getStageInfo(s) for j in jobs if (job := tracker.getJobInfo(j)) for s in job.stageIds]
-        stages = [s for s in found if s is not None]
-        others = (tracker.getJobInfo(j) for j in active.difference(jobs))
-        busy = (tracker.getStageInfo(s) for job in others if job for s in job.stageIds)
-        if not any(s.numActiveTasks for s in stages) and any(s.numActiveTasks for s in busy if s):
-            return None
-        last = query.lastProgress
-        return answered, last and last["batchId"], jobs, [(s.stageId, s.numCompletedTasks) for s in stages]
-
-
-def _drained(query: Any) -> threading.Event:
-    """Set when Spark's query has taken all there is, or has ended."""
-    done = threading.Event()
-
-    def drain() -> None:
-        try:
-            query.processAllAvailable()
-        except BaseException:  # the query tells of it
-            log.debug("draining a query", exc_info=True)
-        finally:
-            done.set()
-
-    threading.Thread(target=drain, name="jupyter-stream drain", daemon=True).start()
-    return done

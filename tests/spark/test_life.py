@@ -22,7 +22,7 @@ import pytest
 import jupyter_stream
 from jupyter_stream.errors import QueryError
 from jupyter_stream.session.session import Session
-from jupyter_stream.spark.job import _Progress
+from jupyter_stream.spark.progress import Progress
 from jupyter_stream.spark.reasons import reason
 from jupyter_stream.spark.run import SparkRun
 from jupyter_stream.spark.stopping import stopped
@@ -301,9 +301,9 @@ def test_query_that_spark_leaves_waiting_goes_on_from_its_checkpoint(
     lives: int, sessions: Callable[..., Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "lives").write_text(str(lives))
-    stalled, found = _Progress.stalled, 0
+    stalled, found = Progress.stalled, 0
 
-    def once_it_waits(progress: _Progress, query: Any, answered: int) -> bool:
+    def once_it_waits(progress: Progress, query: Any, answered: int) -> bool:
         """As soon as a try never ends; one that is only slow has the time of any other."""
         nonlocal found
         waits = lives - int((tmp_path / "lives").read_text()) > found
@@ -312,7 +312,7 @@ def test_query_that_spark_leaves_waiting_goes_on_from_its_checkpoint(
         found += is_stalled
         return is_stalled
 
-    monkeypatch.setattr(_Progress, "stalled", once_it_waits)
+    monkeypatch.setattr(Progress, "stalled", once_it_waits)
     jupyter_stream.aggregate(name=f"stuck{lives}", arguments=("INT",), returns="BIGINT")(stuck(tmp_path / "lives"))
     text = f"SELECT k, stuck{lives}(n) AS n FROM s [RANGE 10 SECONDS TUMBLING] GROUP BY k"
     session = sessions(rows=frame(range(30)))
@@ -374,7 +374,7 @@ def test_tasks_that_do_not_begin_are_waited_for_only_while_others_are_at_work(ot
         getJobInfo=jobs.get,
         getStageInfo=stages.get,
     )
-    progress = _Progress(SimpleNamespace(statusTracker=lambda: tracker), 0.01)
+    progress = Progress(SimpleNamespace(statusTracker=lambda: tracker), 0.01)
     query = SimpleNamespace(status={"isTriggerActive": True}, runId="run", lastProgress=None)
     seen = [progress.stalled(query, -1) for _ in range(20) if time.sleep(0.01) is None]
     assert any(seen) == waits
