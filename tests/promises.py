@@ -29,6 +29,7 @@ class Watch:
         self.step = step
         self.promised = MIN_TIME
         self.unfinished = 0
+        self.told = MIN_TIME
         self.promised_of_keys: dict[str, dict[object, int]] = {}
         operator = step.operator
         for name in ("on_batch", "on_punctuation", "on_key_punctuation", "on_tick"):
@@ -57,14 +58,16 @@ class Watch:
         """It gives nothing before what it said it waits for."""
 
         def patient(port: int, punctuation: Punctuation) -> Iterator[Message]:
-            # while it rests, it gives what an earlier punctuation has made final: nothing to wait for
+            # while it rests, it gives what an earlier punctuation has made final: nothing to wait for. One that comes while it
+            # rests may be kept by whoever goes on, the earlier one's generator
             waits = MIN_TIME if self.unfinished else operator.waits_for
+            self.told = max(self.told, punctuation.value) if self.unfinished else punctuation.value
             self.unfinished += 1
             try:
                 for message in method(port, punctuation):
-                    if isinstance(message, Batch) and message.provisional is None and punctuation.value < waits:
+                    if isinstance(message, Batch) and message.provisional is None and self.told < waits:
                         name = type(operator).__name__
-                        raise BrokenPromise(f"{name} waited for {waits}, and gave rows at {punctuation.value}")
+                        raise BrokenPromise(f"{name} waited for {waits}, and gave rows at {self.told}")
                     yield message
             finally:
                 self.unfinished -= 1
