@@ -29,6 +29,8 @@ LASTING = (
     "jupyter-stream supervisor", "jupyter-stream beside", "jupyter-stream memory", "jupyter-stream-views", "MainThread - runner",
 )  # fmt: skip
 """Beginnings of names of threads that a process keeps once they have begun."""
+LIBRARIES = ("py4j.", "pyspark.")
+"""Beginnings of names of modules whose threads go by no name of their own, and last as long as Spark."""
 FOLDERS = ("pytest-of-", "k-")
 """Beginnings of names of folders that several tests share."""
 WORKER: Final = "JUPYTER_STREAM_TESTS_WORKER"
@@ -40,15 +42,24 @@ T = TypeVar("T")
 Seen = Counter[Hashable]
 
 
+def command(process: Path) -> str:
+    """What was started: none of a process that has ended, and one that is just being started has it in a moment."""
+    for _ in range(10_000):
+        words = (process / "cmdline").read_bytes()
+        if words or (process / "stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            break
+        os.sched_yield()
+    return words.replace(b"\0", b" ").decode(errors="replace")
+
+
 def children() -> Seen:
     """Child processes of this one, by what was started: a server that was started again is the same one."""
     found: Seen = Counter()
     for task in Path("/proc/self/task").glob("*/children"):
         try:
             for pid in task.read_text().split():
-                name = Path(f"/proc/{pid}/comm").read_text().strip()
-                words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                found[f"process {name}: {words[:150].strip()}"] += 1
+                words = command(Path("/proc", pid))
+                found[f"process {Path('/proc', pid, 'comm').read_text().strip()}: {words[:150].strip()}"] += 1
         except OSError:  # it ended meanwhile
             continue
     return found
@@ -87,7 +98,12 @@ def listening(sockets: dict[str, str]) -> Seen:
 
 def threads() -> Seen:
     """Threads, each itself: another of the same name is another one."""
-    return Counter(t for t in threading.enumerate() if not t.name.startswith(LASTING))
+    return Counter(t for t in threading.enumerate() if not t.name.startswith(LASTING) and not of_a_library(t))
+
+
+def of_a_library(thread: threading.Thread) -> bool:
+    """Whether what a thread runs is Spark's."""
+    return str(getattr(getattr(thread, "_target", None), "__module__", "")).startswith(LIBRARIES)
 
 
 def files() -> Seen:

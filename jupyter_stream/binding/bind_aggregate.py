@@ -17,6 +17,7 @@ from jupyter_stream.binding.bind_ordered import bind_ordered
 from jupyter_stream.binding.bind_several import check_together
 from jupyter_stream.binding.bind_user_call import bind_user_call, version_for
 from jupyter_stream.binding.bind_window import bind_window
+from jupyter_stream.binding.elsewhere import about_arguments
 from jupyter_stream.binding.event_time import need_a_time
 from jupyter_stream.binding.join_extents import about_extent
 from jupyter_stream.binding.join_windows import retimed
@@ -319,7 +320,11 @@ class Grouping:
             return self.group_values.value(node, self.bind_more)
         if not self.slides:
             return None
-        if isinstance(node, ColumnRef) and node.qualifier is not None and node.qualifier.text.lower() == "window":
+        if (
+            isinstance(node, ColumnRef)
+            and node.qualifier is not None
+            and node.qualifier.text.lower() in ("window", "session_window")
+        ):
             if "window" not in self.scope.qualifiers and node.name.text.lower() in ("start", "end"):
                 return self.window_column(f"window_{node.name.text.lower()}")
             return None
@@ -401,7 +406,8 @@ class Grouping:
             types, dtype = function.resolve(tuple(a.dtype for a in args), call.distinct)
             args = [functions.cast(a, t) for a, t in zip(args, types, strict=True)]
         except functions.BadArguments as bad:
-            raise self._error(str(bad), call, f"Usage: {function.signature}.") from None
+            usage = about_arguments(call.name.text, call, self.source) or f"Usage: {function.signature}."
+            raise self._error(str(bad), call, usage) from None
         parameters: tuple[object, ...] = ()
         if function.constant_from is not None:
             rest = list(zip(arguments, args, strict=True))[function.constant_from :]

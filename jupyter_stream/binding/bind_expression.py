@@ -11,7 +11,8 @@ from jupyter_stream import aggregates, functions
 from jupyter_stream.aggregates.user import declared, declared_names
 from jupyter_stream.binding.bind_lambda import bind_with_lambdas, takes_lambda
 from jupyter_stream.binding.bind_rand import rand_of
-from jupyter_stream.binding.scope import NO_NUMBERS, ROW_NUM, Scope
+from jupyter_stream.binding.elsewhere import instead
+from jupyter_stream.binding.scope import NO_NUMBERS, ROW_NUM, Scope, left_out_of
 from jupyter_stream.binding.window_functions import misplaced
 from jupyter_stream.core.schema import TIMESTAMP, type_name
 from jupyter_stream.errors import QueryError, UnsupportedError
@@ -162,8 +163,7 @@ class ExpressionBinder:
             words = [name for name in functions.names() if name[0].isalpha()]
             best = nearest(function, (*declared_names(), *functions.own_names(), *aggregates.names(), *words))
             hint = f"Did you mean {best}?" if best else "DESCRIBE FUNCTIONS lists what there is."
-            if function.lower() in ("window", "session_window", "tumble", "hop"):
-                hint = f"{function} belongs in GROUP BY. Or write a window after the stream: [RANGE 10 MINUTES SLIDE 1 MINUTE]."
+            hint = instead(function, node, self.source) or hint
             raise self.error(f"there is no function called {function}", node, hint) from None
         except functions.BadArguments as bad:
             raise self.error(bad.message, node) from None
@@ -197,6 +197,9 @@ class ExpressionBinder:
             hint = NO_NUMBERS
         elif lower in ("window_start", "window_end", "window_id"):
             hint = f"{lower} needs a window with SLIDE: [RANGE 10 MINUTES SLIDE 1 MINUTE], [RANGE 5 MINUTES TUMBLING], ...."
+        left_out = left_out_of(getattr(self.names, "scope", None), name.text)
+        if left_out is not None:
+            raise self.error(left_out[0], node, left_out[1])
         raise self.error(f"there is no column called {name.text}", node, hint)
 
     def _field(self, struct: Expr, name: Name, node: Node) -> Expr:

@@ -10,13 +10,14 @@ from jupyter_stream.binding.bind_query import Binder
 from jupyter_stream.binding.bind_sets import answer_of, view_of
 from jupyter_stream.binding.bind_tolerance import bind_tolerance
 from jupyter_stream.binding.event_time import streams_need_a_time
+from jupyter_stream.binding.own_progress import own_progress
 from jupyter_stream.binding.result_columns import keeping_keys, query_of
 from jupyter_stream.core.messages import IS_FINAL
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Column
 from jupyter_stream.plan import logical
-from jupyter_stream.plan.catalog import Catalog, DerivedStream
+from jupyter_stream.plan.catalog import Catalog, DerivedStream, Entry
 from jupyter_stream.plan.logical import BoundQuery, Emit, Plan, Project, Top
 from jupyter_stream.plan.relations import answered, is_relation, staggered
 from jupyter_stream.plan.time_columns import time_columns
@@ -79,8 +80,8 @@ def bind_query(statement: Select, catalog: Catalog) -> BoundQuery:
     return bind_tolerance(query, statement)
 
 
-def bind_derived(statement: CreateStreamAs, catalog: Catalog) -> DerivedStream:
-    """A derived stream.
+def bind_derived(statement: CreateStreamAs, catalog: Catalog) -> Entry:
+    """A derived stream. One with a WATERMARK of its own is a stream over the same source, which goes by another time.
 
     Raises:
         QueryError: a mistake in it, with its place.
@@ -100,6 +101,8 @@ def bind_derived(statement: CreateStreamAs, catalog: Catalog) -> DerivedStream:
         )
     if statement.columns is not None:
         plan = _renamed(plan, statement.columns, source, statement.name)
+    if statement.watermark is not None:
+        return own_progress(statement, plan)
     if statement.order_by is not None:
         _check_order(plan, statement.order_by, source)
     query = query_of(plan, Emit(), statement.query_text)

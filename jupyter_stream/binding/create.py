@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import polars as pl
 
@@ -16,12 +16,15 @@ from jupyter_stream.binding.event_time import (
     dates_as_times,
     is_time,
     numbers_as_times,
+    texts_like_times,
     with_a_time,
 )
+from jupyter_stream.binding.prepared import FORMAT, numbered_field, prepared, read_as_text
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.errors import QueryError
 from jupyter_stream.plan.catalog import (
     AHEAD,
+    AHEAD_OF_CLOCK,
     ENABLINGS,
     Catalog,
     Enabling,
@@ -29,6 +32,7 @@ from jupyter_stream.plan.catalog import (
     OpenSource,
     Progress,
     PunctuationColumn,
+    Retypes,
     Slack,
     StreamDef,
     TimeSpec,
@@ -44,7 +48,9 @@ from jupyter_stream.syntax.syntax import ColumnDef, CreateStream, WithOption
 OpenSourceFunction: TypeAlias = Callable[[str, Schema | None, Mapping[str, str]], OpenSource]
 """Opens a source: its URI, the declared columns if any, and its own options."""
 
-OPTIONS: tuple[str, ...] = ("slack", "punctuation", "punctuation_key", "idle_timeout", "progress", "time", "ahead")
+OPTIONS: tuple[str, ...] = (
+    "slack", "punctuation", "punctuation_key", "idle_timeout", "progress", "time", "ahead", FORMAT,
+)  # fmt: skip
 """Options of WITH that say how a stream progresses; all others are the source's."""
 
 _ROWS = re.compile(r"\s*(\d+)\s*rows?\s*", re.IGNORECASE)
@@ -75,11 +81,7 @@ def bind_stream(statement: CreateStream, open_source: OpenSourceFunction, catalo
     declared = declared_columns(statement.columns, source, internal)
     own = {name: o.value for name, o in options.items() if name not in OPTIONS}
     try:
-        opened = open_source(statement.uri, declared, own)
-        dated = None if catalog is None else dates_as_times(statement, opened.schema)
-        counted = dated or numbers_as_times(statement, opened.schema)
-        if counted is not None:
-            opened, declared = open_source(statement.uri, counted, own), counted
+        opened, read, dated = _opened(statement, declared, open_source, own, catalog)
     except QueryError as error:
         if error.line is not None:
             raise
@@ -90,13 +92,15 @@ def bind_stream(statement: CreateStream, open_source: OpenSourceFunction, catalo
             statement.uri_span,
             f"Declare a table, and join streams with it: CREATE TABLE {statement.name.text} ... WITH (refresh = '10 seconds').",
         )
-    schema = declared if declared is not None else opened.schema
-    if not len(schema):
+    base = read if read is not None else opened.schema
+    if not len(base):
         raise source.error(
             "this source has no columns", statement.uri_span, "Declare them: CREATE STREAM name (a INT, ...)."
         )
-    time = _time(statement, schema, options, internal)
-    time = replace(time, dates=dated is not None)
+    made = prepared(statement, opened, declared, base)
+    statement, schema = made.statement, made.schema
+    time = replace(_time(statement, schema, options, internal, live=not opened.replayable), dates=dated)
+    time = time if catalog is None else _asking_of_texts(time, statement, opened)
     time = replace(time, enabling=_enabling(options.get("progress"), time, source))
     return StreamDef(
         name=statement.name.text,
@@ -107,7 +111,44 @@ def bind_stream(statement: CreateStream, open_source: OpenSourceFunction, catalo
         options={name: o.value for name, o in options.items()},
         text=statement.text,
         constraints=bind_constraints(statement, schema, time, catalog),
+        steps=made.steps,
     )
+
+
+def _opened(
+    statement: CreateStream,
+    declared: Schema | None,
+    open_source: OpenSourceFunction,
+    own: Mapping[str, str],
+    catalog: Catalog | None,
+) -> tuple[OpenSource, Schema | None, bool]:
+    """The source, the columns it was asked for, and whether its time is one of dates."""
+    read, dated = read_as_text(statement, declared), None
+    opened = open_source(statement.uri, read, own)
+    counted = numbered_field(statement, opened.schema)
+    if counted is None and not _computes_its_time(statement):
+        dated = None if catalog is None else dates_as_times(statement, opened.schema)
+        counted = dated or numbers_as_times(statement, opened.schema)
+    if counted is not None:
+        found = opened if read is None and isinstance(opened, Retypes) else None
+        opened = open_source(statement.uri, counted, own) if found is None else found.retyped(counted)
+        read = counted
+    return opened, read, dated is not None
+
+
+def _computes_its_time(statement: CreateStream) -> bool:
+    """Whether its time is computed, or read from a field or from texts: no column of the source is it."""
+    named = {c.name.text.lower() for c in statement.computed}
+    time = statement.order_by or (None if statement.watermark is None else statement.watermark.column)
+    path = statement.order_path or (None if statement.watermark is None else statement.watermark.path)
+    return path is not None or (time is not None and time.text.lower() in named)
+
+
+def _asking_of_texts(time: TimeSpec, statement: CreateStream, source: OpenSource) -> TimeSpec:
+    """Where nothing is said of the time, and text looks like one, a query that needs a time asks."""
+    said = statement.columns is not None or any(o.name.text == "time" for o in statement.options)
+    open_ended = time.kind == "latent" and not time.undecided and not said
+    return replace(time, undecided=texts_like_times(source)) if open_ended else time
 
 
 def declared_columns(columns: tuple[ColumnDef, ...] | None, source: SourceText, internal: bool) -> Schema | None:
@@ -129,7 +170,9 @@ def declared_columns(columns: tuple[ColumnDef, ...] | None, source: SourceText, 
     return Schema(tuple(fields))
 
 
-def _time(statement: CreateStream, schema: Schema, options: Mapping[str, WithOption], internal: bool) -> TimeSpec:
+def _time(
+    statement: CreateStream, schema: Schema, options: Mapping[str, WithOption], internal: bool, *, live: bool
+) -> TimeSpec:
     source, column = statement.source, options.get("punctuation")
     promises = _promises(statement, options)
     idle = _idle_timeout(options.get("idle_timeout"), source)
@@ -165,9 +208,10 @@ def _time(statement: CreateStream, schema: Schema, options: Mapping[str, WithOpt
         field = schema.find(times[0])
         assert field is not None
     else:
-        field = _time_field(named, schema, source, statement)
+        field = time_column(named, schema, source, statement)
     progress = _progress(statement, schema, options, field)
-    return TimeSpec("external", field.name, progress, idle, named is None, ahead=_ahead(options.get("ahead"), source))
+    ahead, of = _ahead(options.get("ahead"), source, live=live)
+    return TimeSpec("external", field.name, progress, idle, named is None, ahead=ahead, ahead_of=of)
 
 
 def _promises(statement: CreateStream, options: Mapping[str, WithOption]) -> list[Span]:
@@ -204,7 +248,8 @@ def _named_time(statement: CreateStream) -> Name | None:
     return ordered.column if first is None and ordered is not None else first
 
 
-def _time_field(name: Name, schema: Schema, source: SourceText, statement: CreateStream) -> Field:
+def time_column(name: Name, schema: Schema, source: SourceText, statement: CreateStream | None = None) -> Field:
+    """The column of that name, which can be a time. Raises `QueryError` where it can't, or isn't there."""
     field = schema.find(name.text)
     if field is None:
         times = [f.name for f in schema if is_time(f.dtype)]
@@ -212,8 +257,12 @@ def _time_field(name: Name, schema: Schema, source: SourceText, statement: Creat
         raise source.error(f"there is no column called {name.text}", name.span, hint)
     if not is_time(field.dtype):
         hint = "A time column must be a TIMESTAMP, or a BIGINT of microseconds."
-        if isinstance(field.dtype, pl.String) and statement.columns is None:
-            hint = f"If it holds times such as '2024-01-01 10:00', write {with_a_time(statement, schema, field)}"
+        if isinstance(field.dtype, pl.String):
+            hint = (
+                f"If it holds times such as '2024-01-01 10:00', write {with_a_time(statement, schema, field)}"
+                if statement is not None and statement.columns is None
+                else f"{hint} Or compute one from it: to_timestamp({field.name}, 'yyyy-MM-dd HH:mm:ss') AS {schema.free('at')}."
+            )
         raise source.error(f"{field.name} is {type_name(field.dtype)} and can't be the time column", name.span, hint)
     return field
 
@@ -296,12 +345,25 @@ def _enabling(option: WithOption | None, time: TimeSpec, source: SourceText) -> 
     return enabling
 
 
-def _ahead(option: WithOption | None, source: SourceText) -> int | None:
-    if option is None or option.value.strip().lower() == "any":
-        return AHEAD if option is None else None
+def _ahead(
+    option: WithOption | None, source: SourceText, *, live: bool
+) -> tuple[int | None, Literal["clock", "rows", "both"]]:
+    """How far rows may be ahead, and of what: a live stream's of the clock, a replay's of the rows before, where it is said."""
+    if option is None:
+        return (AHEAD_OF_CLOCK, "clock") if live else (AHEAD, "both")
+    if option.value.strip().lower() in ("any", "off"):
+        return None, "both"
     micros = parse_duration(option.value)
     if micros is None or micros <= 0:
         raise source.error(
-            "ahead takes a length of time, or 'any'", option.value_span, "Write ahead = '30 days', or ahead = 'any'."
+            "ahead takes a length of time, or 'off'", option.value_span, "Write ahead = '5 minutes', or ahead = 'off'."
         )
-    return micros
+    return micros, "clock" if live else "rows"
+
+
+def ahead_of(options: Mapping[str, str], *, live: bool) -> tuple[int | None, Literal["clock", "rows", "both"]]:
+    """The same for a stream over the source of one whose options were looked at."""
+    text = options.get("ahead")
+    if text is None:
+        return (AHEAD_OF_CLOCK, "clock") if live else (AHEAD, "both")
+    return parse_duration(text), "clock" if live else "rows"

@@ -8,8 +8,11 @@ from dataclasses import replace
 import polars as pl
 
 from jupyter_stream.binding.scope import Scope
+from jupyter_stream.core.instants import parse_instants
 from jupyter_stream.core.schema import TIMESTAMP, Field, Schema, type_name
+from jupyter_stream.core.time_texts import look_like_times, pattern_of
 from jupyter_stream.errors import QueryError
+from jupyter_stream.plan.catalog import Peeked, StreamDef
 from jupyter_stream.plan.logical import Plan, streams
 from jupyter_stream.syntax.source_text import Name, SourceText, Span
 from jupyter_stream.syntax.syntax import CreateStream, OrderedClause, WithOption
@@ -118,7 +121,9 @@ def need_a_time(scope: Scope, place: Span, source: SourceText) -> None:
         QueryError: at `place`.
     """
     if scope.time.undecided is not None:
-        raise _which(*scope.time.undecided, place, source)
+        name, columns = scope.time.undecided
+        stream = next((s for s in streams(scope.plan) if s.name == name), None)
+        raise _which(name, columns, place, source, stream)
 
 
 def streams_need_a_time(plan: Plan, place: Span, source: SourceText) -> None:
@@ -129,10 +134,38 @@ def streams_need_a_time(plan: Plan, place: Span, source: SourceText) -> None:
     """
     for stream in streams(plan):
         if stream.time.undecided:
-            raise _which(stream.name, stream.time.undecided, place, source)
+            raise _which(stream.name, stream.time.undecided, place, source, stream)
 
 
-def _which(stream: str, columns: Sequence[str], place: Span, source: SourceText) -> QueryError:
+def texts_like_times(source: object) -> tuple[str, ...]:
+    """The columns of text that look like times in the first rows of a source, where those can be looked at."""
+    if not isinstance(source, Peeked) or not getattr(source, "replayable", False):
+        return ()
+    try:
+        return tuple(c.name for c in source.peek().get_columns() if look_like_times(c))
+    except QueryError:
+        return ()  # the query that reads it says so
+
+
+def with_time_texts(stream: StreamDef, column: str) -> str:
+    """The statement that declares a column of text as the time."""
+    columns = ", ".join(f"{f.name} {'TIMESTAMP' if f.name == column else type_name(f.dtype)}" for f in stream.schema)
+    source = stream.source
+    values = source.peek().get_column(column) if isinstance(source, Peeked) else pl.Series([], dtype=pl.String)
+    plain = parse_instants(values).null_count() == values.null_count()
+    pattern = None if plain else pattern_of(values) or "..."
+    reads = "" if pattern is None else f" WITH (timestamp_format = '{pattern.replace(chr(39), chr(39) * 2)}')"
+    return f"CREATE STREAM {stream.name} ({columns}) ORDER BY {column} SOURCE '{stream.uri}'{reads}"
+
+
+def _which(stream: str, columns: Sequence[str], place: Span, source: SourceText, of: StreamDef | None) -> QueryError:
+    field = None if of is None else of.schema.find(columns[0])
+    if of is not None and field is not None and isinstance(field.dtype, pl.String):
+        return source.error(
+            f"this query needs the time column of {stream}, and {columns[0]} looks like it, but is text", place,
+            f"Write {with_time_texts(of, columns[0])}. "
+            f"For the time of arrival: CREATE STREAM {stream} ORDER BY current_time SOURCE '{of.uri}'.",
+        )  # fmt: skip
     names = f"{', '.join(columns[:-1])} or {columns[-1]}"
     return source.error(
         f"this query needs the time column of {stream}, and several could be it: {names}",

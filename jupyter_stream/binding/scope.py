@@ -24,7 +24,9 @@ from jupyter_stream.plan.logical import (
     Project,
     RelationJoin,
     ToStream,
+    streams,
 )
+from jupyter_stream.plan.odd_columns import why_left_out
 from jupyter_stream.plan.time_of import WINDOW_TIME, Time, time_of
 from jupyter_stream.syntax.nodes import Node
 from jupyter_stream.syntax.source_text import Name, SourceText
@@ -184,6 +186,12 @@ def joined_columns(scope: Scope) -> tuple[JoinedColumn, ...]:
     return scope.joined or tuple(JoinedColumn(scope.qualifiers, f.name, f.name) for f in scope.schema)
 
 
+def left_out_of(scope: Scope | None, name: str) -> tuple[str, str] | None:
+    """That a source has such a column and can't read it, and what to write; None where it isn't so."""
+    found = [] if scope is None else [why_left_out(s.source, name) for s in streams(scope.plan)]
+    return next((f for f in found if f is not None), None)
+
+
 def with_window_time(scope: Scope) -> Scope:
     """Answers of extents with a column for what `window_time` names, which `*` doesn't show; anything else as it is."""
     time = scope.time
@@ -201,6 +209,8 @@ def lookup(scope: Scope, name: Name, qualifier: Name | None, source: SourceText)
     try:
         # a qualifier that is no input's is the name of a STRUCT column
         known = qualifier is not None and qualifier.text.lower() in scope.qualifiers
+        if qualifier is not None and not known and scope.has(qualifier.text):
+            return None  # a field of it, whatever other column has the field's name
         return scope.find(name.text, qualifier.text if qualifier is not None and known else None)
     except AmbiguousColumn as ambiguous:
         hint = " or ".join(f"{q}.{name.text}" for q in ambiguous.qualifiers)

@@ -6,7 +6,7 @@ Column names are matched without regard to case, as in SQL, and shown as they we
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
@@ -23,6 +23,12 @@ _BY_SQL: Final[dict[str, pl.DataType]] = {
     "STRING": pl.String(), "TEXT": pl.String(), "VARCHAR": pl.String(), "CHAR": pl.String(),
     "BINARY": pl.Binary(), "DATE": pl.Date(), "TIMESTAMP": TIMESTAMP, "INTERVAL": INTERVAL,
 }  # fmt: skip
+
+_OTHERS: Final[dict[object, str]] = {
+    pl.UInt8: "SMALLINT", pl.UInt16: "INT", pl.UInt32: "BIGINT", pl.UInt64: "BIGINT", pl.Int128: "DECIMAL(38,0)",
+    pl.Datetime: "TIMESTAMP", pl.Duration: "INTERVAL", pl.Categorical: "STRING", pl.Enum: "STRING",
+}  # fmt: skip
+"""What types that frames have, and SQL has no name for, are called in messages: what a stream reads them as."""
 
 
 def sql_type(name: str) -> pl.DataType | None:
@@ -44,6 +50,8 @@ def type_name(dtype: pl.DataType) -> str:
         return f"ARRAY<{type_name(_instance(dtype.inner))}>"
     if isinstance(dtype, pl.Struct):
         return "STRUCT<" + ", ".join(f"{f.name}: {type_name(_instance(f.dtype))}" for f in dtype.fields) + ">"
+    if isinstance(dtype, pl.Array):
+        return f"ARRAY<{type_name(_instance(dtype.inner))}>"
     for name in (
         "BOOLEAN",
         "TINYINT",
@@ -62,7 +70,7 @@ def type_name(dtype: pl.DataType) -> str:
             return name
     if isinstance(dtype, pl.Null):
         return "VOID"
-    return str(dtype)
+    return _OTHERS.get(dtype.base_type(), str(dtype).split("(")[0].upper())
 
 
 def _instance(dtype: Any) -> pl.DataType:
@@ -72,10 +80,15 @@ def _instance(dtype: Any) -> pl.DataType:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column: its name as declared and its type."""
+    """A column: its name as declared and its type.
+
+    Attributes:
+        by_part: whether a source is to keep a row that has a bad part in this column, and to say which (`messages.FAULT`).
+    """
 
     name: str
     dtype: pl.DataType
+    by_part: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import polars as pl
 from jupyter_stream.core import threads
 from jupyter_stream.core.memory import CALLED_BACK, QUEUED, give_back
 from jupyter_stream.core.memory import default as default_memory
-from jupyter_stream.core.messages import LATE_ID, TS, Batch, Failed, Message, Missed, Punctuation
+from jupyter_stream.core.messages import FAULT, LATE_ID, TS, Batch, Failed, Message, Missed, Punctuation
 from jupyter_stream.core.newest_frames import NewestFrames
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.engine import steps, usage
@@ -572,6 +572,9 @@ class Engine:
             if isinstance(message, Failed):
                 self._refuse(feed.stream.name, as_errors(message), feed.readers)
                 continue
+            if isinstance(message, Batch) and FAULT in message.frame.columns:
+                yield from self._faulty(feed, message)
+                continue
             stash = late_rows(message) if isinstance(message, Batch) else None
             for reader in [*feed.readers]:
                 yield reader, partial(self._give, reader, feed, message, stash), True
@@ -583,6 +586,26 @@ class Engine:
         if clusters is not None:
             feed.control.holds(clusters.bytes)
             feed.control.extra["values_remembered"] = clusters.values
+
+    def _faulty(self, feed: Feed, message: Batch) -> Agenda:
+        """Rows of which some can't be used by some readers."""
+        told: list[pl.DataFrame] = []
+        for taker in [*feed.readers, *feed.parts]:
+            queries: list[FeedReader] = [*getattr(taker, "queries", ())] or [
+                r for r in feed.readers if r is taker
+            ]  # those of a part that is shared
+            frame, said = feed.faulty.of(message.frame, list(queries))
+            if said is not None:
+                told.append(said)
+                for query in queries:
+                    self._note_errors(feed.stream.name, said, query)
+            if frame.height:
+                batch = Batch(frame)
+                yield taker, partial(self._give, taker, feed, batch, late_rows(batch)), True
+        if told:
+            errors = pl.concat(told).unique(maintain_order=True)
+            feed.rejected += errors.height
+            self._side("errors", feed.stream.name).add(errors)
 
     def _give(self, taker: FeedReader | Part, feed: Feed, message: Message, stash: pl.DataFrame | None) -> None:
         if isinstance(message, Batch):
@@ -782,9 +805,13 @@ class Engine:
     def _refuse(self, stream: str, errors: pl.DataFrame, readers: Iterable[FeedReader]) -> None:
         self._side("errors", stream).add(errors)
         for reader in readers:
-            reader.error_frames.add(errors)
-            if isinstance(reader, Pipeline) and reader.cuts is not None:
-                reader.cuts.sides.note("errors", stream, errors)
+            self._note_errors(stream, errors, reader)
+
+    @staticmethod
+    def _note_errors(stream: str, errors: pl.DataFrame, reader: FeedReader) -> None:
+        reader.error_frames.add(errors)
+        if isinstance(reader, Pipeline) and reader.cuts is not None:
+            reader.cuts.sides.note("errors", stream, errors)
 
 
 def _waits(feed: Feed) -> bool:
@@ -818,7 +845,7 @@ def _full(feed: Feed, message: Missed, stash: pl.DataFrame) -> pl.DataFrame:
 
 def _columns(stream: StreamDef, pipelines: list[Runner]) -> tuple[str, ...] | None:
     """The columns the queries need, where the source can leave others out without changing what is refused."""
-    if not isinstance(stream.source, Prunable) or not stream.source.prunable:
+    if not isinstance(stream.source, Prunable) or not stream.source.prunable or stream.steps:
         return None
     wanted: set[str] = set()
     for pipeline in pipelines:

@@ -8,10 +8,13 @@ from typing import Final, Protocol
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.time import MIN_TIME, show, show_duration
+from jupyter_stream.functions.expression import Column
 from jupyter_stream.functions.expression import show as show_expression
 from jupyter_stream.graph.graph import Entry, Graph, Step
 from jupyter_stream.plan.catalog import (
     Apart,
+    Computed,
+    Kept,
     Ordered,
     PunctuationColumn,
     References,
@@ -202,17 +205,30 @@ def _measured(table: ControlTable, share: str | None = None) -> str:
 def promises(stream: StreamDef) -> str:
     """How a stream progresses and what else is promised of its rows, in words."""
     return "; ".join(
-        [progress(stream), *enabling(stream), *(str(c) for c in stream.constraints if not isinstance(c, Ordered))]
+        [
+            progress(stream),
+            *enabling(stream),
+            *filtered(stream),
+            *(str(c) for c in stream.constraints if not isinstance(c, Ordered)),
+        ]
     )
 
 
 def roles(stream: StreamDef, column: str) -> str:
     """What a column is for: the time, and the constraints it is in."""
     found = ["event time"] if column == stream.time.column else []
+    made = dict(item for step in stream.steps if isinstance(step, Computed) for item in step.items).get(column)
+    if made is not None and not (isinstance(made, Column) and made.name == column):
+        found.append(f"computed: {show_expression(made)}")
     for constraint in stream.constraints:
         if column in (constraint.columns if isinstance(constraint, References) else (constraint.column,)):
             found.append(str(constraint))
     return "; ".join(found)
+
+
+def filtered(stream: StreamDef) -> list[str]:
+    """Which rows of its source are its own, where not all are."""
+    return [f"only rows where {show_expression(step.predicate)}" for step in stream.steps if isinstance(step, Kept)]
 
 
 def enabling(stream: StreamDef) -> list[str]:

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
@@ -16,10 +16,12 @@ import polars as pl
 from jupyter_stream.arrays.two_threads import Begun, begun
 from jupyter_stream.core import threads
 from jupyter_stream.core.control import ControlTable
-from jupyter_stream.core.messages import TS, Batch, Message
+from jupyter_stream.core.messages import FAULT, TS, Batch, Message
 from jupyter_stream.core.newest_frames import NO_LIMIT, NewestFrames
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.engine.faulty import Faulty
+from jupyter_stream.engine.preparation import Preparation
 from jupyter_stream.engine.progress import Ingest
 from jupyter_stream.engine.stamper import LOOK, Stamper, Wanted
 from jupyter_stream.errors import StreamError
@@ -170,7 +172,9 @@ class Feed:
         self.ended = self._exhausted = False
         self._wake = wake
         self._journal = journal
-        self._request = Request(columns)
+        self._request = Request(None if stream.steps else columns, by_part=True)
+        self.faulty = Faulty(stream.name)
+        """Judges rows with parts that can't be read."""
         self._queue: deque[Waiting] = deque()
         self._refused: deque[pl.DataFrame] = deque()
         self.ahead: Begun[Taken] | None = None
@@ -187,6 +191,8 @@ class Feed:
         """When enabling time stamps are made."""
         self.enable(enabling)
         self._last_arrival = time.monotonic()
+        self.arriving_since: float | None = None
+        """When the first record came, seconds of a clock that never goes back; None before."""
 
     def enable(self, enabling: Enabling) -> None:
         """When enabling time stamps are to be made, where its stream doesn't say. A latent stream keeps nobody waiting."""
@@ -242,7 +248,11 @@ class Feed:
                     break
                 frames.append(waiting.frame.head(most))
         columns = self.columns or self.stream.schema.names
-        return pl.concat(frames).select(columns).head(most) if frames else self.stream.schema.empty().select(columns)
+        return (
+            pl.concat(frames, how="diagonal").select(columns).head(most)
+            if frames
+            else self.stream.schema.empty().select(columns)
+        )
 
     def stop(self) -> None:
         """Lose interest; the thread ends soon."""
@@ -265,6 +275,11 @@ class Feed:
         return None if self.ended or self._exhausted else self._request.trouble.text
 
     @property
+    def remarks(self) -> Sequence[str]:
+        """What the source has found in its rows that people should know, also when it has ended."""
+        return self._request.remarks.texts
+
+    @property
     def share(self) -> float | None:
         """How much of its source has been taken, from 0 to 1; None where the source doesn't know its end."""
         return 1.0 if self.ended else self._request.share.taken(self._share)
@@ -285,6 +300,8 @@ class Feed:
         stop = self._request.stop
         try:
             for chunk in self._chunks():
+                if self.arriving_since is None and (chunk.frame.height or chunk.rejected is not None):
+                    self.arriving_since = time.monotonic()
                 if self._place is None and chunk.rejected is not None and chunk.rejected.height:
                     with self._lock:
                         self._refused.append(chunk.rejected)
@@ -304,10 +321,11 @@ class Feed:
         """What the source reads, with the places behind it where somebody asks."""
         stream, request, place = self.stream, self._request, self._place
         source: Any = stream.source  # a Source; the catalog knows a part
+        made = Preparation(stream)
         rate = parse_rate(stream.options["rate"]) if "rate" in stream.options else None
         if place is not None and rate is None and isinstance(source, Resumes):
-            return source.read_on(request, place.source)
-        chunks = source.read(request) if self._journal is None else source.read_again(request, self._journal)
+            return made.of(source.read_on(request, place.source))
+        chunks = made.of(source.read(request) if self._journal is None else source.read_again(request, self._journal))
         if place is None or not source.replayable:
             return pace(chunks, rate, stream.time.column, request.stop)
         given = place.source or Given()
@@ -383,9 +401,19 @@ class Feed:
         frame, refused, last = self.take(most)
         if frame is None:
             return Taken(0, (), refused, last)
+        if FAULT in frame.columns:
+            frame, more = self.faulty.split(frame, [*self.readers, *self._sharers], by_all=bool(self.tapes))
+            if more is not None:
+                self.rejected += more.height
+                refused = more if refused is None else pl.concat([refused.select(more.columns), more])
         for tape in list(self.tapes):
             tape.took(self.ingest, frame)
         return Taken(frame.height, self.ingest.take(frame), refused, last)
+
+    @property
+    def _sharers(self) -> list[object]:
+        """The queries that read it by way of a part they share."""
+        return [query for part in self.parts for query in getattr(part, "queries", ())]
 
     def take(self, most: int) -> tuple[pl.DataFrame | None, pl.DataFrame | None, bool]:
         """What has arrived: rows (a trickle's frames joined up to a batch), refused records, whether that was all.
@@ -421,7 +449,7 @@ class Feed:
         self.control.batches_in += bool(frames)
         joined = None
         if frames:
-            joined = frames[0] if len(frames) == 1 else pl.concat(frames)
+            joined = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal")
             if self._latent and TS not in joined.columns:  # now an operator needs a time
                 joined = joined.with_columns(pl.lit(self._now(), dtype=pl.Int64).alias(TS))
         bad = pl.concat(refused) if refused else None

@@ -1,14 +1,15 @@
 """Rows so far beyond all others that they would end the stream: one of year 9999 makes every later row late.
 
 Judged row by row in order of arrival, so that batching changes nothing: a row is refused if it is further than `ahead` beyond
-the clock and beyond the newest row that was taken before it. Only times of streams whose rows make their progress are judged,
+the clock (live streams), the newest row that was taken before it (replays that say so), or both (all others).
+Only times of streams whose rows make their progress are judged,
 and only times of the calendar: integers may count from anywhere.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,7 @@ from jupyter_stream.core.messages import Int64s
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.plan.catalog import Apart, Slack, StreamDef, Watermark
 
+AheadOf: TypeAlias = Literal["clock", "rows", "both"]
 NEVER: Final = 2**62
 """No time is beyond this."""
 
@@ -30,12 +32,14 @@ def allowed(stream: StreamDef) -> int | None:
     return stream.time.ahead if isinstance(stream.time.progress, Watermark | Slack | Apart) else None
 
 
-def horizon(ahead: int | None) -> int:
+def horizon(ahead: int | None, of: AheadOf) -> int:
     """The time up to which no row is refused, whatever came before it."""
-    return NEVER if ahead is None else min(NEVER, time.time_ns() // 1_000 + ahead)
+    if ahead is None:
+        return NEVER
+    return MIN_TIME if of == "rows" else min(NEVER, time.time_ns() // 1_000 + ahead)
 
 
-def outliers(ts: Int64s, newest: int, ahead: int, beyond: int) -> NDArray[np.bool_]:
+def outliers(ts: Int64s, newest: int, ahead: int, beyond: int, of: AheadOf) -> NDArray[np.bool_]:
     """Which rows are too far ahead.
 
     Args:
@@ -43,12 +47,38 @@ def outliers(ts: Int64s, newest: int, ahead: int, beyond: int) -> NDArray[np.boo
         newest: of the rows taken before.
         ahead: how far rows may be ahead.
         beyond: up to here none is refused.
+        of: of what they are ahead.
     """
     far = ts > beyond
+    if of == "clock":
+        return far
+    if of == "rows":
+        return _of_rows(ts, newest, ahead)
     before = np.maximum.accumulate(np.where(far, MIN_TIME, ts))
     wrong = far.copy()
     for at in np.flatnonzero(far).tolist():
         rest = max(newest, int(before[at]))
         if rest != MIN_TIME and int(ts[at]) - rest <= ahead:
             newest, wrong[at] = max(newest, int(ts[at])), False
+    return wrong
+
+
+def _of_rows(ts: Int64s, newest: int, ahead: int) -> NDArray[np.bool_]:
+    """Rows further ahead than that of the newest taken before each; the first of all is taken."""
+    known = ts[ts != MIN_TIME]
+    if newest == MIN_TIME and known.size:
+        newest = int(known[0])
+    wrong = np.zeros(ts.size, np.bool_)
+    start = 0
+    while start < ts.size:
+        # without the row that is refused next, those before it are in reach of each other
+        rest = np.maximum(np.maximum.accumulate(ts[start:]), newest)
+        before = np.concatenate([[newest], rest[:-1]])
+        far = (ts[start:] != MIN_TIME) & (ts[start:] - before > ahead) if newest != MIN_TIME else np.zeros(0, np.bool_)
+        if not far.any():
+            break
+        at = start + int(np.argmax(far))
+        newest = int(before[at - start])
+        wrong[at] = True
+        start = at + 1
     return wrong

@@ -28,9 +28,10 @@ from jupyter_stream.core.messages import (
     Tick,
     ints,
 )
-from jupyter_stream.core.time import MAX_TIME, MIN_TIME
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME, show_duration
 from jupyter_stream.engine.clusters import Breaks, Clusters
 from jupyter_stream.engine.key_progress import KeyFrontier
+from jupyter_stream.engine.leaders import Leaders
 from jupyter_stream.engine.outliers import allowed, horizon, outliers
 from jupyter_stream.graph.graph import Boundary
 from jupyter_stream.plan.catalog import Apart, Ordered, PunctuationColumn, Slack, StreamDef, Watermark
@@ -238,6 +239,8 @@ class Ingest:
         self.first: int | None = None
         """The time of the first row, as far as it had one; None before."""
         self.numbered = numbered
+        self.leaders = Leaders()
+        """Which rows made others late."""
         self._ahead = allowed(stream)
         progress = stream.time.progress
         self._keys = KeyFrontier(progress.key) if isinstance(progress, PunctuationColumn) and progress.key else None
@@ -308,7 +311,8 @@ class Ingest:
         times = frame.get_column(column).cast(pl.Int64)
         if self.first is None:
             self.first = times[0]
-        beyond = horizon(self._ahead)
+        of = self.stream.time.ahead_of
+        beyond = horizon(self._ahead, of)
         near = _near(times, min(beyond, FAR))
         if near and not times.null_count():
             return frame.hstack([times.alias(TS)]), None  # not with_columns: that goes through a planner, 50 µs a call
@@ -323,16 +327,18 @@ class Ingest:
             far = ~times.is_between(-FAR, FAR).fill_null(True)
         if not near and self._ahead is not None:
             known = ints(times.set(far, None).fill_null(MIN_TIME))
-            ahead = pl.Series(outliers(known, self.frontier.newest, self._ahead, beyond))
+            ahead = pl.Series(outliers(known, self.frontier.newest, self._ahead, beyond, of))
         wrong = missing | far | ahead
         frame = frame.with_columns(times.fill_null(0).alias(TS))
         if not wrong.any():
             return frame, None
         no_time = f"{column} is NULL, and every row needs a time"
         too_far = f"{column} is too far from 1970: times reach from -2^62 to 2^62 microseconds"
+        whose = {"clock": "the clock", "rows": "the rows before it"}.get(of, "the clock and of the rows before it")
+        most = "" if self._ahead is None or of == "both" else f", by more than {show_duration(self._ahead)}"
         too_early = (
-            f"{column} is too far ahead of the clock and of the rows before it: the rows after it would be late. "
-            "To use such rows, declare the stream WITH (ahead = 'any')"
+            f"{column} is too far ahead of {whose}{most}: the rows after it would be late. "
+            "To use such rows, declare the stream WITH (ahead = 'off')"
         )
         told = pl.when(far).then(pl.lit(too_far)).when(ahead).then(pl.lit(too_early)).otherwise(pl.lit(no_time))
         reasons = pl.select(told.alias("reason")).to_series().filter(wrong)
@@ -348,6 +354,7 @@ class Ingest:
         disorder = self._disorder(ts)
         by_all = None if breaks is None and disorder is None else self.frontier.promised(ts)
         broken = self.frontier.take(ts, self._boundary)
+        self.leaders.note(frame, ts, None if broken is None else broken != MIN_TIME)
         if by_all is None:
             yield Batch(frame if broken is None else self._marked(frame, broken), times=(int(ts.min()), int(ts.max())))
         else:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 from weakref import WeakKeyDictionary
+
+import polars as pl
 
 from jupyter_stream.aggregates.user import Declared
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.core.time import parse_duration, show_duration
-from jupyter_stream.functions import OwnFunction
+from jupyter_stream.functions import Expr, OwnFunction
 from jupyter_stream.plan.preference import SummaryDef
 
 
@@ -112,6 +114,26 @@ class References:
 Constraint: TypeAlias = Clustered | Ordered | References
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """`CREATE STREAM ... WHERE predicate`: other rows of the source are none of the stream's, and count for nothing."""
+
+    predicate: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """Columns computed from those before: (name, expression), one for each column there then is."""
+
+    items: tuple[tuple[str, Expr], ...]
+
+
+Step: TypeAlias = Kept | Computed
+"""What is done to the rows of a source before they are rows of the stream."""
+
+
+AHEAD_OF_CLOCK: Final = 86_400_000_000
+"""A day, in microseconds: how far rows of a live stream may be ahead of the clock, where nobody says."""
 AHEAD: Final = 3_650 * 86_400_000_000
 """Ten years, in microseconds: a row that is further beyond the clock and all rows before it would end the stream for them."""
 
@@ -159,7 +181,8 @@ class TimeSpec:
         progress: how punctuations arise.
         idle_timeout: microseconds after which an idle live external stream is advanced by the clock, None for never.
         assumed: whether nobody said it: the column is the only TIMESTAMP there is.
-        ahead: microseconds a row may be beyond the clock and beyond the rows before it; None for any.
+        ahead: microseconds a row may be ahead; None for any.
+        ahead_of: of what: the clock, the rows before it, or both at once.
         dates: whether the column holds dates, read as midnight in UTC.
         enabling: when enabling time stamps are made; None as the session says.
         undecided: of a latent stream, the TIMESTAMP columns of which any could be its time; a query that needs a time asks.
@@ -172,6 +195,7 @@ class TimeSpec:
     assumed: bool = False
     undecided: tuple[str, ...] = ()
     ahead: int | None = AHEAD
+    ahead_of: Literal["clock", "rows", "both"] = "both"
     enabling: Enabling | None = None
     dates: bool = False
 
@@ -196,6 +220,40 @@ class ForTables(Protocol):
     for_tables: bool
 
 
+@runtime_checkable
+class Retypes(Protocol):
+    """A source that has found the types of its columns, and can give some of them in others."""
+
+    def retyped(self, schema: Schema) -> OpenSource:
+        """The same rows with these types."""
+
+
+@runtime_checkable
+class Peeked(Protocol):
+    """A source whose first rows can be looked at."""
+
+    def peek(self) -> pl.DataFrame:
+        """Some of them."""
+
+
+@runtime_checkable
+class OfFiles(Protocol):
+    """A source that reads files, as it says to others who read them."""
+
+    delimiters: Mapping[str, str]
+    """What separates the fields of CSV, by kind (`csv`, `tsv`)."""
+    in_folders: bool
+    """Whether some columns stand in the names of folders."""
+
+
+@runtime_checkable
+class Tells(Protocol):
+    """A source that says how it reads what it found when it was opened, where that isn't plain."""
+
+    notes: Sequence[str]
+    """Sentences."""
+
+
 @dataclass(frozen=True, eq=False)
 class StreamDef:
     """A declared stream.
@@ -212,6 +270,8 @@ class StreamDef:
         table: for a table, its rows; None for a stream.
         retroactive: whether its changes revise what was joined with it before.
         constraints: what is promised of its rows besides (stream paper §2; CIDR paper §4.1).
+        by_address: whether no statement declares it: a query names where its rows are.
+        steps: what becomes of the source's rows before they are the stream's; none where they are as they come.
     """
 
     name: str
@@ -225,6 +285,13 @@ class StreamDef:
     table: TableRows | None = None
     retroactive: bool = False
     constraints: tuple[Constraint, ...] = ()
+    by_address: bool = False
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def base(self) -> Schema:
+        """The columns of its source."""
+        return self.source.schema if self.steps else self.schema
 
     @property
     def clustered(self) -> Clustered | None:

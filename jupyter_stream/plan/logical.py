@@ -17,8 +17,8 @@ from jupyter_stream import aggregates
 from jupyter_stream.aggregates.user import UserCall
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.functions.expression import Column, Expr
-from jupyter_stream.plan.catalog import StreamDef
-from jupyter_stream.plan.node import Held, ManyInputs, NoInput, OneInput, Shorten, TwoInputs
+from jupyter_stream.plan.catalog import Computed, Kept, Step, StreamDef
+from jupyter_stream.plan.node import Held, ManyInputs, NoInput, OneInput, Reads, Shorten, TwoInputs
 from jupyter_stream.plan.preference import Budget, Preference
 from jupyter_stream.plan.rates import Rates
 from jupyter_stream.plan.strategy import Strategy
@@ -62,11 +62,16 @@ class Derived(OneInput):
     schema: Schema
     ordered: bool = False
 
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return ()
+
 
 @dataclass(frozen=True)
 class Filter(OneInput):
     """Rows for which `predicate` is true; lifetimes are kept."""
 
+    reads: ClassVar[Reads] = "passed"
     row_by_row: ClassVar[bool] = True
     input: Plan
     predicate: Expr
@@ -75,6 +80,10 @@ class Filter(OneInput):
     @property
     def expressions(self) -> tuple[Expr, ...]:
         return (self.predicate,)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return (Kept(self.predicate),)
 
 
 @dataclass(frozen=True)
@@ -86,6 +95,7 @@ class Project(OneInput):
         words: what it does, for people, where its expressions say it badly.
     """
 
+    reads: ClassVar[Reads] = "made"
     row_by_row: ClassVar[bool] = True
     input: Plan
     items: tuple[tuple[str, Expr], ...]
@@ -103,6 +113,10 @@ class Project(OneInput):
     def carrying(self, below: Plan, fields: Sequence[Field]) -> Project:
         items = (*self.items, *((f.name, Column(f.name, f.dtype)) for f in fields))
         return replace(self, input=below, items=items, schema=Schema((*self.schema, *fields)))
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return (Computed(self.items),)
 
 
 @dataclass(frozen=True)
@@ -283,6 +297,7 @@ class Aggregate(OneInput):
     other_windows: tuple[tuple[Window, tuple[AggregateCall, ...]], ...] = ()
     estimates: tuple[WeighedAggregate, ...] | None = None
     looked_at: float | None = 1.0
+    reads: ClassVar[Reads] = "made"
     holds: ClassVar[Held] = "groups"
 
     @property

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.functions.expression import Expr
+from jupyter_stream.plan.catalog import Step
 from jupyter_stream.windows import Window
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 Shorten: TypeAlias = "Callable[[Window], Window]"
 """A window to the one that stands in its place."""
 Held: TypeAlias = Literal["nothing", "rows", "groups"]
+Reads: TypeAlias = Literal["all", "passed", "made"]
 
 _GOES_BY_ROWS = "it goes by rows that a sample would leave out"
 
@@ -34,6 +36,8 @@ class NoInput:
     """What it is in SQL, where that is a clause of its own."""
     searches: ClassVar[bool] = False
     """Whether it looks at rows in the order of their times, and gives rows of its own once, when they are final."""
+    reads: ClassVar[Reads] = "all"
+    """Which columns of its input it looks at: all, or those its expressions name, of rows it passes on or makes others of."""
     holds: ClassVar[Held] = "nothing"
     """What it remembers: rows of its inputs, or something of groups of them."""
 
@@ -46,6 +50,11 @@ class NoInput:
     def expressions(self) -> tuple[Expr, ...]:
         """All it computes of the rows of its inputs."""
         return ()
+
+    @property
+    def steps(self) -> tuple[Step, ...] | None:
+        """What it makes of each row of its input by itself; None where it does more than that."""
+        return None
 
     def with_inputs(self, inputs: Sequence[Plan]) -> Self:
         """The same node over other inputs, of the same schemas."""

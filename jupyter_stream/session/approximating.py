@@ -14,6 +14,7 @@ import polars as pl
 from jupyter_stream import syntax
 from jupyter_stream.binding import bind_target
 from jupyter_stream.engine.pipeline import Pipeline
+from jupyter_stream.engine.preparation import Preparation
 from jupyter_stream.errors import QueryError
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.cost import estimate
@@ -126,7 +127,8 @@ def _first_rows(stream: StreamDef) -> pl.DataFrame | None:
         return None
     request = Request()
     try:
-        frame = next((chunk.frame for chunk in source.read(request) if chunk.frame.height), None)
+        chunks = Preparation(stream).of(source.read(request))
+        frame = next((chunk.frame for chunk in chunks if chunk.frame.height), None)
     finally:
         request.stop.set()
     return None if frame is None else frame.head(_LOOKED_AT)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
+from jupyter_stream.binding.event_time import with_time_texts
+from jupyter_stream.core.instants import parse_instants
 from jupyter_stream.core.schema import type_name
 from jupyter_stream.core.time import other_unit
+from jupyter_stream.engine.preparation import Preparation
 from jupyter_stream.errors import SourceError
 from jupyter_stream.plan.catalog import StreamDef
-from jupyter_stream.sources.instants import parse_instants
-from jupyter_stream.sources.protocol import Peeks
+from jupyter_stream.sources.protocol import Chunk, Peeks
 
 UNITS = {"s": "seconds", "ms": "milliseconds", "ns": "nanoseconds"}
 """Values of `timestamp_unit` but for our own, in words."""
@@ -32,6 +34,11 @@ def about_time(stream: StreamDef) -> str:
             f"WATERMARK FOR {time.column} AS {time.column} - INTERVAL 1 {late}. "
             "For the time of arrival, write ORDER BY current_time."
         )
+    if time.undecided and isinstance(_type(stream, time.undecided[0]), pl.String):
+        return (
+            f"It has no TIMESTAMP column. {time.undecided[0]} looks like a time: for windows of time, write "
+            f"{with_time_texts(stream, time.undecided[0])}. For the time of arrival, write ORDER BY current_time."
+        )
     if time.undecided:
         return (
             f"It has several TIMESTAMP columns. For windows of time, name the one to use: ORDER BY {time.undecided[0]}."
@@ -41,6 +48,11 @@ def about_time(stream: StreamDef) -> str:
     if any(isinstance(f.dtype, pl.Datetime) for f in stream.schema):
         return ""
     return "It has no TIMESTAMP column, so windows of time go by the time of arrival." + _advice_on_units(stream)
+
+
+def _type(stream: StreamDef, column: str) -> pl.DataType | None:
+    field = stream.schema.find(column)
+    return None if field is None else field.dtype
 
 
 def unit_advice(unit: str, column: str) -> str:
@@ -84,7 +96,7 @@ def _peek(stream: StreamDef) -> pl.DataFrame:
     source = stream.source
     if isinstance(source, Peeks) and source.replayable:
         try:
-            return source.peek()
+            return Preparation(stream).take(Chunk(source.peek())).frame
         except SourceError:
             pass  # the query that reads it says so
     return stream.schema.empty()

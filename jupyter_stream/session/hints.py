@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 from jupyter_stream.core.counting import counted
 from jupyter_stream.core.time import other_unit
 from jupyter_stream.engine.pipeline import Pipeline
-from jupyter_stream.plan.catalog import Watermark
+from jupyter_stream.plan.catalog import Tells, Watermark
+from jupyter_stream.session.clock_ahead import clock_ahead
 from jupyter_stream.session.declared_time import unit_advice
+from jupyter_stream.session.no_progress import no_progress
 from jupyter_stream.session.tables_of import tables_of
+from jupyter_stream.sources.file import FileSource
 
 if TYPE_CHECKING:
     from jupyter_stream.engine.feed import Feed
@@ -31,8 +34,23 @@ def hint(run: Pipeline | SparkRun) -> str | None:
         if unit is not None:
             return unit_advice(unit, feed.stream.time.column or "")
     missed = _missed(run)
-    if missed is not None or not run.late:
+    if missed is None:
+        missed = no_progress(run)
+    if missed is not None:
         return missed
+    return (_late(run) if run.late else None) or _found(run)
+
+
+def _late(run: Pipeline | SparkRun) -> str | None:
+    """Why rows may have come late, if that can be told."""
+    ahead = clock_ahead(run)
+    if ahead is not None:
+        return ahead
+    for feed in run.feeds:
+        source = feed.stream.source
+        order = source.order_advice if isinstance(source, FileSource) else None
+        if order is not None:
+            return f"{counted(run.late, 'row')} came late. {order}"
     for feed in run.feeds:
         progress = feed.stream.time.progress
         if isinstance(progress, Watermark) and not progress.declared and feed.stream.time.kind == "external":
@@ -41,6 +59,17 @@ def hint(run: Pipeline | SparkRun) -> str | None:
                 f"{counted(run.late, 'row')} came late: {feed.stream.name} declares no watermark, so its rows "
                 f"are expected in order. Declare one: WATERMARK FOR {column} AS {column} - INTERVAL 1 MINUTE"
             )
+    return None
+
+
+def _found(run: Pipeline | SparkRun) -> str | None:
+    """What a source has found in its rows, and how it reads them where no statement was there to say so."""
+    for feed in run.feeds:
+        source = feed.stream.source
+        notes = source.notes if feed.stream.by_address and isinstance(source, Tells) else ()
+        said = list(dict.fromkeys([*feed.remarks, *notes]))
+        if said:
+            return f"{feed.stream.name}: {' '.join(said)}"
     return None
 
 

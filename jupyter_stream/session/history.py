@@ -51,9 +51,9 @@ def over(query: BoundQuery, uri: str, open_: Open) -> BoundQuery:
             hint="Declare the stream with ORDER BY a column.",
         )
     options = {k: v for k, v in stream.options.items() if k not in _OWN}
-    source = open_(uri, stream.schema, options)
+    source = open_(uri, stream.base, options)
     time = replace(stream.time, progress=Unpromised(), idle_timeout=None)
-    past = StreamDef(stream.name, stream.schema, time, uri, source, options, stream.text)
+    past = StreamDef(stream.name, stream.schema, time, uri, source, options, stream.text, steps=stream.steps)
     return replace(query, plan=reading(query.plan, {past.name: past}))
 
 
@@ -63,7 +63,7 @@ def whole_files(stream: StreamDef, query: BoundQuery) -> list[tuple[Path, int]] 
     They are Parquet, of the declared types; nothing in the query goes by the order in which rows came.
     """
     source = stream.source
-    if not isinstance(source, FileSource) or not source.prunable or _goes_by_arrival(query):
+    if not isinstance(source, FileSource) or not source.prunable or stream.steps or _goes_by_arrival(query):
         return None
     if "rate" in stream.options:  # a file would come when its last row does
         return None
@@ -83,7 +83,7 @@ def _goes_by_arrival(query: BoundQuery) -> bool:
 def native(uri: str, query: BoundQuery) -> str | None:
     """The path of files that Spark can read as our connector would: Parquet, of the declared types, whose order is no matter."""
     (stream,) = streams(query.plan)
-    if not uri.startswith("file://") or stream.options or runs_inside(query) or _goes_by_arrival(query):
+    if not uri.startswith("file://") or stream.options or stream.steps or runs_inside(query) or _goes_by_arrival(query):
         return None
     text = uri.removeprefix("file://")
     files = matching(text)

@@ -42,6 +42,7 @@ from jupyter_stream.session.arriving_rows import ArrivingRows, ended
 from jupyter_stream.session.callback import Callback, failure_note
 from jupyter_stream.session.declared_sinks import SinkStatus, notes, status, trouble
 from jupyter_stream.session.hints import hint
+from jupyter_stream.session.no_progress import no_progress
 from jupyter_stream.sinks import SinkWriter
 from jupyter_stream.spark.frame import streaming_frame
 from jupyter_stream.spark.run import SparkRun
@@ -467,7 +468,8 @@ class Query:
         read: int = sum(f.control.rows_in + f.rejected for f in list(pipeline.feeds))  # also when it has ended
         failed = pipeline.failed_rows + sum(c.failures for c in self._callbacks)
         failed += sum(w.version for w in self.writers)
-        return pipeline.changes + pipeline.results.version + read + pipeline.late + failed
+        stands = no_progress(pipeline) is not None  # which comes about by waiting
+        return pipeline.changes + pipeline.results.version + read + pipeline.late + failed + stands
 
     def snapshot(self, last: int = 500) -> Snapshot:
         """The query now, with its newest `last` rows.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jupyter_stream import binding, syntax
@@ -10,7 +11,8 @@ from jupyter_stream.binding.bind_table import LATENT
 from jupyter_stream.core.counting import counted
 from jupyter_stream.core.table import TableRows, ViewRows
 from jupyter_stream.engine.explain import promises
-from jupyter_stream.plan.catalog import Catalog, Entry, StreamDef
+from jupyter_stream.plan.catalog import Catalog, Entry, StreamDef, Tells
+from jupyter_stream.plan.odd_columns import about_columns
 from jupyter_stream.session import listings
 from jupyter_stream.session.declared_time import about_time
 from jupyter_stream.session.query import Message, Query, Result
@@ -29,7 +31,9 @@ def declare(session: Session, entry: Entry) -> Message:
     session.sides.forget(entry.name)
     said = f"Stream {entry.name} {'declared' if former is None else AGAIN}: {counted(len(entry.schema), 'column')}"
     if isinstance(entry, StreamDef):
-        return Message(f"{said}, {promises(entry)}. {about_time(entry)}".strip())
+        found = entry.source.notes if isinstance(entry.source, Tells) else ()
+        told = [t for t in (*found, about_time(entry), about_columns(entry.source)) if t]
+        return Message(" ".join([f"{said}, {promises(entry)}.", *told]))
     return Message(f"{said}.")
 
 
@@ -38,7 +42,7 @@ def of_address(session: Session, name: str, uri: str) -> StreamDef:
     quoted = name.replace("`", "``")
     (statement,) = syntax.parse(f"CREATE STREAM `{quoted}` SOURCE {{{{ uri }}}}", {"uri": uri})
     assert isinstance(statement, syntax.CreateStream)
-    return binding.bind_stream(statement, session.open_source, session.catalog)
+    return replace(binding.bind_stream(statement, session.open_source, session.catalog), by_address=True)
 
 
 def view_of(statement: syntax.CreateView, query: Query) -> StreamDef:

@@ -7,14 +7,16 @@ after and was not before is what failed. Not for casts in queries: those are the
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any, Final
+from typing import Final
 
+import numpy as np
 import polars as pl
 
 from jupyter_stream.core.far import as_json
+from jupyter_stream.core.instants import parse_instants
 from jupyter_stream.core.schema import INTERVAL, TIMESTAMP
 from jupyter_stream.core.time import parse_duration
-from jupyter_stream.sources.instants import parse_instants
+from jupyter_stream.sources.nested import Faults, fitted, instance
 from jupyter_stream.sources.utf8 import as_text
 
 TICKS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 0}
@@ -37,9 +39,9 @@ def stream_type(dtype: pl.DataType) -> pl.DataType:
     if isinstance(dtype, pl.Duration):
         return INTERVAL
     if isinstance(dtype, pl.List | pl.Array):
-        return pl.List(stream_type(made(dtype.inner)))
+        return pl.List(stream_type(instance(dtype.inner)))
     if isinstance(dtype, pl.Struct):
-        return pl.Struct([pl.Field(f.name, stream_type(made(f.dtype))) for f in dtype.fields])
+        return pl.Struct([pl.Field(f.name, stream_type(instance(f.dtype))) for f in dtype.fields])
     if dtype.is_unsigned_integer():
         wider: dict[pl.DataType, pl.DataType] = {pl.UInt8(): pl.Int16(), pl.UInt16(): pl.Int32()}
         return wider.get(dtype, pl.Int64())
@@ -104,7 +106,7 @@ def cast(values: pl.Series, target: pl.DataType, tick: int | None = None) -> pl.
         fits = (values == values.floor()) & (values >= -_EXACT) & (values < _EXACT)
         return values.set(~fits.fill_null(False), None).cast(target, strict=False)
     if source.is_nested() or target.is_nested():
-        return _nested(values, target)
+        return _nested(values, target, tick)
     return values.cast(target, strict=False)
 
 
@@ -173,7 +175,7 @@ def _from_text(text: pl.Series, target: pl.DataType, tick: int | None) -> pl.Ser
     if isinstance(target, pl.Binary):
         return text.cast(pl.Binary)
     if target.is_nested():
-        return _nested(text, target)
+        return _nested(text, target, tick)
     return _text_to_number(text, target)
 
 
@@ -200,26 +202,33 @@ def _text_to_number(text: pl.Series, target: pl.DataType) -> pl.Series:
     return numbers.scatter(failed, second)
 
 
-def _nested(values: pl.Series, target: pl.DataType) -> pl.Series:
-    # A failure deep inside a value makes the whole value a failure, which Polars only tells by raising: so by halves.
-    if values.null_count() == len(values):
-        return pl.Series(values.name, [None] * len(values), dtype=target)
-    try:
-        if isinstance(values.dtype, pl.String):
-            typed = values.str.json_decode(target)  # which leaves empty texts out
-        elif isinstance(target, pl.String):
-            return _as_json(values)
-        else:
-            typed = values.cast(target)  # which leaves structs in arrays as they are where numbers are asked for
-        if len(typed) == len(values) and typed.dtype == target:
-            return typed
-        if len(values) == 1:
-            return pl.Series(values.name, [None], dtype=target)
-    except pl.exceptions.PolarsError:
-        if len(values) == 1:
-            return pl.Series(values.name, [None], dtype=target)
-    half = len(values) // 2
-    return pl.concat([_nested(values[:half], target), _nested(values[half:], target)])
+def _nested(values: pl.Series, target: pl.DataType, tick: int | None) -> pl.Series:
+    if isinstance(target, pl.String):
+        return _as_json(values)
+    found, faults = cast_by_leaf(values, target, tick)
+    if not faults:
+        return found
+    whole = np.ones(len(values), np.bool_)
+    for fault in faults:
+        whole[fault.rows] = False
+    return pl.select(pl.when(pl.Series(whole)).then(found).otherwise(None).alias(values.name)).to_series()
+
+
+def cast_by_leaf(values: pl.Series, target: pl.DataType, tick: int | None = None) -> tuple[pl.Series, list[Faults]]:
+    """The column in the declared type; NULL in the parts of a value that have no counterpart, and where those are.
+
+    Args:
+        values: a column of a type `castable` says yes to.
+        target: the type declared.
+        tick: what a number means as a time, one of `TICKS`.
+    """
+
+    def leaf(part: pl.Series, dtype: pl.DataType) -> pl.Series:
+        if not castable(part.dtype, dtype, tick):
+            return pl.Series(part.name, [None] * len(part), dtype=dtype)
+        return cast(part, dtype, tick)
+
+    return fitted(values, target, leaf)
 
 
 def _as_json(values: pl.Series) -> pl.Series:
@@ -228,9 +237,3 @@ def _as_json(values: pl.Series) -> pl.Series:
     # Polars writes JSON for structs only; the brackets of a one-field struct are cut off again.
     text = as_json(values.to_frame("v")).str.slice(5).str.head(-1)
     return text.set(values.is_null(), None).alias(values.name)
-
-
-def made(dtype: Any) -> pl.DataType:
-    """The type of a nested type's part, which Polars may give as a class."""
-    found: pl.DataType = dtype() if isinstance(dtype, type) else dtype
-    return found

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
 
 import polars as pl
 
 from jupyter_stream.core.far import pythonic
+from jupyter_stream.core.messages import FAULT, FAULTS
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.errors import SourceError
-from jupyter_stream.sources.casting import cast, castable
+from jupyter_stream.sources.casting import cast, cast_by_leaf, castable
+from jupyter_stream.sources.nested import Faults, shown
 from jupyter_stream.sources.options import did_you_mean
 from jupyter_stream.sources.protocol import REJECTED, Chunk
 from jupyter_stream.sources.utf8 import NOT_UTF8
 
-_SHOWN = 100
-"""Characters of a bad value shown in a reason; the raw record has all of it."""
+
+class Spelling(Protocol):
+    """How values are written in a text."""
+
+    def plain(self, text: pl.Series, field: Field) -> pl.Series:
+        """Text that `cast` reads as the field's type; where it can't be, what no type but STRING reads."""
+
+    def advice(self, value: str, field: Field) -> str:
+        """What to write where a value can't be read as the field's type; empty where there is no telling."""
 
 
 def conform(
@@ -24,6 +34,8 @@ def conform(
     tick: int | None = None,
     describe: Callable[[Sequence[int]], Sequence[str]] | None = None,
     place: Callable[[int], str] | None = None,
+    faults: Mapping[str, Sequence[Faults]] | None = None,
+    spelling: Spelling | None = None,
 ) -> Chunk:
     """Cast a frame to declared types and split off the rows that have a value without counterpart.
 
@@ -33,29 +45,73 @@ def conform(
         tick: what numbers mean as times (`casting.TICKS`).
         describe: the raw records at these row numbers, as text; by default the row's values.
         place: where a row comes from, appended to its reason, such as ` (bids.csv, line 17)`.
+        faults: by column, parts of values that are known to be bad, and NULL.
+        spelling: how the values are written, where that isn't as `cast` reads them; all columns are text then.
 
     Returns:
-        The rows that fit, in their order; in `rejected`, the others.
+        The rows that fit, in their order; in `rejected`, the others. Rows whose only faults are parts of columns that are read
+        `by_part` fit, and say so.
     """
-    if list(raw.schema.items()) == [(f.name, f.dtype) for f in fields]:
+    if not faults and list(raw.schema.items()) == [(f.name, f.dtype) for f in fields]:
         return Chunk(raw)
     columns: list[pl.Series] = []
     reasons: dict[int, str] = {}
+    parts: dict[int, list[tuple[tuple[str, ...], str]]] = {}
     for field in fields:
-        before = raw.get_column(field.name)
-        after = before if before.dtype == field.dtype else cast(before, field.dtype, tick).alias(field.name)
-        if after.null_count() != before.null_count():
-            bad = (after.is_null() & before.is_not_null()).arg_true()
-            for row, value in zip(bad.to_list(), pythonic(before.gather(bad)).to_list(), strict=True):
-                reasons.setdefault(row, f"column {field.name}: {_no(value, field.dtype, tick)}")
-        columns.append(after)
+        after, wrong = _fitted(raw.get_column(field.name), field, tick, spelling)
+        for fault in (*(faults.get(field.name, ()) if faults else ()), *wrong):
+            name = ".".join((field.name, *fault.path))
+            for row, value in zip(fault.rows.tolist(), fault.values, strict=True):
+                advice = (
+                    spelling.advice(str(value), field) if spelling is not None and not field.dtype.is_nested() else ""
+                )
+                reason = f"column {name}: {_no(value, fault.dtype, tick)}{f' ({advice})' if advice else ''}"
+                if field.by_part:
+                    parts.setdefault(row, []).append(((field.name, *fault.path), reason))
+                else:
+                    reasons.setdefault(row, reason)
+        columns.append(after.alias(field.name))
     frame = pl.DataFrame(columns)
+    if not reasons and not parts:
+        return Chunk(frame)
+    rows = sorted({*reasons, *parts})
+    texts = dict(zip(rows, describe(rows) if describe else _texts(raw[rows]), strict=True))
+    places = {row: place(row) if place else "" for row in rows}
+    if parts:
+        frame = frame.with_columns(_faults(frame.height, parts, texts, places))
     if not reasons:
         return Chunk(frame)
-    rows = sorted(reasons)
-    texts = describe(rows) if describe else _texts(raw[rows])
-    keep = pl.Series([True]).new_from_index(0, raw.height).scatter(rows, False)
-    return Chunk(frame.filter(keep), rejected(texts, [reasons[r] + (place(r) if place else "") for r in rows]))
+    out = sorted(reasons)
+    keep = pl.Series([True]).new_from_index(0, raw.height).scatter(out, False)
+    return Chunk(frame.filter(keep), rejected([texts[r] for r in out], [reasons[r] + places[r] for r in out]))
+
+
+def _fitted(
+    before: pl.Series, field: Field, tick: int | None, spelling: Spelling | None
+) -> tuple[pl.Series, list[Faults]]:
+    """A column in its declared type, and which values, or parts of them, have no counterpart."""
+    plain = before if spelling is None else spelling.plain(before, field)
+    if field.dtype.is_nested() and plain.dtype != field.dtype:
+        return cast_by_leaf(plain, field.dtype, tick)
+    after = plain if plain.dtype == field.dtype else cast(plain, field.dtype, tick)
+    if after.null_count() == before.null_count():
+        return after, []
+    bad = (after.is_null() & before.is_not_null()).arg_true()
+    return after, [Faults((), field.dtype, bad.cast(pl.Int64).to_numpy(), pythonic(before.gather(bad)).to_list())]
+
+
+def _faults(
+    height: int,
+    parts: Mapping[int, Sequence[tuple[tuple[str, ...], str]]],
+    texts: Mapping[int, str],
+    places: Mapping[int, str],
+) -> pl.Series:
+    """The column that says which parts of rows are bad."""
+    found: list[dict[str, object] | None] = [None] * height
+    for row, wrong in parts.items():
+        why = [reason + places[row] for _, reason in wrong]
+        found[row] = {"raw": texts[row], "at": [list(path) for path, _ in wrong], "why": why}
+    return pl.Series(FAULT, found, dtype=FAULTS)
 
 
 def rejected(raw: Sequence[str], reasons: Sequence[str]) -> pl.DataFrame | None:
@@ -78,16 +134,35 @@ def match_names(fields: Iterable[Field], names: Sequence[str], where: str) -> di
     Raises:
         SourceError: when one isn't there, naming the nearest that is.
     """
-    lower = {name.lower(): name for name in reversed(names)}
-    exact = set(names)
-    found: dict[str, str] = {}
+    fields = tuple(fields)
+    found = found_names(fields, names)
     for field in fields:
-        name = field.name if field.name in exact else lower.get(field.name.lower())
-        if name is None:
+        if field.name not in found:
             exist = f"It has {', '.join(names)}." if names else ""
             raise SourceError(f"{where} has no column '{field.name}'.", hint=did_you_mean(field.name, names, exist))
-        found[field.name] = name
     return found
+
+
+def found_names(fields: Iterable[Field], names: Sequence[str]) -> dict[str, str]:
+    """The same for those that are there."""
+    lower = {name.lower(): name for name in reversed(names)}
+    exact = set(names)
+    named = ((f.name, f.name if f.name in exact else lower.get(f.name.lower())) for f in fields)
+    return {name: found for name, found in named if found is not None}
+
+
+def with_nulls(frame: pl.DataFrame, fields: Sequence[Field], rows: int | None = None) -> pl.DataFrame:
+    """The frame with NULL in the columns it hasn't got, in the order of the fields; what it says of bad parts is kept.
+
+    Args:
+        frame: some of the columns.
+        fields: all of them.
+        rows: how many rows there are, where the frame has no column to say it.
+    """
+    height = frame.height if rows is None else rows
+    there = {c.name: c for c in frame}
+    found = [there.get(f.name, pl.repeat(None, height, dtype=f.dtype, eager=True).alias(f.name)) for f in fields]
+    return pl.DataFrame([*found, *(c for name, c in there.items() if name == FAULT)])
 
 
 def check_castable(
@@ -114,9 +189,10 @@ def check_castable(
 def _no(value: object, dtype: pl.DataType, tick: int | None) -> str:
     if isinstance(value, bytes) and isinstance(dtype, pl.String):
         return NOT_UTF8
-    text = repr(value) if isinstance(value, str) else str(value)
-    told = f"{text if len(text) <= _SHOWN else text[:_SHOWN] + '...'} can't be read as {type_name(dtype)}"
-    number = isinstance(value, int | float) or (isinstance(value, str) and value.strip().lstrip("+-").isdigit())
+    told = f"{shown(value)} can't be read as {type_name(dtype)}"
+    number = isinstance(value, int | float) or (
+        isinstance(value, str) and value.strip().lstrip("+-").replace(".", "", 1).isdigit()
+    )
     if isinstance(dtype, pl.Datetime) and number and tick is not None:
         told += " (by its timestamp_unit that is beyond the years 1 to 9999)"
     elif isinstance(dtype, pl.Datetime) and isinstance(value, str) and number:

@@ -50,4 +50,4 @@ def joined(chunks: Iterator[Chunk]) -> Chunk | None:
     if len(found) < 2:
         return found[0] if found else None
     bad = [c.rejected for c in found if c.rejected is not None]
-    return Chunk(pl.concat([c.frame for c in found]), pl.concat(bad) if bad else None)
+    return Chunk(pl.concat([c.frame for c in found], how="diagonal"), pl.concat(bad) if bad else None)

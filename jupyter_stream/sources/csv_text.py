@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,22 +22,38 @@ import pyarrow.csv as pc
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import SourceError
-from jupyter_stream.sources.conform import both, conform, match_names, rejected
+from jupyter_stream.sources.conform import both, conform, found_names, rejected, with_nulls
+from jupyter_stream.sources.csv_head import (
+    DELIMITERS,
+    LINES,
+    Fit,
+    HeaderNames,
+    best_delimiter,
+    check_header,
+    is_row,
+    names_of,
+    positions,
+    said_delimiter,
+    without_said,
+)
+from jupyter_stream.sources.csv_records import records
+from jupyter_stream.sources.csv_spelling import CsvSpelling
+from jupyter_stream.sources.encoding import suggested
 from jupyter_stream.sources.options import flag
 from jupyter_stream.sources.protocol import Chunk
-from jupyter_stream.sources.text import LONGEST, TextParser, is_utf8, type_of_text
+from jupyter_stream.sources.text import LONGEST, is_utf8
 from jupyter_stream.sources.utf8 import NOT_UTF8
 
 _NEWLINE: Final = ord("\n")
 
 
 class CsvFormat:
-    """How the files are written: options `delimiter`, `header`, `quote`, `null`, and what numbers mean as times.
+    """How the files are written: options `delimiter`, `header`, `quote`, `null`, those of numbers, and what these mean as times.
 
     Args:
         options: those.
         tick: what numbers mean as times (`casting.TICKS`).
-        delimiter: unless the options say.
+        delimiter: unless the options or the first records say another.
         place: says where a line is, by its number from 1, if the text is no file's; the columns are then those declared.
     """
 
@@ -48,6 +66,7 @@ class CsvFormat:
     ) -> None:
         self.place = place
         given = options.get("delimiter", delimiter)
+        self.told = "delimiter" in options or place is not None
         self.delimiter = {"\\t": "\t", "tab": "\t"}.get(given, given)
         self.quote = options.get("quote", '"')
         for name, text, least in (("delimiter", self.delimiter, 1), ("quote", self.quote, 0)):
@@ -58,29 +77,117 @@ class CsvFormat:
         self.header = flag(options, "header", default=True)
         self.nulls = ("", *(word.strip() for word in options.get("null", "").split(",") if word.strip()))
         self.tick = tick
+        self.spelling = CsvSpelling(options)
+        self._field = self._pattern()
+
+    def _pattern(self) -> re.Pattern[str]:
+        """One field of a record, with the delimiter behind it."""
         d, q = re.escape(self.delimiter), re.escape(self.quote)
         quoted = f"{q}((?:[^{q}]|{q}{q})*){q}([^{d}]*)|" if q else "(?!)()()|"
-        self._field = re.compile(f"(?:{quoted}([^{d}]*))({d}|\\Z)")
+        return re.compile(f"(?:{quoted}([^{d}]*))({d}|\\Z)")
 
-    def parser(self, path: Path, schema: Schema, fields: Sequence[Field]) -> TextParser:
+    def by(self, delimiter: str) -> CsvFormat:
+        """The same with another delimiter."""
+        if delimiter == self.delimiter:
+            return self
+        other = copy(self)
+        other.delimiter = delimiter
+        other._field = other._pattern()
+        return other
+
+    def settled(self, head: bytes, schema: Schema | None = None) -> CsvFormat:
+        """The same with the delimiter that the first records have, where nobody has said one.
+
+        Args:
+            head: those.
+            schema: the declared columns, if any are.
+        """
+        if self.told or not head.strip():
+            return self
+        said = said_delimiter(head)
+        if said is not None:
+            return self.by(said)
+        forms = {d: self.by(d) for d in (*DELIMITERS, self.delimiter) if d != self.quote}
+        return self.by(best_delimiter({d: f._fit(head, schema) for d, f in forms.items()}, self.delimiter))
+
+    def of_file(self, data: bytes, schema: Schema) -> CsvFormat:
+        """The same with the delimiter of one file, where by its first record that is another: files of a folder may differ."""
+        first = data[: len(data) - len(self._after_first(data))]
+        return self if self.told or self._fit(first, schema).declared else self.settled(first, schema)
+
+    def _fit(self, head: bytes, schema: Schema | None) -> Fit:
+        lines = without_said(head)[: LINES * 1_000]
+        starts, ends, _ = records(lines, self)
+        if len(starts) > 1 and len(lines) == LINES * 1_000:
+            starts, ends = starts[:-1], ends[:-1]
+        spans = zip(starts[:LINES].tolist(), ends[:LINES].tolist(), strict=True)
+        found = [self.fields(lines[a:b].decode(errors="replace")) for a, b in spans]
+        widths = [0 if isinstance(f, str) else len(f) for f in found] or [0]
+        declared = 0
+        if schema is not None:
+            first = [] if not found or isinstance(found[0], str) else names_of(found[0]).all
+            declared = len(found_names(schema, first)) if self.header else int(widths[0] == len(schema))
+        even = [w == widths[0] for w in widths[1:]]
+        return Fit(declared, sum(even) / len(even) if even else 1.0, widths[0])
+
+    def knowing(self, found: frozenset[str]) -> CsvFormat:
+        """The same, where the types of these columns were found and not declared."""
+        other = copy(self)
+        other.spelling = self.spelling.knowing(found)
+        return other
+
+    def parser(self, path: Path, schema: Schema, fields: Sequence[Field]) -> CsvParser:
         """A parser for one file of a stream of that schema, giving these fields of it."""
-        return _CsvParser(self, path, schema, fields)
+        return CsvParser(self, path, schema, fields)
 
     def discover(self, head: bytes, path: Path) -> Schema:
         """Columns from the header (`column_1`, ... without one), types from the first records."""
+        return whole(self.looked_at(head, path)[0])
+
+    def looked_at(self, head: bytes, path: Path) -> tuple[Schema, list[str]]:
+        """The same, with sentences about what isn't as the file has it; Null is the type of a column without values.
+
+        Raises:
+            SourceError: there is nothing in it, or the header is not UTF-8.
+        """
         first = self._first(head)
         if not first:
             raise SourceError(f"{path} is empty.", hint="Declare the columns of the stream.")
-        names = first if self.header else [f"column_{i + 1}" for i in range(len(first))]
-        text = Schema.of((name, pl.String()) for name in names)
-        words = self.parser(path, text, text.fields).parse(head).frame
-        return Schema.of((name, type_of_text(words.get_column(name))) for name in names)
+        check_header(first, path, head)
+        names = names_of(first) if self.header else HeaderNames(tuple(f"column_{i + 1}" for i in range(len(first))))
+        text = Schema.of((name, pl.String()) for name in names.all)
+        read = self.parser(path, text, text.fields).parse(head)
+        fields: list[tuple[str, pl.DataType]] = []
+        told = names.sentences()
+        for name in names.all:
+            words = read.frame.get_column(name)
+            dtype, said = self.spelling.type_of(words, self.delimiter)
+            fields.append((name, dtype))
+            told += [f"{name} {said}"] if said else []
+        if self.header and is_row(first, [dtype for _, dtype in fields]):
+            told.append("Its first line looks like a row: if it has no header, write WITH (header = 'false').")
+        if not is_utf8(head):
+            told.append(f"Some rows are not UTF-8 and will be refused: write WITH (encoding = '{suggested(head)}').")
+        elif read.rejected is not None and read.rejected.height > read.frame.height:
+            told.append(f"{read.rejected.height} of its first rows don't fit: {read.rejected.item(0, 'reason')}.")
+        return Schema.of(fields), told
 
     def check(self, head: bytes, path: Path, schema: Schema) -> None:
         """Refuse a file whose header lacks declared columns."""
         first = self._first(head)
         if first:
-            positions(self, first, schema, path)
+            check_header(first, path, head)
+            positions(self.header, first, schema, path)
+
+    def header_of(self, head: bytes, path: Path) -> tuple[str, ...]:
+        """How the columns of a file are called.
+
+        Raises:
+            SourceError: its header is not UTF-8.
+        """
+        first = self._first(head)
+        check_header(first, path, head)
+        return names_of(first).all
 
     def fields(self, record: str) -> list[str | None] | str:
         """The fields of one record, None for NULL; or what is wrong with it."""
@@ -101,115 +208,28 @@ class CsvFormat:
                 return found
 
     def _first(self, head: bytes) -> list[str]:
-        data = head.lstrip(b"\r\n")
+        data = without_said(head).lstrip(b"\r\n")
         starts, ends, _ = records(data[:LONGEST], self)
         if not len(starts):
             return []
         found = self.fields(data[starts[0] : ends[0]].decode(errors="replace"))
         return [] if isinstance(found, str) else [(name or "").strip() for name in found]
 
-
-def positions(form: CsvFormat, first: Sequence[str], schema: Schema, path: Path) -> dict[str, int]:
-    """At which field of a record each column of the schema stands, by the file's first record.
-
-    Raises:
-        SourceError: when a declared column isn't there.
-    """
-    if form.header:
-        try:
-            names = match_names(schema, first, str(path))
-        except SourceError as error:
-            told = f"{error.hint or ''} Where files have no header, write WITH (header = 'false').".strip()
-            raise SourceError(error.message, hint=told) from None
-        return {name: first.index(found) for name, found in names.items()}
-    if len(first) != len(schema):
-        raise SourceError(
-            f"{path} has {len(first)} fields in its first record, for the {len(schema)} columns declared.",
-            hint="Without a header, columns are taken by position.",
-        )
-    return {name: i for i, name in enumerate(schema.names)}
+    def _after_first(self, data: bytes) -> bytes:
+        """What follows the line in which the first record ends."""
+        said = len(data) - len(without_said(data))
+        _, ends, _ = records(data[said : said + LONGEST], self)
+        return data[data.find(b"\n", said + int(ends[0])) + 1 :] if len(ends) else b""
 
 
-def records(data: bytes, form: CsvFormat) -> tuple[Int64s, Int64s, int]:
-    """Where the records of a block are; newlines inside quotes belong to their record, blank lines to none.
-
-    A quote that isn't closed within `LONGEST` bytes spoils its own line only.
-
-    Returns:
-        Start and end (without newline) of each record, and where a record starts that has an open quote at the end of the
-        data, or else the length of the data.
-    """
-    text = np.frombuffer(data, dtype=np.uint8)
-    ends = np.flatnonzero(text == _NEWLINE)
-    if len(data) and data[-1] != _NEWLINE:
-        ends = np.append(ends, len(data))
-    starts = np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1] + 1])[: len(ends)]
-    unclosed = len(data)
-    if form.quote and form.quote.encode() in data:
-        joined, unclosed = _quoted_lines(data, text, starts, ends, form)
-        if len(joined):
-            inner = np.zeros(len(starts), dtype=np.int64)
-            for first, last in joined:
-                inner[first + 1 : last + 1] = 1
-            begins = inner == 0
-            closes = np.append(begins[1:], True)
-            starts, ends = starts[begins], ends[closes]
-    ends = ends - ((ends > starts) & (text[np.maximum(ends - 1, 0)] == ord("\r")))
-    filled = ends > starts
-    return starts[filled], ends[filled], unclosed
+def whole(schema: Schema) -> Schema:
+    """The columns, those of no type as text."""
+    return Schema.of((f.name, pl.String() if isinstance(f.dtype, pl.Null) else f.dtype) for f in schema)
 
 
-def _quoted_lines(
-    data: bytes, text: np.ndarray[Any, np.dtype[np.uint8]], starts: Int64s, ends: Int64s, form: CsvFormat
-) -> tuple[list[tuple[int, int]], int]:
-    """First and last line of each record that spans lines. Only lines with an odd number of quotes are looked at."""
-    quotes = np.flatnonzero(text == ord(form.quote))
-    counts = np.searchsorted(quotes, ends) - np.searchsorted(quotes, starts)
-    odd = np.flatnonzero(counts & 1).tolist()
-    joined: list[tuple[int, int]] = []
-    i = 0
-    while i < len(odd):
-        first = odd[i]
-        i += 1
-        if not _ends_open(data[starts[first] : ends[first]], form, inside=False):
-            continue
-        for j in range(i, len(odd)):
-            last = odd[j]
-            if ends[last] - starts[first] > LONGEST:
-                break
-            if not _ends_open(data[starts[last] : ends[last]], form, inside=True):
-                joined.append((first, last))
-                i = j + 1
-                break
-        else:
-            if len(data) - starts[first] <= LONGEST:
-                return joined, int(starts[first])
-    return joined, len(data)
+class CsvParser:
+    """Of one file."""
 
-
-def _ends_open(line: bytes, form: CsvFormat, inside: bool) -> bool:
-    """Whether a quote is open at the end of a line. A quote opens at the start of a field only."""
-    quote, delimiter = form.quote.encode(), form.delimiter.encode()
-    at, start = 0, not inside
-    while at < len(line):
-        if inside:
-            at = line.find(quote, at)
-            if at < 0:
-                return True
-            inside = line[at + 1 : at + 2] == quote
-            at += 2 if inside else 1
-            start = False
-        elif start and line[at : at + 1] == quote:
-            inside, at = True, at + 1
-        else:
-            at = line.find(delimiter, at)
-            if at < 0:
-                return False
-            at, start = at + 1, True
-    return inside
-
-
-class _CsvParser:
     def __init__(self, form: CsvFormat, path: Path, schema: Schema, fields: Sequence[Field]) -> None:
         self._form = form
         self._path = path
@@ -223,7 +243,15 @@ class _CsvParser:
             self._width = len(schema)
             self._at = {name: i for i, name in enumerate(schema.names)}
 
+    @property
+    def missing(self) -> list[str] | None:
+        """The columns of the stream that the file hasn't got; None before its header is read."""
+        return [f.name for f in self._schema if f.name not in self._at] if self._width else None
+
     def cut(self, data: bytes) -> int:
+        """How many bytes at the start are whole records."""
+        if not self._width and b"\n" in data:
+            self._form = self._form.of_file(data, self._schema)
         if not self._form.quote or self._form.quote.encode() not in data:
             return data.rfind(b"\n") + 1
         starts, _, unclosed = records(data, self._form)
@@ -233,15 +261,19 @@ class _CsvParser:
         return int(starts[-1]) if len(starts) else 0
 
     def skip(self) -> str:
+        """Leave out the next line."""
         self._line += 1
         return self._place(self._line - 1)
 
     def parse(self, data: bytes) -> Chunk:
+        """The rows of the next whole records."""
         first_line = self._line
         self._line += data.count(b"\n")
         if not self._width:
-            data, skipped = self._begin(data)
-            first_line += skipped
+            said = len(data) - len(without_said(data))
+            self._form = self._form.of_file(data, self._schema)
+            data, skipped = self._begin(data[said:])
+            first_line += skipped + bool(said)
         if not data.strip(b"\r\n"):
             return Chunk(Schema(tuple(self._fields)).empty())
         parsed = self._fast(data, first_line)
@@ -255,9 +287,8 @@ class _CsvParser:
         found = self._form.fields(data[starts[0] : ends[0]].decode(errors="replace"))
         if isinstance(found, str):
             raise SourceError(f"The first record of {self._path} can't be read: {found}.")
-        names = [(name or "").strip() for name in found]
-        self._at = positions(self._form, names, self._schema, self._path)
-        self._width = len(names)
+        self._at = positions(self._form.header, [name or "" for name in found], self._schema, self._path, all_=False)
+        self._width = len(found)
         if not self._form.header:
             return data, 0
         rest = data.find(b"\n", int(ends[0])) + 1
@@ -286,7 +317,7 @@ class _CsvParser:
                     invalid_row_handler=skip,
                 ),
                 pc.ConvertOptions(
-                    include_columns=[str(self._at[f.name]) for f in self._fields],
+                    include_columns=list(self._places()),
                     column_types=dict.fromkeys(names, pa.string()),
                     strings_can_be_null=True,
                     quoted_strings_can_be_null=False,
@@ -326,18 +357,25 @@ class _CsvParser:
             else:
                 rows.append(found)
                 kept.append(i)
-        columns = {str(i): [row[i] for row in rows] for i in sorted({self._at[f.name] for f in self._fields})}
+        columns = {place: [row[int(place)] for row in rows] for place in self._places()}
         table = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
         chunk = self._conform(table, data, first_line, (starts[kept], ends[kept]))
         return Chunk(chunk.frame, both(rejected(raw, reasons), chunk.rejected))
 
+    def _places(self) -> dict[str, None]:
+        """The fields of a record that are read: one where there is no column of the stream."""
+        return dict.fromkeys(str(self._at[f.name]) for f in self._fields if f.name in self._at) or {"0": None}
+
     def _conform(self, table: Any, data: bytes, first_line: int, spans: tuple[Int64s, Int64s] | None) -> Chunk:
-        columns = [pl.Series(f.name, table.column(str(self._at[f.name]))) for f in self._fields]
+        there = [f for f in self._fields if f.name in self._at]
+        columns = [pl.Series(f.name, table.column(str(self._at[f.name]))) for f in there]
+        if not there:
+            return Chunk(with_nulls(pl.DataFrame(), self._fields, table.num_rows))
         if self._form.quote and self._form.quote.encode() * 2 in data:
             # A quoted nothing is the empty STRING, and NULL for all other types: pandas writes a lone missing number so.
             columns = [
                 c if isinstance(f.dtype, pl.String) else c.set(c == "", None)
-                for c, f in zip(columns, self._fields, strict=True)
+                for c, f in zip(columns, there, strict=True)
             ]
         raw = pl.DataFrame(columns)
         found: list[tuple[Int64s, Int64s]] = [] if spans is None else [spans]
@@ -357,7 +395,8 @@ class _CsvParser:
                 newlines.extend(np.flatnonzero(np.frombuffer(data, np.uint8) == _NEWLINE).tolist())
             return self._place(first_line + bisect_right(newlines, span(row)[0]))
 
-        return conform(raw, self._fields, self._form.tick, describe, place)
+        chunk = conform(raw, there, self._form.tick, describe, place, spelling=self._form.spelling)
+        return chunk if len(there) == len(self._fields) else replace(chunk, frame=with_nulls(chunk.frame, self._fields))
 
     def _misfits(self, data: bytes, first_line: int, spans: Sequence[tuple[int, int, int]]) -> pl.DataFrame | None:
         raw = [data[start:end].decode(errors="replace") for start, end, _ in spans]

@@ -26,7 +26,7 @@ from jupyter_stream.sources.file_journal import FileJournal, Piece, TextRecords,
 from jupyter_stream.sources.follow_places import BegunFile, Key, Places
 from jupyter_stream.sources.paths import matching
 from jupyter_stream.sources.protocol import Chunk
-from jupyter_stream.sources.text import BLOCK, Blocks, TextParser, skip_mark
+from jupyter_stream.sources.text import BLOCK, Blocks, Damaged, TextParser
 
 _OPEN_FILES: Final = 200
 """Files kept open at most; the ones that were silent longest are closed, and opened again when they grow."""
@@ -75,12 +75,11 @@ class _Growing:
         return self.position - len(self.blocks.rest)
 
     def advance(self, data: bytes) -> bytes:
-        """Note bytes that have been read; returns them as text, without the mark that a file may begin with."""
-        text = data if self.position else skip_mark(data)
+        """Note bytes that have been read; returns them."""
         self.head += data[: _MARK - len(self.head)]
         self.last = (self.last + data[-_MARK:])[-_MARK:]
         self.position += len(data)
-        return text
+        return data
 
     def is_same(self) -> bool:
         """Whether what has been read still stands in the file."""
@@ -100,7 +99,7 @@ class Tail:
     Args:
         text: the path.
         parser: makes a parser for a file read line by line; gives None for one that is read when it is whole.
-        whole: reads such a file.
+        whole: reads such a file; where it may still be being written, not before it is there as a whole.
         is_wanted: whether a file belongs to the stream.
         nothing: a frame of the wanted columns without rows.
         journal: where it is noted how they are read, before it is handed over; None for nowhere.
@@ -111,7 +110,7 @@ class Tail:
         self,
         text: str,
         parser: Callable[[Path], TextParser | None],
-        whole: Callable[[Path], Iterator[Chunk]],
+        whole: Callable[[Path, bool], Iterator[Chunk]],
         is_wanted: Callable[[Path], bool],
         nothing: pl.DataFrame,
         journal: FileJournal | None = None,
@@ -326,9 +325,9 @@ class Tail:
             return
         path = self._is_unchanged(piece)
         try:
-            yield from self._whole(path)
+            yield from self._whole(path, False)
         except (SourceError, OSError, EOFError) as error:
-            yield self._refused(path, _message_of(error))
+            yield self._given_up(path, error)
 
     def _is_unchanged(self, piece: Whole) -> Path:
         """Where it is now; it is not read once more.
@@ -349,9 +348,10 @@ class Tail:
 
     def _when_whole(self, path: Path, key: Key, stat: os.stat_result) -> Iterator[Chunk]:
         begun = False
+        young = time.time() - stat.st_mtime < _PATIENCE
         note = Whole(path, stat.st_ino, stat.st_size, stat.st_mtime_ns, None)
         try:
-            for chunk in self._rest_of(path, key, stat):
+            for chunk in self._rest_of(path, key, stat, young):
                 if not begun:
                     self._note(note)
                 begun = True
@@ -361,30 +361,36 @@ class Tail:
             if not begun and isinstance(away, OSError) and away.errno in _AWAY:
                 yield from self._away(path, away)
                 return
-            if not begun and (time.time() - stat.st_mtime < _PATIENCE or not path.exists()):
+            if not begun and (young or not path.exists()):
                 return
             if not begun:
                 self._note(note._replace(refused=_message_of(error)))
             if self._places is not None:
                 self._places.note(key, _WholeFile(path, stat.st_size, stat.st_mtime_ns))
-            yield self._refused(path, _message_of(error))
+            yield self._given_up(path, error)
         self._done[key] = _WholeFile(path, stat.st_size, stat.st_mtime_ns)
         self._begun.pop(key, None)
         if self._places is not None:
             self._places.note(key, self._done[key])
         self._unread.pop(path, None)
 
-    def _rest_of(self, path: Path, key: Key, stat: os.stat_result) -> Iterator[Chunk]:
+    def _rest_of(self, path: Path, key: Key, stat: os.stat_result, young: bool) -> Iterator[Chunk]:
         """A file that is whole, or what a former read has left of it."""
         if self._places is None:
-            yield from self._whole(path)
+            yield from self._whole(path, young)
             return
         begun = self._begun.get(key)
         same = begun is not None and (begun.size, begun.changed) == (stat.st_size, stat.st_mtime_ns)
         given = begun.given if begun is not None and same else Given()
-        for chunk in counted(without_given(self._whole(path), given), given):
+        for chunk in counted(without_given(self._whole(path, young), given), given):
             self._places.note(key, BegunFile(stat.st_size, stat.st_mtime_ns, cast("Given", chunk.place)))
             yield replace(chunk, place=self._places.now())
+
+    def _given_up(self, path: Path, error: SourceError | OSError | EOFError) -> Chunk:
+        """That a file couldn't be read to its end, with what there is before."""
+        if isinstance(error, Damaged):
+            return replace(error.rest(), place=None if self._places is None else self._places.now())
+        return self._refused(path, _message_of(error))
 
     def _refused(self, path: Path, told: str) -> Chunk:
         return Chunk(self._nothing, rejected([str(path)], [told]), None if self._places is None else self._places.now())

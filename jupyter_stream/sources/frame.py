@@ -15,7 +15,17 @@ from jupyter_stream.sources.casting import TICKS
 from jupyter_stream.sources.conform import check_castable, conform, match_names
 from jupyter_stream.sources.options import choice, did_you_mean
 from jupyter_stream.sources.protocol import PEEKED_ROWS, Chunk, Context, Request, Source, SourceConnector, wanted
-from jupyter_stream.sources.tabular import declared, height, is_column, is_frame, is_once, raw_schema, slices
+from jupyter_stream.sources.tabular import (
+    columns_of,
+    declared,
+    height,
+    is_column,
+    is_frame,
+    is_once,
+    raw_schema,
+    slices,
+)
+from jupyter_stream.sources.unsigned import WIDE, sentences
 
 
 class FrameSource:
@@ -26,6 +36,8 @@ class FrameSource:
     """
 
     units: Mapping[str, str]
+    texts: Mapping[str, str]
+    left_out: Mapping[str, str]
 
     def __init__(self, context: Context) -> None:
         self._uri = context.uri
@@ -33,10 +45,14 @@ class FrameSource:
         self._namespace = context.namespace
         self._tick = TICKS[choice(context.options, "timestamp_unit", TICKS, "us")] if _has_unit(context) else None
         value = self._value()
-        raw = raw_schema(value, context.uri)
-        self.schema: Schema = context.schema or declared(raw)
-        self._matched(raw, self.schema.fields)
+        columns = columns_of(value, context.uri)
         self.replayable = not is_once(value)
+        self.schema: Schema = context.schema or declared(columns.raw, value if self.replayable else None)
+        self._matched(columns.raw, self.schema.fields)
+        wide = [f.name for f in self.schema if f.dtype == WIDE and columns.raw.find(f.name) != f]
+        self.notes = [] if context.schema else sentences(wide)
+        self.texts = {} if context.schema else columns.texts
+        self.left_out = columns.left_out
         self.units = {}
 
     def read(self, request: Request) -> Iterator[Chunk]:

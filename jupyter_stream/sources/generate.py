@@ -7,11 +7,11 @@ from typing import Final, Protocol
 
 import polars as pl
 
+from jupyter_stream.core.instants import parse_instants
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources import nexmark, packets
 from jupyter_stream.sources.conform import check_castable, conform, match_names
-from jupyter_stream.sources.instants import parse_instants
 from jupyter_stream.sources.options import check_known, did_you_mean, split_query
 from jupyter_stream.sources.protocol import Chunk, Context, Request, Source, SourceConnector, wanted
 from jupyter_stream.sources.text import batches

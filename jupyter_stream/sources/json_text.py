@@ -15,9 +15,9 @@ import polars as pl
 
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import SourceError
-from jupyter_stream.sources.casting import made
 from jupyter_stream.sources.conform import both, conform, rejected
 from jupyter_stream.sources.json_array import ArrayItems
+from jupyter_stream.sources.nested import text_of
 from jupyter_stream.sources.protocol import Chunk
 from jupyter_stream.sources.text import TextParser, is_utf8, type_of_text
 from jupyter_stream.sources.utf8 import NOT_UTF8
@@ -40,6 +40,8 @@ class JsonFormat:
     def __init__(self, tick: int | None, place: Callable[[int], str] | None = None) -> None:
         self.tick = tick
         self.place = place
+        self.found: Schema | None = None
+        """The columns, where nobody declared them."""
 
     def parser(self, path: Path, schema: Schema, fields: Sequence[Field]) -> TextParser:
         """A parser for one file, giving these fields of the stream's schema; a key that is missing is NULL."""
@@ -48,22 +50,13 @@ class JsonFormat:
     def discover(self, head: bytes, path: Path) -> Schema:
         """Columns and types as the first objects have them; text that is all times becomes TIMESTAMP or DATE."""
         rows = [{k: v for k, v in row.items() if k} for row in _objects(head) if _is_text(row)]
-        found = infer(rows)
+        found = infer(rows, _of_words)
         if found is None:
             raise SourceError(
                 f"{path} does not begin with JSON objects.", hint="Declare the columns, or write WITH (format = 'csv')."
             )
-        types = []
-        for field in found:
-            dtype = field.dtype
-            if isinstance(dtype, pl.String):
-                words = pl.Series(
-                    [v if isinstance(v := row.get(field.name), str) else None for row in rows], dtype=pl.String
-                )
-                guess = type_of_text(words)
-                dtype = guess if guess.is_temporal() else dtype
-            types.append((field.name, dtype))
-        return Schema.of(types)
+        self.found = found
+        return found
 
     def check(self, head: bytes, path: Path, schema: Schema) -> None:
         """Refuse a file in whose first objects none of the declared columns occurs."""
@@ -121,18 +114,24 @@ class _JsonParser:
             self._array = data.lstrip()[:1] == b"["
         return bool(self._array)
 
-    def _decode(self, data: bytes) -> pl.DataFrame | None:
-        """Lines as text columns; None when one of them is no object."""
-        schema = {self._keys.get(f.name, f.name): _text(f.dtype) for f in self._fields}
+    def _decode(self, data: bytes, *, by_column: bool = False) -> pl.DataFrame | None:
+        """Lines as text columns; None when one of them is no object, or has a value of another shape than declared.
+
+        Args:
+            data: the lines.
+            by_column: whether objects and arrays are to be taken as texts, so that none is of another shape.
+        """
+        types = {f.name: pl.String() if by_column else text_of(f.dtype) for f in self._fields}
+        schema = {self._keys.get(name, name): dtype for name, dtype in types.items()}
         if not data.strip():
-            return pl.DataFrame(schema={f.name: _text(f.dtype) for f in self._fields})
+            return pl.DataFrame(schema=types)
         if not is_utf8(data):
             return None
         try:
             frame = pl.read_ndjson(data, schema=schema)
         except pl.exceptions.PolarsError:
             return None
-        return pl.DataFrame([frame.get_column(self._keys.get(f.name, f.name)).alias(f.name) for f in self._fields])
+        return pl.DataFrame([frame.get_column(self._keys.get(name, name)).alias(name) for name in types])
 
     def _by_line(self, data: bytes, first_line: int) -> Chunk:
         good: list[tuple[int, bytes]] = []
@@ -152,7 +151,7 @@ class _JsonParser:
         frames = [chunk.frame for chunk in chunks] or [Schema(tuple(self._fields)).empty()]
         for chunk in chunks:
             told = both(told, chunk.rejected)
-        return Chunk(pl.concat(frames), told)
+        return Chunk(pl.concat(frames, how="diagonal"), told)
 
     def _spelt(self, line: bytes, value: Mapping[str, Any]) -> bytes:
         """The line with the keys of columns as this file mostly spells them, where it has none of that spelling."""
@@ -172,6 +171,9 @@ class _JsonParser:
         if frame is not None and frame.height == len(lines):
             return [self._conform(frame, data, 0, lines)]
         if len(lines) == 1:
+            frame = self._decode(data, by_column=True)
+            if frame is not None and frame.height == 1:
+                return [self._conform(frame, data, 0, lines)]
             bad.append((*lines[0], "not a JSON object"))
             return []
         half = len(lines) // 2
@@ -217,13 +219,10 @@ class _JsonParser:
         return f" ({self._path.name}, {'item' if self._array else 'line'} {number})"
 
 
-def _text(dtype: pl.DataType) -> pl.DataType:
-    """The type with text for all that isn't nested."""
-    if isinstance(dtype, pl.List):
-        return pl.List(_text(made(dtype.inner)))
-    if isinstance(dtype, pl.Struct):
-        return pl.Struct([pl.Field(f.name, _text(made(f.dtype))) for f in dtype.fields])
-    return pl.String()
+def _of_words(words: Sequence[str]) -> pl.DataType:
+    """TIMESTAMP or DATE where all texts are some; else STRING."""
+    guess = type_of_text(pl.Series(words, dtype=pl.String))
+    return guess if guess.is_temporal() else pl.String()
 
 
 def _numbered(data: bytes, first_line: int) -> list[tuple[int, bytes]]:

@@ -15,6 +15,7 @@ from typing import Final
 import polars as pl
 
 from jupyter_stream.core import avro
+from jupyter_stream.core.messages import FAULT
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.avro import AvroRecords, in_digits
@@ -158,7 +159,7 @@ class MessageParser:
             for chunk in self._rows(part):
                 frames.append(chunk.frame)
                 told = both(told, chunk.rejected)
-        return Chunk(pl.concat(frames), told)
+        return Chunk(pl.concat(frames, how="diagonal"), told)
 
     def _parts(self, numbers: list[int]) -> Iterator[list[int]]:
         """Messages that may be parsed together: where a quote isn't closed, it is not to reach into the next one."""
@@ -219,7 +220,10 @@ class MessageParser:
         about = self._messages.about[numbers].select(pl.col(self._form.told[f.name]).alias(f.name) for f in self._told)
         raw = pl.DataFrame([(about if f in self._told else chunk.frame).get_column(f.name) for f in self._fields])
         found = conform(raw, self._fields, self._form.tick, place=lambda row: self._messages.place(numbers[row]))
-        return Chunk(found.frame, both(chunk.rejected, found.rejected))
+        frame = found.frame
+        if FAULT in chunk.frame.columns and frame.height == chunk.frame.height:
+            frame = frame.hstack([chunk.frame.get_column(FAULT)])
+        return Chunk(frame, both(chunk.rejected, found.rejected))
 
     def _place(self, line: int) -> str:
         if self._ends is None:

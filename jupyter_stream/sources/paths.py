@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import glob
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from jupyter_stream.core.suggest import nearest
@@ -12,6 +15,7 @@ _MOST_BYTES = 255
 """Bytes a file's name may have."""
 _MOST_IN_ALL = 4_096
 """Bytes a path may have, with the one that ends it."""
+_NUMBERS = re.compile(r"(\d+)")
 
 
 def matching(text: str) -> list[Path]:
@@ -20,16 +24,17 @@ def matching(text: str) -> list[Path]:
     Args:
         text: relative to the working directory, or absolute, or starting with `~`. `*`, `?`, `[...]` and `**` make it a
             pattern, unless a file of just that name exists. Of folders and patterns, names that start with `.` or `_` are
-            left out (Spark marks its own files so).
+            left out (Spark marks its own files so). Of a folder, folders in it such as `day=2024-05-01` belong to it.
     """
     path = absolute(text)
     if path.is_dir():
-        return sorted(p for p in path.iterdir() if p.is_file() and _is_data(p))
+        return sorted(_in_folder(path))
     if path.exists():
         return [path]
     if glob.has_magic(str(path)):
-        found = (Path(p) for p in glob.glob(str(path), recursive=True))  # noqa: PTH207  Path.glob takes no absolute pattern
-        return sorted(p for p in found if p.is_file() and _is_data(p))
+        found = [Path(p) for p in glob.glob(str(path), recursive=True)]  # noqa: PTH207  Path.glob takes no absolute pattern
+        files = {p for p in found if p.is_file() and _is_data(p)}
+        return sorted(files.union(*(_in_folder(p) for p in found if _has_column(p))))
     return []
 
 
@@ -61,6 +66,14 @@ def is_open_ended(text: str) -> bool:
     """Whether further files may come to belong to it: a folder, or a pattern in a folder that exists."""
     path = absolute(text)
     return path.is_dir() or (glob.has_magic(str(path)) and not path.is_file() and _fixed_part(path).is_dir())
+
+
+def fixed_folder(text: str) -> Path:
+    """The folder that a path, folder or pattern names before there is a pattern in it."""
+    path = absolute(text)
+    if path.is_dir():
+        return path
+    return path.parent if path.exists() else _fixed_part(path)
 
 
 def is_path(text: str) -> bool:
@@ -99,6 +112,34 @@ def _fixed_part(path: Path) -> Path:
             break
         fixed /= part
     return fixed
+
+
+def _in_folder(folder: Path) -> Iterator[Path]:
+    """A folder's files, and those of the folders in it whose names are a column and its value."""
+    for path in folder.iterdir():
+        if not _is_data(path):
+            continue
+        if path.is_file():
+            yield path
+        elif _has_column(path):
+            yield from _in_folder(path)
+
+
+def _has_column(path: Path) -> bool:
+    return "=" in path.name[1:] and _is_data(path) and path.is_dir()
+
+
+def in_another_order(paths: Sequence[Path]) -> tuple[Path, Path] | None:
+    """Two files, the first of which comes before the other by name and after it by the numbers in their names; None for none."""
+    for before, after in pairwise(paths):
+        if _by_number(before) > _by_number(after):
+            return before, after
+    return None
+
+
+def _by_number(path: Path) -> list[tuple[str, int]]:
+    parts = _NUMBERS.split(str(path))
+    return [(word, int(number)) for word, number in zip(parts[::2], [*parts[1::2], "0"], strict=True)]
 
 
 def _is_data(path: Path) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -23,6 +23,9 @@ REPLAY_ROWS = 4 * BATCH_ROWS
 PEEKED_ROWS = 1_000
 """Rows of a frame that are looked at when a stream over it is declared."""
 
+_REMARKS = 20
+"""Remarks of one read that are kept."""
+
 REJECTED = Schema.of((("raw", pl.String()), ("reason", pl.String())))
 """Columns of what `errors(name)` gets from a source."""
 
@@ -32,7 +35,8 @@ class Chunk:
     """What arrived since the last chunk.
 
     Attributes:
-        frame: rows in the declared columns and types (only the columns asked for).
+        frame: rows in the declared columns and types (only the columns asked for); beside them `messages.FAULT`, where a
+            reader asked for rows `by_part` and some have bad parts.
         rejected: records that could not be parsed or cast, as text with the reason; None when there were none.
         place: where a source that `Resumes` goes on behind these rows; None from others.
     """
@@ -57,6 +61,24 @@ class Trouble:
         self.text = None
 
 
+class Remarks:
+    """What a source has found while it read that people should know: each once, for as long as its rows are looked at.
+
+    Attributes:
+        texts: sentences.
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._said: set[Hashable] = set()
+
+    def say(self, about: Hashable, text: str) -> None:
+        """Say it, unless something was said of the same."""
+        if about not in self._said and len(self.texts) < _REMARKS:
+            self._said.add(about)
+            self.texts.append(text)
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What the reader wants.
@@ -66,15 +88,20 @@ class Request:
             only fault is in another column is not rejected. None for all; for none at all a source gives one column.
         stop: set when the reader has lost interest; a source blocking on input looks at it at least every 100 ms.
         trouble: where the source says what keeps it from reading, for views to show.
+        remarks: where it says what it has found in its rows, for views to show.
         caught_up: set by a source that `Informs` once it has handed over what was there when it began.
         share: where a source that knows its end says how much it has read.
+        by_part: whether a row with a bad part in an object or an array is to be handed over, that part NULL and told of in a
+            column `messages.FAULT` of its chunk: the reader knows who asks for it.
     """
 
     columns: tuple[str, ...] | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     trouble: Trouble = field(default_factory=Trouble)
+    remarks: Remarks = field(default_factory=Remarks)
     caught_up: threading.Event = field(default_factory=threading.Event)
     share: Share = field(default_factory=Share)
+    by_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +220,6 @@ class SourceConnector:
 
 def wanted(schema: Schema, request: Request) -> tuple[Field, ...]:
     """The fields of a schema a request asks for, in the schema's order; the first one when it asks for none."""
-    if request.columns is None:
-        return schema.fields
-    names = set(request.columns)
-    return tuple(f for f in schema if f.name in names) or schema.fields[:1]
+    names = set(schema.names if request.columns is None else request.columns)
+    found = tuple(f for f in schema if f.name in names) or schema.fields[:1]
+    return tuple(replace(f, by_part=True) if f.dtype.is_nested() else f for f in found) if request.by_part else found

@@ -67,18 +67,18 @@ class PythonSource:
         Raises:
             SourceError: what the generator raised.
         """
-        pull = self._started()
+        pull, queue = self._started()
         try:
             while not request.stop.is_set():
-                items = pull.take(request.stop)
+                items = pull.take(request.stop, queue)
                 if items is None:
                     return
                 yield from self._chunks(items, request)
         finally:
-            pull.leave()
+            pull.leave(queue)
 
-    def _started(self) -> _Pull:
-        """A new pull, or the one there is already where the generator is live and still the same."""
+    def _started(self) -> tuple[_Pull, deque[object]]:
+        """A new pull, or the one there is already where the generator is live and still the same; and what comes for one read."""
         value = self._value()
         with self._lock:
             pull = self._live
@@ -89,8 +89,7 @@ class PythonSource:
                 if not self.replayable:
                     self._live = pull
                     weakref.finalize(self, pull.retire).atexit = False
-            pull.join()
-            return pull
+            return pull, pull.join()
 
     def _chunks(self, items: list[object], request: Request) -> Iterator[Chunk]:
         fields = wanted(self.schema, request)
@@ -141,8 +140,8 @@ class PythonSource:
 class _Pull:
     """A thread that takes items out of an iterable and holds them until a read asks.
 
-    Reads of a replayable source have one each, which ends with them. Those of a live one share it: while there are none nothing
-    is pulled, and the next goes on with the next item.
+    Reads of a replayable source have one each, which ends with them. Those of a live one share it: each gets all that comes
+    while it reads; while there are none nothing is pulled, and the next goes on with the next item.
 
     Args:
         value: what is iterated.
@@ -154,7 +153,8 @@ class _Pull:
         self.value = value
         self._uri = uri
         self._lasting = lasting
-        self._items: deque[object] = deque()
+        # one for each read; without any, one that waits for the next
+        self._queues: tuple[deque[object], ...] = (deque(),)
         self._changed = threading.Condition()
         self._reads = 0
         self._pulls = False  # whether there is a thread
@@ -165,21 +165,28 @@ class _Pull:
         self._wake_async: Callable[[], object] | None = None
         threads.on_fork(self._forked)
 
-    def join(self) -> None:
-        """A read begins: pull, if nobody did."""
+    def join(self) -> deque[object]:
+        """A read begins: pull, if nobody did. Gives the place where its items come."""
         with self._changed:
             self._reads += 1
+            if self._reads > 1:
+                self._queues = (*self._queues, deque())
+            queue = self._queues[-1]
             if self._wake_async is not None:
                 self._wake_async()
             if self._pulls or self._ended:
-                return
+                return queue
             self._pulls = True
         threads.begin(self._uri, self._run, self._died)
+        return queue
 
-    def leave(self) -> None:
+    def leave(self, queue: deque[object]) -> None:
         """A read ends. A generator that is waiting for something when the last one does goes on waiting until that comes."""
         with self._changed:
             self._reads -= 1
+            if self._reads:
+                self._queues = tuple(q for q in self._queues if q is not queue)
+                self._changed.notify_all()
             self._look()
 
     def retire(self) -> None:
@@ -201,7 +208,7 @@ class _Pull:
         self._changed = threading.Condition()
         if not self._ended:
             self._error = SourceError(f"{self._uri} is read by the process from which this one was forked.")
-            self._items.clear()
+            self._queues = (deque(),)
             self._ended = True
 
     def _died(self, error: BaseException | None) -> None:
@@ -209,21 +216,21 @@ class _Pull:
         self._error = self._error or error or RuntimeError("its thread ended")
         self._ended = True
 
-    def take(self, stop: threading.Event) -> list[object] | None:
-        """What has come in, in order; None at the end or when told to stop.
+    def take(self, stop: threading.Event, items: deque[object]) -> list[object] | None:
+        """What has come in for a read, in order; None at the end or when told to stop.
 
         Raises:
             SourceError: once everything that came before it is taken, what the generator raised.
         """
         with self._changed:
             self._reader_waits = True
-            while not self._items and not self._ended:
+            while not items and not self._ended:
                 if stop.is_set():
                     self._reader_waits = False
                     return None
                 self._changed.wait(_LOOK)
             self._reader_waits = False
-            taken = [self._items.popleft() for _ in range(min(len(self._items), BATCH_ROWS))]
+            taken = [items.popleft() for _ in range(min(len(items), BATCH_ROWS))]
             self._changed.notify_all()
         if taken:
             return taken
@@ -313,7 +320,8 @@ class _Pull:
     def _put(self, item: object) -> None:
         # No lock for each item: deques are safe to use from two threads, and a reader says that it waits before it looks
         # once more.
-        self._items.append(item)
+        for queue in self._queues:
+            queue.append(item)
         if self._reader_waits:
             with self._changed:
                 self._changed.notify_all()
@@ -322,7 +330,7 @@ class _Pull:
         """Whether the next item may be fetched, when this is the kind of items there are."""
         if not self._reads:
             return False
-        return len(self._items) < (_ROOM if type(item) in _ROWS or not is_frame(item) else _ROOM_FRAMES)
+        return max(map(len, self._queues)) < (_ROOM if type(item) in _ROWS or not is_frame(item) else _ROOM_FRAMES)
 
 
 _ROWS = frozenset((dict, tuple, list, int, float, str))

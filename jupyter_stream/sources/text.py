@@ -5,19 +5,20 @@ A parser sees a file once, from its start; whether the blocks come from a finish
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Final, Protocol, cast
+from typing import Final, Protocol
 
 import polars as pl
 
+from jupyter_stream.core.instants import parse_instants
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import SourceError
-from jupyter_stream.sources.conform import rejected
-from jupyter_stream.sources.instants import parse_instants
+from jupyter_stream.sources.conform import both, rejected
+from jupyter_stream.sources.encoding import head_as_utf8
+from jupyter_stream.sources.packed import open_bytes
 from jupyter_stream.sources.protocol import BATCH_ROWS, Chunk, Request
 
 BLOCK: Final = 4 << 20
@@ -28,7 +29,6 @@ _SHOWN: Final = 1_000
 """Bytes of a record that is too long which `errors(name)` gets."""
 HEAD: Final = 1 << 20
 """Bytes looked at to find out columns and types that nobody declared."""
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 class TextParser(Protocol):
@@ -61,34 +61,53 @@ class TextFormat(Protocol):
         """
 
 
-def open_bytes(path: Path) -> IO[bytes]:
-    """The file's bytes, unpacked where it ends in `.gz`.
+class Damaged(SourceError):
+    """A file that can be read up to a place and not beyond.
+
+    Attributes:
+        chunk: for after its last whole record: what is there of the next, refused.
+    """
+
+    def __init__(self, path: Path, damage: str, chunk: Chunk) -> None:
+        super().__init__(f"{path} is damaged: {damage}. What was before is read.")
+        self.path = path
+        self.chunk = chunk
+
+    def rest(self) -> Chunk:
+        """The last of the file, with what became of it as a record of `errors(name)`."""
+        return replace(self.chunk, rejected=both(self.chunk.rejected, rejected([str(self.path)], [self.message])))
+
+
+def read_text(path: Path, parser: TextParser, request: Request, waits: bool = False) -> Iterator[Chunk]:
+    """All rows of a file that is complete.
+
+    Args:
+        path: the file.
+        parser: of its text.
+        request: looked at for `stop` between blocks.
+        waits: whether it may still be being written: then nothing of one that ends in its first block, and shouldn't.
 
     Raises:
-        SourceError: when it can't be opened.
+        SourceError: it can't be read.
+        Damaged: it can't be read any further, after the rows before.
     """
-    try:
-        return cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
-    except OSError as error:
-        raise SourceError(f"{path} can't be read: {error.strerror}.") from error
-
-
-def read_text(path: Path, parser: TextParser, request: Request) -> Iterator[Chunk]:
-    """All rows of a file that is complete."""
-    with open_bytes(path) as file:
+    with closing(open_bytes(path)) as file:
         blocks = Blocks(parser)
-        begun, before = False, request.share.done
-        raw = getattr(file, "fileobj", file)  # of a packed file, as many bytes as it has
+        before, begun = request.share.done, False
         while not request.stop.is_set():
             try:
                 more = file.read(BLOCK)
-            except (EOFError, OSError, zlib.error) as error:
-                raise SourceError(f"{path} is damaged: {error}.") from error
+            except OSError as error:
+                raise SourceError(f"{path} can't be read: {error.strerror or error}.") from error
+            if waits and file.damage is not None and not begun:
+                raise Damaged(path, file.damage, Chunk(parser.parse(b"").frame))
             if not more:
+                if file.damage is not None:
+                    raise Damaged(path, file.damage, blocks.broken_off())
                 yield from blocks.finish()
                 return
-            request.share.done = before + raw.tell()
-            yield from blocks.chunks(blocks.cut(more if begun else skip_mark(more)))
+            request.share.done = before + file.taken()
+            yield from blocks.chunks(blocks.cut(more))
             begun = True
 
 
@@ -126,7 +145,7 @@ class Blocks:
         """Take the next bytes. What they bring is for `chunks`, before the next are taken."""
         skipped = b""
         if self._skipping:
-            line = data.find(b"\n") + 1
+            line = self._line(data)
             if not line:
                 return Cut(b"", None, data)
             self._skipping = False
@@ -134,7 +153,7 @@ class Blocks:
         text, began = self.rest + data, None
         if self.rest and len(text) > LONGEST and not self.parser.cut(text[: LONGEST + 1]):
             began, self.rest = text[:_SHOWN], b""
-            line = text.find(b"\n", LONGEST) + 1
+            line = self._line(text, LONGEST)
             if not line:
                 self._skipping = True
                 return Cut(b"", began, skipped + text)
@@ -157,6 +176,19 @@ class Blocks:
         if cut.whole and cut.before:
             yield from batches(self.parser.parse(cut.whole))
 
+    def _line(self, data: bytes, start: int = 0) -> int:
+        """Where the first line behind a place begins; 0 if none does."""
+        newline = getattr(self.parser, "newline", b"\n")
+        at = data.find(newline, start)
+        return at + len(newline) if at >= 0 else 0
+
+    def broken_off(self) -> Chunk:
+        """What is left, where more was to come and can't be read: no row, since its last value may be a part of one."""
+        text, self.rest = self.rest, b""
+        place, nothing = self.parser.skip(), self.parser.parse(b"").frame
+        shown = text[:_SHOWN].decode(errors="replace") + ("..." if len(text) > _SHOWN else "")
+        return Chunk(nothing, rejected([shown] if text else [], [f"the rest of the record is missing{place}"]))
+
     def finish(self) -> Iterator[Chunk]:
         """The rows of what is left, where nothing more will come."""
         text, self.rest = self.rest, b""
@@ -164,20 +196,33 @@ class Blocks:
             yield from batches(self.parser.parse(text))
 
 
-def head_of(path: Path) -> bytes:
-    """The first records of a file."""
-    with open_bytes(path) as file:
+def head_of(path: Path, encoding: str | None = None, most: int = HEAD) -> bytes:
+    """The first records of a file, in UTF-8.
+
+    Args:
+        path: the file.
+        encoding: what it is in, unless a byte-order mark says something else; None for UTF-8.
+        most: bytes looked at.
+
+    Raises:
+        SourceError: it can't be read, or is no text.
+    """
+    with closing(open_bytes(path)) as file:
         try:
-            data = skip_mark(file.read(HEAD))
-        except (EOFError, OSError, zlib.error) as error:
-            raise SourceError(f"{path} is damaged: {error}.") from error
+            raw = file.read(most)
+        except OSError as error:
+            raise SourceError(f"{path} can't be read: {error.strerror or error}.") from error
+        if file.damage is not None and not raw:
+            raise SourceError(f"{path} is damaged: {file.damage}.")
+        cut = len(raw) == most or file.damage is not None
+    data = head_as_utf8(raw, encoding, path)
+    if b"\r" in data[:-1] and b"\n" not in data:
+        raise SourceError(
+            f"The lines of {path} end in carriage returns alone, as on old Macs.",
+            hint="Save it with the line ends of Unix or Windows.",
+        )
     whole = data.rfind(b"\n") + 1
-    return data[:whole] if len(data) >= HEAD // 2 and whole else data
-
-
-def skip_mark(data: bytes) -> bytes:
-    """Without the byte order mark some programs write first."""
-    return data.removeprefix(_BOM)
+    return data[:whole] if cut and whole else data
 
 
 def is_utf8(data: bytes) -> bool:
@@ -204,18 +249,24 @@ def batches(chunk: Chunk) -> Iterator[Chunk]:
 def type_of_text(text: pl.Series) -> pl.DataType:
     """The narrowest of BIGINT, DOUBLE, BOOLEAN, DATE, TIMESTAMP that all the words fit, else STRING.
 
-    Numbers with leading zeros, such as postcodes, stay STRING.
+    Numbers with leading zeros, such as postcodes, stay STRING, and so does a column with whole numbers beyond BIGINT.
     """
-    words = text.drop_nulls()
+    words = text.drop_nulls().str.strip_chars()
     if not len(words):
         return pl.String()
-    if not words.str.contains(r"^\s*[+-]?0\d").any():
+    if not words.str.contains(r"^[+-]?0\d").any():
         for number in (pl.Int64(), pl.Float64()):
             if words.cast(number, strict=False).null_count() == 0:
-                return number
+                return pl.String() if number.is_float() and beyond_bigint(words).any() else number
     if words.str.to_lowercase().is_in(["true", "false"]).all():
         return pl.Boolean()
     times = parse_instants(words)
     if times.null_count():
         return pl.String()
-    return pl.Date() if (words.str.strip_chars().str.len_bytes() == 10).all() else pl.Datetime("us")
+    return pl.Date() if (words.str.len_bytes() == 10).all() else pl.Datetime("us")
+
+
+def beyond_bigint(text: pl.Series) -> pl.Series:
+    """Which words are whole numbers that no BIGINT holds: as DOUBLE they would lose digits, and be equal to others."""
+    words = text.str.strip_chars()
+    return words.str.contains(r"^[+-]?\d{19,}$") & words.cast(pl.Int64, strict=False).is_null()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 import pyarrow as pa
 
@@ -19,19 +17,33 @@ def as_text(values: pl.Series) -> pl.Series:
         return pl.Series(values.name, [_decoded(v) for v in values], dtype=pl.String)
 
 
-def trusted(column: Any) -> Any:
-    """An Arrow column of text as it is where it is UTF-8, and otherwise as bytes; other columns as they are. No copy."""
-    kind = column.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+def trusted(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """An Arrow column as it is where its text is UTF-8, and otherwise with bytes in its place, also deep inside. No copy."""
+    bare = _with_bytes(column.type)
+    if bare == column.type:
         return column
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
-        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        binary = pa.large_binary() if pa.types.is_large_string(kind) else pa.binary()
-        bare = [pa.Array.from_buffers(binary, len(c), c.buffers(), c.null_count, c.offset) for c in chunks]
-        return pa.chunked_array(bare, binary)
+        return column.cast(bare)
     return column
+
+
+def _with_bytes(kind: pa.DataType) -> pa.DataType:
+    """The type with BINARY where it holds text."""
+    if pa.types.is_string(kind) or pa.types.is_string_view(kind):
+        return pa.binary()
+    if pa.types.is_large_string(kind):
+        return pa.large_binary()
+    if pa.types.is_struct(kind):
+        parts = [kind.field(i) for i in range(kind.num_fields)]
+        return pa.struct([f.with_type(_with_bytes(f.type)) for f in parts])
+    for is_list, made in ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list)):
+        if is_list(kind):
+            return made(kind.value_field.with_type(_with_bytes(kind.value_type)))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_field.with_type(_with_bytes(kind.value_type)), kind.list_size)
+    return kind
 
 
 def _decoded(value: bytes | None) -> str | None:

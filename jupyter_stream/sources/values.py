@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from jupyter_stream.core.schema import TIMESTAMP, Field, Schema, type_name
+from jupyter_stream.core.schema import TIMESTAMP, Field, Schema
 from jupyter_stream.core.time import from_datetime
-from jupyter_stream.sources.casting import cast, castable, stream_type
+from jupyter_stream.sources.casting import cast, cast_by_leaf, castable, stream_type
 from jupyter_stream.sources.conform import both, conform, rejected
+from jupyter_stream.sources.nested import Faults, in_rows, instance, made_list, made_struct
 from jupyter_stream.sources.of_pandas import is_pandas_null
 from jupyter_stream.sources.protocol import Chunk
 
@@ -24,6 +26,7 @@ _NATURAL: Final[dict[type, pl.DataType]] = {
 }  # fmt: skip
 _SHOWN: Final = 1_000
 """Characters kept of the text of a bad item."""
+_BIGINT: Final = 2**63
 
 
 def rows_to_chunk(items: Sequence[object], schema: Schema, fields: Sequence[Field], tick: int | None) -> Chunk:
@@ -42,21 +45,78 @@ def rows_to_chunk(items: Sequence[object], schema: Schema, fields: Sequence[Fiel
     else:
         kept, columns, misfits = _from_anything(items, schema, fields)
     raw: list[pl.Series] = []
-    broken: dict[int, str] = {}
+    faults: dict[str, list[Faults]] = {}
     for field, values in zip(fields, columns, strict=True):
-        series, bad = column(field.name, values, field.dtype, tick)
+        series, faults[field.name] = typed(field.name, values, field.dtype, tick)
         raw.append(series)
-        for row in bad:
-            value = values[row]
-            broken.setdefault(row, f"column {field.name}: {_text(value)} can't be read as {type_name(field.dtype)}")
-    chunk = conform(pl.DataFrame(raw), fields, tick)
-    if broken:
-        rows = sorted(broken)
-        keep = np.ones(len(kept), dtype=bool)
-        keep[rows] = False
-        told = rejected([_text(kept[r]) for r in rows], [broken[r] for r in rows])
-        chunk = Chunk(chunk.frame.filter(pl.Series(keep)), told)
+    chunk = conform(
+        pl.DataFrame(raw), fields, tick, lambda rows: [_text(kept[r]) for r in rows],
+        faults={name: wrong for name, wrong in faults.items() if wrong},
+    )  # fmt: skip
     return Chunk(chunk.frame, both(misfits, chunk.rejected))
+
+
+def typed(
+    name: str, values: Sequence[object], target: pl.DataType, tick: int | None, path: tuple[str, ...] = ()
+) -> tuple[pl.Series, list[Faults]]:
+    """Values of any kinds as one column of the declared type, which may be nested.
+
+    Returns:
+        The column, NULL in each part that has no counterpart, and where those are.
+    """
+    if isinstance(target, pl.Struct | pl.List):
+        return _nested(name, values, target, tick, path)
+    series, bad = column(name, values, target, tick)
+    return series, [Faults(path, target, np.array(bad, np.int64), [values[i] for i in bad])] if bad else []
+
+
+def _nested(
+    name: str, values: Sequence[object], target: pl.Struct | pl.List, tick: int | None, path: tuple[str, ...]
+) -> tuple[pl.Series, list[Faults]]:
+    """Objects or lists; texts are read as JSON."""
+    plain = [_plain(_as_dict(v)) for v in values]
+    texts = {i: v for i, v in enumerate(plain) if isinstance(v, str)}
+    kind = Mapping if isinstance(target, pl.Struct) else (list, tuple, pl.Series)
+    fits = [isinstance(v, kind) and i not in texts for i, v in enumerate(plain)]
+    wrong = [i for i, v in enumerate(plain) if v is not None and not fits[i] and i not in texts]
+    faults = [Faults(path, target, np.array(wrong, np.int64), [values[i] for i in wrong])] if wrong else []
+    there = pl.Series(fits, dtype=pl.Boolean)
+    if isinstance(target, pl.Struct):
+        objects = [v if ok else {} for v, ok in zip(plain, fits, strict=True)]
+        parts = []
+        for field in target.fields:
+            inner = _values_of(objects, field.name)
+            part, more = typed(field.name, inner, instance(field.dtype), tick, (*path, field.name))
+            parts.append(part)
+            faults += more
+        series = made_struct(name, parts, there, target)
+    else:
+        lengths = np.array([len(v) if ok else 0 for v, ok in zip(plain, fits, strict=True)], np.int64)
+        elements = [e for v, ok in zip(plain, fits, strict=True) if ok for e in v]
+        part, more = typed(name, elements, instance(target.inner), tick, path)
+        series = made_list(name, part, lengths, ~there, target)
+        faults += in_rows(more, lengths)
+    return (_with_texts(series, texts, target, tick, faults), faults) if texts else (series, faults)
+
+
+def _with_texts(
+    series: pl.Series, texts: Mapping[int, str], target: pl.DataType, tick: int | None, faults: list[Faults]
+) -> pl.Series:
+    """The column with what some texts hold in JSON; what is wrong with these is added to `faults`."""
+    at = np.array(list(texts), np.int64)
+    found, wrong = cast_by_leaf(pl.Series(series.name, list(texts.values()), dtype=pl.String), target, tick)
+    faults += [replace(f, rows=at[f.rows]) for f in wrong]
+    where = np.arange(len(series))
+    where[at] = len(series) + np.arange(at.size)
+    return pl.concat([series, found]).gather(where)
+
+
+def _values_of(objects: Sequence[Mapping[object, object]], name: str) -> list[object]:
+    """What objects have under a name, in whatever case."""
+    if all(name in o for o in objects):
+        return [o[name] for o in objects]
+    lower = name.lower()
+    return [o[name] if name in o else next((v for k, v in o.items() if str(k).lower() == lower), None) for o in objects]
 
 
 def column(name: str, values: Sequence[Any], target: pl.DataType, tick: int | None) -> tuple[pl.Series, list[int]]:
@@ -87,25 +147,58 @@ def column(name: str, values: Sequence[Any], target: pl.DataType, tick: int | No
     return pl.concat(parts).gather(order), sorted(bad)
 
 
-def infer(items: Iterable[Any]) -> Schema | None:
+def infer(items: Iterable[Any], of_words: Callable[[Sequence[str]], pl.DataType] | None = None) -> Schema | None:
     """The schema that a list of dicts or dataclass instances tells by itself; None if they don't.
 
     A key with half of a character is no column: no text in UTF-8 can hold it.
+
+    Args:
+        items: the rows.
+        of_words: the type of texts; STRING if left out.
     """
-    rows = [dataclasses.asdict(i) if _is_dataclass(i) else i for i in items]
+    rows = [_as_dict(i) for i in items]
     if not rows or not all(isinstance(row, Mapping) for row in rows):
         return None
-    names = [n for n in dict.fromkeys(str(name) for row in rows for name in row) if _is_whole(n)]
-    return Schema.of((name, _inferred([row.get(name) for row in rows])) for name in names)
+    return Schema.of(_fields(rows, of_words or (lambda words: pl.String())))
 
 
-def _inferred(values: list[Any]) -> pl.DataType:
-    plain = [_plain(v) for v in values]
+def _fields(
+    rows: Sequence[Mapping[object, object]], of_words: Callable[[Sequence[str]], pl.DataType]
+) -> list[tuple[str, pl.DataType]]:
+    """The keys of objects in the order in which they first come, each with the type that holds all its values."""
+    values: dict[str, list[object]] = {}
+    lower: dict[str, str] = {}
+    for row in rows:
+        for key, value in row.items():
+            name = str(key)
+            name = name if name in values else lower.setdefault(name.lower(), name)
+            values.setdefault(name, []).append(value)
+    return [(name, _widest(found, of_words)) for name, found in values.items() if _is_whole(name)]
+
+
+def _widest(values: Sequence[object], of_words: Callable[[Sequence[str]], pl.DataType]) -> pl.DataType:
+    """The type that holds all of these values: of objects and lists, part by part."""
+    plain = [p for v in values if (p := _plain(_as_dict(v))) is not None]
+    if not plain:
+        return pl.String()
+    if all(isinstance(v, Mapping) for v in plain):
+        found = _fields(plain, of_words)
+        return pl.Struct([pl.Field(name, dtype) for name, dtype in found]) if found else pl.String()
+    if all(isinstance(v, list | tuple) for v in plain):
+        return pl.List(_widest([element for v in plain for element in v], of_words))
+    if all(isinstance(v, str) for v in plain):
+        return of_words(plain) if all(map(_is_whole, plain)) else pl.String()
+    kinds = {type(v) for v in plain}
+    if any(isinstance(v, Mapping | list | tuple) for v in plain):
+        return pl.String()
+    if kinds <= {int, float}:
+        if kinds == {int} and not all(-_BIGINT <= v < _BIGINT for v in plain):
+            return pl.String()
+        return pl.Float64() if float in kinds else pl.Int64()
     try:
         return stream_type(pl.Series(plain, strict=True).dtype)
     except (TypeError, OverflowError, UnicodeEncodeError, pl.exceptions.PolarsError):
-        kinds = {type(v) for v in plain} - {type(None)}
-        return pl.Float64() if kinds <= {int, float} else pl.String()
+        return pl.String()
 
 
 def _one_kind(
@@ -228,6 +321,10 @@ def _row(item: Any, schema: Schema) -> Sequence[Any] | str:
     if len(schema) == 1:
         return (item,)
     return f"a {type(item).__name__} is not a row: yield a dict, a tuple or a dataclass"
+
+
+def _as_dict(item: Any) -> Any:
+    return dataclasses.asdict(item) if _is_dataclass(item) else item
 
 
 def _is_dataclass(item: object) -> bool:

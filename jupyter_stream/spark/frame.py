@@ -15,7 +15,7 @@ from typing import Any, Final
 from jupyter_stream.core.messages import TS
 from jupyter_stream.core.schema import Field
 from jupyter_stream.errors import UnsupportedError
-from jupyter_stream.plan.catalog import StreamDef, Watermark
+from jupyter_stream.plan.catalog import OfFiles, StreamDef, Watermark
 from jupyter_stream.plan.logical import Aggregate, BoundQuery, Join, Lookup, Plan, Scan, TableRelation, streams, walk
 from jupyter_stream.plan.needs import counts_arrivals, needed_columns, reads_row_numbers
 from jupyter_stream.spark import preflight
@@ -147,7 +147,10 @@ def _rows_of_files(spark: Any, stream: StreamDef, fields: Sequence[Field], time:
     reader = spark.readStream if at_once is None else spark.readStream.option("maxFilesPerTrigger", at_once)
     if kind is None:
         return rows_of_files(reader, path, fields, time)
-    return with_time(rows_of_texts(reader, path, files, kind, stream.schema, stream.options), fields, time)
+    options = dict(stream.options)
+    if kind != "json" and isinstance(stream.source, OfFiles):
+        options["delimiter"] = stream.source.delimiters[kind]
+    return with_time(rows_of_texts(reader, path, files, kind, stream.schema, options), fields, time)
 
 
 def _as_pattern(path: str) -> str:
@@ -175,6 +178,10 @@ def _warn_of_order(name: str, files: Sequence[Path]) -> None:
 def refuse(query: BoundQuery) -> None:
     """Raise `UnsupportedError` for the first part of a query that a streaming DataFrame can't have."""
     for stream in streams(query.plan):
+        if stream.steps:
+            raise UnsupportedError(
+                f"the rows of {stream.name} are filtered or computed by CREATE STREAM, in our reader", hint=_INSTEAD
+            )
         topic = topic_of(stream.source)
         if topic is not None:
             check_readable(topic)
@@ -222,7 +229,10 @@ _INSTEAD: Final = "Or start the query with --engine spark instead."
 
 
 def _readable(stream: StreamDef) -> bool:
-    files = _files(stream.uri.removeprefix("file://")) if stream.uri.startswith("file://") else []
+    path = stream.uri.removeprefix("file://")
+    files = _files(path) if stream.uri.startswith("file://") else []
+    if isinstance(stream.source, OfFiles) and stream.source.in_folders:  # Spark gives them types of its own
+        return False
     parquet = bool(files) and all(f.suffix == ".parquet" for f in files)
     whole = not {"follow", "rate"} & set(stream.options)
     return whole and (parquet or kind_of(files, stream.options) is not None)

@@ -27,6 +27,8 @@ from jupyter_stream.spark.topics import topic_of
 
 
 def _source(stream: StreamDef) -> Support:
+    if stream.steps and stream.uri.startswith("file://"):
+        return TEXTS
     if topic_of(stream.source) is not None:
         return TOPICS
     if not stream.uri.startswith("file://"):

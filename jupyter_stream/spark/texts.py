@@ -6,6 +6,7 @@ declared types ends Spark's stream (`FAILFAST`) rather than coming out as NULLs.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,10 @@ PLAIN: Final = (*NUMERIC, BOOLEAN, STRING, DATE, TIMESTAMP)
 """Types that Spark reads from text as our reader does."""
 _READ: Final = frozenset({"format", "delimiter", "header", "quote"})
 """Options of text files that Spark has as well."""
+_NOT_PLAIN: Final = (b"\x1f\x8b", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"sep=", b'"sep=')
+"""What begins files that are packed, in an encoding that a mark says, or have a line that is none of CSV."""
+_START: Final = 64 << 10
+"""Bytes looked at for how a file is encoded."""
 _LINES: Final = 100
 """Lines looked at for how keys are spelt."""
 
@@ -53,7 +58,7 @@ def rows_of_texts(
         files: what is there now.
         kind: as `kind_of` says.
         schema: the stream's columns.
-        options: those of the stream.
+        options: those of the stream, with the delimiter that was found.
 
     Raises:
         UnsupportedError: Spark would read the files otherwise than our reader.
@@ -64,6 +69,8 @@ def rows_of_texts(
     odd = next((f for f in schema if f.dtype not in PLAIN), None)
     if odd is not None:
         raise _refused(f"{odd.name} is of a type that Spark writes differently in text")
+    for path_ in files:
+        _check_utf8(path_)
     if kind == "json":
         _check_keys(files[0], schema)
         return reader.option("mode", "FAILFAST").schema(_ddl(schema)).json(path)
@@ -71,7 +78,7 @@ def rows_of_texts(
     delimiter = options.get("delimiter", "\t" if kind == "tsv" else ",")
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
     header = options.get("header", "true").strip().lower() == "true"
-    fields = _by_header(files[0], schema, delimiter, quote) if header else schema
+    fields = _by_header(files, schema, delimiter, quote) if header else schema
     given = {
         "mode": "FAILFAST",
         "sep": delimiter,
@@ -88,15 +95,36 @@ def rows_of_texts(
     return reader.schema(_ddl(fields)).csv(path).select(*[quoted(n) for n in schema.names])
 
 
-def _by_header(path: Path, schema: Schema, delimiter: str, quote: str) -> Schema:
-    """The file's columns in its own order, which is the one Spark goes by; those that aren't declared as text."""
-    with path.open(encoding="utf-8", newline="") as file:
-        style: dict[str, Any] = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
-        names = next(csv.reader(file, delimiter=delimiter, **style), [])
+def _by_header(files: Sequence[Path], schema: Schema, delimiter: str, quote: str) -> Schema:
+    """The files' columns in their own order, which is the one Spark goes by; those that aren't declared as text."""
+    names = _header(files[0], delimiter, quote)
     missing = [n for n in schema.names if n not in names]
     if missing:
-        raise _refused(f"the header of {path.name} has no {missing[0]} in this spelling")
+        raise _refused(f"the header of {files[0].name} has no {missing[0]} in this spelling")
+    if len({n.lower() for n in names}) < len(names) or not all(names):
+        raise _refused(f"the header of {files[0].name} has a name twice, or a column without one")
+    other = next((f for f in files if _header(f, delimiter, quote) != names), None)
+    if other is not None:
+        raise _refused(f"the header of {other.name} is not the one of {files[0].name}")
     return Schema(tuple(schema.find(n) or Field(n, pl.String()) for n in names))
+
+
+def _header(path: Path, delimiter: str, quote: str) -> list[str]:
+    with path.open(encoding="utf-8", newline="") as file:
+        style: dict[str, Any] = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
+        return next(csv.reader(file, delimiter=delimiter, **style), [])
+
+
+def _check_utf8(path: Path) -> None:
+    """Refuse a file that begins with a mark, which Spark takes for a part of the first name, or isn't text in UTF-8."""
+    with path.open("rb") as file:
+        start = file.read(_START)
+    if start.startswith(_NOT_PLAIN) or b"\0" in start:
+        raise _refused(f"{path.name} is not plain text in UTF-8")
+    try:
+        start[: start.rfind(b"\n") + 1].decode()
+    except UnicodeDecodeError:
+        raise _refused(f"{path.name} is not plain text in UTF-8") from None
 
 
 def _check_keys(path: Path, schema: Schema) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal, NoReturn
 from sqlglot import TokenType
 
 from jupyter_stream.syntax.diagnose import did_you_mean
+from jupyter_stream.syntax.nodes import ColumnRef, FieldOf, Node
 from jupyter_stream.syntax.parse_aggregate import aggregate_follows, parse_aggregate
 from jupyter_stream.syntax.parse_constraint import constraint_follows, parse_constraint
 from jupyter_stream.syntax.parse_expression import ExpressionParser
@@ -19,6 +20,7 @@ from jupyter_stream.syntax.parse_window import duration
 from jupyter_stream.syntax.source_text import Name, Span
 from jupyter_stream.syntax.syntax import (
     ColumnDef,
+    ComputedDef,
     ConstraintClause,
     CreateSink,
     CreateStream,
@@ -31,7 +33,7 @@ from jupyter_stream.syntax.syntax import (
     WithOption,
 )
 
-_CLAUSES = ("ORDER BY", "WATERMARK FOR", "SOURCE", "WITH", "AS")
+_CLAUSES = ("ORDER BY", "WATERMARK FOR", "WHERE", "SOURCE", "WITH", "AS")
 _KINDS = ("STREAM", "TABLE", "VIEW", "AGGREGATE", "FUNCTION", "SUMMARY", "SINK")
 _WORDS = "words behind CREATE"
 _TO = "Write CREATE SINK answers TO 'file://answers/'."
@@ -86,7 +88,10 @@ class _Create:
         self._names: list[tuple[Name, Any]] | None = None
         self._watermark: WatermarkClause | None = None
         self._constraints: tuple[ConstraintClause, ...] = ()
+        self._computed: tuple[ComputedDef, ...] = ()
         self._order_by: Name | None = None
+        self._order_path: Node | None = None
+        self._where: Node | None = None
         self._uri: str | None = None
         self._uri_span = name.span
         self._options: tuple[WithOption, ...] = ()
@@ -95,9 +100,9 @@ class _Create:
         """The statement."""
         p = self._p
         if p.sign(TokenType.L_PAREN):
-            self._names, self._watermark, self._constraints = _columns(p)
+            self._names, self._watermark, self._constraints, self._computed = _columns(p)
         if self._kind == "stream" and p.comes(TokenType.ORDER_BY):
-            self._order_by = _order(p)
+            self._order_by, self._order_path = _order(p)
         if self._constraints and (self._kind != "stream" or p.comes(TokenType.ALIAS)):
             p.fail(
                 f"a {self._kind_of_select} can't have a constraint",
@@ -125,6 +130,7 @@ class _Create:
             refuse_inside(p)
         if p.peek("EMIT"):
             self._refuse_emit()
+        text = p.source.slice(p.since(start))
         if self._kind == "view":
             return CreateView(name=self._name, columns=columns, body=body, **self._common)
         if self._kind == "table":
@@ -132,9 +138,18 @@ class _Create:
                 name=self._name, columns=columns, body=body, retroactive=self._retroactive, **self._common
             )
         return CreateStreamAs(
-            name=self._name, columns=columns, body=body, query_text=p.source.slice(p.since(start)),
-            order_by=self._order_by, **self._common,
+            name=self._name, columns=columns, body=body, query_text=text,
+            order_by=self._order_by, watermark=self._own_watermark(), **self._common,
         )  # fmt: skip
+
+    def _own_watermark(self) -> WatermarkClause | None:
+        """That of a derived stream, among its columns or at its end."""
+        p, at = self._p, self._p.here
+        if not p.word("WATERMARK", "FOR"):
+            return self._watermark
+        if self._watermark is not None:
+            p.fail("a stream can have only one watermark", at, "Keep one WATERMARK FOR.")
+        return _watermark(p, at)
 
     def _refuse_emit(self) -> NoReturn:
         p = self._p
@@ -150,11 +165,17 @@ class _Create:
     def _column_names(self) -> tuple[Name, ...] | None:
         """The names of the columns, if they were written; nothing else can be said of them."""
         p, kind = self._p, self._kind_of_select
-        if self._watermark is not None:
+        if self._watermark is not None and self._kind != "stream":
             p.fail(
                 f"a {kind} can't have a watermark of its own: it has that of its SELECT",
                 self._watermark.span,
                 "Declare it on the stream that has the SOURCE.",
+            )
+        if self._computed:
+            p.fail(
+                f"the columns of a {kind} are computed by its SELECT",
+                self._computed[0].name.span,
+                f"Write it there: AS SELECT ..., expression AS {self._computed[0].name.text}.",
             )
         if self._names is None:
             return None
@@ -176,13 +197,15 @@ class _Create:
                 p.fail(f"{clause} appears twice", at, "Remove one of the two.")
             seen.add(clause)
             if clause == "ORDER BY":
-                self._order_by = _time_named(p)
+                self._order_by, self._order_path = _time_named(p)
             elif clause == "WATERMARK FOR":
                 if self._watermark is not None:
                     p.fail("a stream can have only one watermark", at, "Keep one WATERMARK FOR.")
                 self._watermark = _watermark(p, at)
             elif clause == "SOURCE":
                 self._source()
+            elif clause == "WHERE":
+                self._where = p.expression("a condition")
             else:
                 self._options = parse_options(p)
 
@@ -200,6 +223,9 @@ class _Create:
         if table and (self._order_by is not None or self._watermark is not None):
             at = self._order_by.span if self._order_by is not None else self._name.span
             p.fail("a table can't have ORDER BY or a watermark", at, "Leave ORDER BY and WATERMARK FOR out.")
+        if table and self._computed:
+            name = self._computed[0].name
+            p.fail("a table can't have computed columns", name.span, "Compute them in the query that reads it.")
         if self._uri is None and not (table and self._names is not None):
             p.fail("SOURCE is missing", hint="Say where the rows come from, such as SOURCE 'frame://df'.")
         columns = self._typed_columns()
@@ -211,7 +237,8 @@ class _Create:
         assert self._uri is not None
         return CreateStream(
             name=self._name, columns=columns, watermark=self._watermark, order_by=self._order_by, uri=self._uri,
-            uri_span=self._uri_span, options=self._options, constraints=self._constraints, **self._common,
+            uri_span=self._uri_span, options=self._options, constraints=self._constraints,
+            order_path=self._order_path, computed=self._computed, where=self._where, **self._common,
         )  # fmt: skip
 
     def _typed_columns(self) -> tuple[ColumnDef, ...] | None:
@@ -236,10 +263,10 @@ def _sink(p: ExpressionParser, common: dict[str, Any]) -> CreateSink:
     name = p.name("the sink")
     columns: tuple[ColumnDef, ...] | None = None
     if p.sign(TokenType.L_PAREN):
-        names, watermark, constraints = _columns(p)
-        extra = watermark or next(iter(constraints), None)
-        if extra is not None:
-            p.fail("a sink has columns only", extra.span, "Declare it on the stream that has the SOURCE.")
+        names, watermark, constraints, computed = _columns(p)
+        extra = [e.span for e in (watermark, *constraints) if e is not None] + [c.name.span for c in computed]
+        if extra:
+            p.fail("a sink has columns only", extra[0], "Declare it on the stream that has the SOURCE.")
         columns = declared(p, names or [])
     p.expect("TO", hint=_TO)
     uri, uri_span = text_or_value(p, "the address, such as 'file://answers/',")
@@ -255,19 +282,32 @@ def declared(p: ExpressionParser, names: list[tuple[Name, Any]]) -> tuple[Column
     return tuple(ColumnDef(column, dtype) for column, dtype in names)
 
 
-def _order(p: ExpressionParser) -> Name:
+def _order(p: ExpressionParser) -> tuple[Name, Node | None]:
     p.advance()
     p.expect("BY")
     return _time_named(p)
 
 
-def _time_named(p: ExpressionParser) -> Name:
+def _time_named(p: ExpressionParser) -> tuple[Name, Node | None]:
     """The time column, behind ORDER BY."""
-    column = p.name("the time column")
+    named = _column_or_field(p)
     if p.peek("DESC"):
         p.fail("a stream can only be ordered by ascending time", hint="Leave DESC out.")
     p.word("ASC")
-    return column
+    return named
+
+
+def _column_or_field(p: ExpressionParser) -> tuple[Name, Node | None]:
+    """A column, or a field of one: its last name, and what was written."""
+    start = p.here
+    name = p.name("the time column")
+    path: Node | None = None
+    while p.sign(TokenType.DOT):
+        field = p.any_name("a field")
+        span = p.since(start)
+        path = ColumnRef(field, name, span) if path is None else FieldOf(path, field, span)
+        name = Name(field.text, span)
+    return name, path
 
 
 def _clause(p: ExpressionParser, *, table: bool) -> str:
@@ -279,6 +319,8 @@ def _clause(p: ExpressionParser, *, table: bool) -> str:
         return "WATERMARK FOR"
     if p.word("SOURCE"):
         return "SOURCE"
+    if not table and p.word("WHERE"):
+        return "WHERE"
     if p.word("WITH"):
         return "WITH"
     if p.peek("WATERMARK"):
@@ -288,18 +330,21 @@ def _clause(p: ExpressionParser, *, table: bool) -> str:
     if p.comes(TokenType.STRING):
         p.fail("SOURCE is missing before this", hint="Write SOURCE 'file://bids.jsonl'.")
     word = p.curr.text
-    clauses, of = (_CLAUSES[2:], "clauses of CREATE TABLE") if table else (_CLAUSES, "clauses of CREATE STREAM")
+    clauses, of = (_CLAUSES[3:], "clauses of CREATE TABLE") if table else (_CLAUSES, "clauses of CREATE STREAM")
     raise p.failure(f"{word} isn't expected here", hint=did_you_mean(word, clauses, of))
 
 
 def _columns(
     p: ExpressionParser,
-) -> tuple[list[tuple[Name, Any]] | None, WatermarkClause | None, tuple[ConstraintClause, ...]]:
+) -> tuple[
+    list[tuple[Name, Any]] | None, WatermarkClause | None, tuple[ConstraintClause, ...], tuple[ComputedDef, ...]
+]:
     """The column list, its parenthesis open already; types may be missing (for AS SELECT).
 
-    None for the columns where only the watermark or constraints stand in it: the source knows them.
+    None for the columns where only the watermark, constraints or computed columns stand in it: the source knows them.
     """
     columns: list[tuple[Name, Any]] = []
+    computed: list[ComputedDef] = []
     constraints: list[ConstraintClause] = []
     watermark: WatermarkClause | None = None
     while True:
@@ -312,8 +357,17 @@ def _columns(
             constraints.append(parse_constraint(p))
         else:
             name = p.name("a column")
+            if p.sign(TokenType.ALIAS):
+                computed.append(ComputedDef(name, p.expression("an expression"), len(columns)))
+                if p.sign(TokenType.COMMA):
+                    continue
+                break
             dtype = None if p.comes(TokenType.COMMA, TokenType.R_PAREN) or p.at_end else parse_type(p)
             columns.append((name, dtype))
+            if dtype is not None and p.comes(TokenType.ALIAS):
+                p.fail(
+                    "a computed column has the type of its expression", p.here, f"Leave the type out: {name.text} AS ...."
+                )  # fmt: skip
             if p.comes(TokenType.NOT) or p.peek("COMMENT") or p.peek("DEFAULT") or p.peek("PRIMARY"):
                 word = p.curr.text.upper()
                 p.unsupported(f"{'NOT NULL' if word == 'NOT' else word} after a column", p.here, "Leave it out.")
@@ -323,19 +377,21 @@ def _columns(
         if p.comes(TokenType.VAR, TokenType.IDENTIFIER):
             p.fail(", or ) is missing here", hint="Write columns as name TYPE, name TYPE.")
         p.fail(") is missing here", hint="The list of columns isn't closed.")
-    if not columns and watermark is None and not constraints:
+    if not columns and watermark is None and not constraints and not computed:
         p.fail("the list of columns is empty", p.prev_span, "Leave it out if the source knows its own columns.")
-    return columns or None, watermark, tuple(constraints)
+    return columns or None, watermark, tuple(constraints), tuple(computed)
 
 
 def _watermark(p: ExpressionParser, at: Span) -> WatermarkClause:
     """`ts AS ts - INTERVAL d`, after WATERMARK FOR."""
-    column = p.name("the time column")
+    column, path = _column_or_field(p)
+    written = p.source.slice(column.span)
     if not p.sign(TokenType.ALIAS):
         p.fail("AS is missing here", hint=_WATERMARK)
-    again = p.name("the time column")
-    if again.text.lower() != column.text.lower():
-        p.fail(f"the watermark for {column.text} can't be computed from {again.text}", again.span, _WATERMARK)
+    again, other = _column_or_field(p)
+    if other != path or (path is None and again.text.lower() != column.text.lower()):
+        shown = p.source.slice(again.span)
+        p.fail(f"the watermark for {written} can't be computed from {shown}", again.span, _WATERMARK)
     delay = 0
     if p.sign(TokenType.DASH):
         if p.comes(TokenType.NUMBER) and p.curr.text.isdigit() and not _unit_follows(p):
@@ -347,7 +403,7 @@ def _watermark(p: ExpressionParser, at: Span) -> WatermarkClause:
             delay = duration(p, _WATERMARK)
     elif p.sign(TokenType.PLUS):
         p.fail("a watermark can't be ahead of the newest row", p.prev_span, _WATERMARK)
-    return WatermarkClause(column, delay, p.since(at))
+    return WatermarkClause(column, delay, p.since(at), path)
 
 
 def _unit_follows(p: ExpressionParser) -> bool:

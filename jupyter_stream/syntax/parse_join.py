@@ -20,7 +20,7 @@ from jupyter_stream.syntax.query_syntax import (
     WindowClause,
     parts_of,
 )
-from jupyter_stream.syntax.source_text import Name
+from jupyter_stream.syntax.source_text import Name, Span
 
 _KINDS: tuple[tuple[tuple[str, ...], JoinKind, bool], ...] = (
     (("LEFT", "SEMI", "JOIN"), "semi", True),
@@ -64,8 +64,7 @@ def parse_joins(p: ExpressionParser, item: Callable[[ExpressionParser], FromItem
             continue
         natural = p.prev_span if p.word("NATURAL") else None
         view = lateral_view(p)
-        asof = p.prev_span if p.word("ASOF") else None
-        kind = _kind(p) if view is None else ("inner", False)
+        asof, kind = _asof_and_kind(p) if view is None else (None, ("inner", False))
         if natural is not None and (kind is None or not kind[1]):
             p.fail(
                 "JOIN is missing here"
@@ -81,18 +80,7 @@ def parse_joins(p: ExpressionParser, item: Callable[[ExpressionParser], FromItem
         right = view or item(p)
         if not _follows_rows(right):
             listed.append(right)
-        on: Node | None = None
-        using: tuple[Name, ...] = ()
-        if natural is None and kind[1]:
-            nearest = _match_condition(p) if asof is not None else None
-            if p.word("ON"):
-                on = p.expression("a condition")
-            elif p.word("USING"):
-                using = _using(p)
-            elif not _follows_rows(right) and nearest is None:
-                p.fail("ON is missing here", hint="Write JOIN b ON a.k = b.k, or JOIN b USING (k).")
-            if nearest is not None:
-                on = nearest if on is None else Operation("and", (on, nearest), on.span)
+        on, using = _condition(p, right, asof) if natural is None and kind[1] else (None, ())
         group = JoinRef(kind[0], (group, right), on, using, p.since(start), natural=natural, asof=asof)
         grouped = before is not None and (grouped or kind[0] in ("right", "full"))
         if grouped and before is not None:
@@ -100,6 +88,19 @@ def parse_joins(p: ExpressionParser, item: Callable[[ExpressionParser], FromItem
         else:
             found = JoinRef(kind[0], (found, right), on, using, p.since(start), natural=natural, asof=asof)
     return _with_shared_window(found, listed) if isinstance(found, JoinRef) else found
+
+
+def _condition(p: ExpressionParser, right: FromItem, asof: Span | None) -> tuple[Node | None, tuple[Name, ...]]:
+    """What a join matches by: a condition, or columns both have."""
+    nearest = _match_condition(p) if asof is not None else None
+    if p.word("USING"):
+        return nearest, _using(p)
+    if p.word("ON"):
+        on = p.expression("a condition")
+        return on if nearest is None else Operation("and", (on, nearest), on.span), ()
+    if not _follows_rows(right) and nearest is None:
+        p.fail("ON is missing here", hint="Write JOIN b ON a.k = b.k, or JOIN b USING (k).")
+    return nearest, ()
 
 
 def _lives(item: FromItem) -> bool:
@@ -117,6 +118,13 @@ def _lives(item: FromItem) -> bool:
             return True
         bodies += [part.body for part in parts_of(body.source) if isinstance(part, SubqueryRef)]
     return False
+
+
+def _asof_and_kind(p: ExpressionParser) -> tuple[Span | None, tuple[JoinKind, bool] | None]:
+    """Where ASOF stands, and the kind; DuckDB and Snowflake put LEFT before ASOF, too."""
+    if p.word("LEFT", "ASOF", "JOIN"):
+        return p.prev_span, ("left", True)
+    return p.prev_span if p.word("ASOF") else None, _kind(p)
 
 
 def _kind(p: ExpressionParser) -> tuple[JoinKind, bool] | None:

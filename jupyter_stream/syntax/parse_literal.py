@@ -23,7 +23,7 @@ from jupyter_stream.syntax.source_text import Span
 STOP_WORDS = frozenset((
     "ON", "USING", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "SEMI", "ANTI", "NATURAL", "WITH", "EMIT", "LIMIT", "OFFSET",
     "SAMPLE", "TABLESAMPLE", "WINDOW", "QUALIFY", "MINUS", "FETCH", "SORT", "CLUSTER", "DISTRIBUTE", "LATERAL", "PIVOT",
-    "FOR", "ASOF", "MATCH_RECOGNIZE",
+    "FOR", "ASOF", "WATERMARK", "MATCH_RECOGNIZE",
 ))  # fmt: skip
 """Words that can be names, but not an alias without AS: a clause begins there."""
 
@@ -244,7 +244,9 @@ class LiteralParser(Reader):
         token = self.curr
         if token.kind == TokenType.VAR and token.text.upper() in _CALENDAR_UNITS:
             return self.failure(
-                "months, quarters and years differ in length", token.span, "Write days or weeks: 30 DAYS."
+                "months, quarters and years differ in length",
+                token.span,
+                f"Write GROUP BY date_trunc('{token.text.lower().removesuffix('s')}', ts) without a window, or days: 30 DAYS.",
             )
         if token.kind == TokenType.VAR and token.text.upper() not in STOP_WORDS | WINDOW_WORDS | {"PRECEDING", "BY"}:
             names = [name.lower() + "s" for name in UNITS]

@@ -24,9 +24,8 @@ from jupyter_stream.syntax.parse_row_number import order_item
 from jupyter_stream.syntax.parse_tolerance import parse_tolerance, target_ahead
 from jupyter_stream.syntax.parse_tolerance import refuse_inside as refuse_tolerance_inside
 from jupyter_stream.syntax.parse_values import parse_values
-from jupyter_stream.syntax.parse_window import amount, duration, parse_over, parse_window
+from jupyter_stream.syntax.parse_window import duration, parse_over, parse_window
 from jupyter_stream.syntax.query_syntax import (
-    Amount,
     EmitClause,
     FromItem,
     Ordering,
@@ -47,6 +46,7 @@ from jupyter_stream.syntax.query_syntax import (
 )
 from jupyter_stream.syntax.reader import CLAUSE_WORDS
 from jupyter_stream.syntax.source_text import Name, Span
+from jupyter_stream.syntax.table_windows import table_window
 from jupyter_stream.windows import BY_WORD
 
 _OPERATORS = ("ISTREAM", "DSTREAM", "RSTREAM")
@@ -590,38 +590,11 @@ def _table_function(p: ExpressionParser) -> SubqueryRef | None:
 
 
 def _window_function(p: ExpressionParser, function: str, start: Span) -> FromItem:
-    p.word("TABLE")
-    bracketed = p.sign(TokenType.L_PAREN)
-    item = _in_parentheses(p, p.prev_span) if bracketed else _with_or_stream(p, _stream_or_address(p))
-    p.expect_sign(TokenType.COMMA, ",", f"Write {function.upper()}(stream, ts, INTERVAL '10' MINUTE).")
-    described = p.word("DESCRIPTOR") and p.sign(TokenType.L_PAREN)
-    on = p.name("the time column")
-    if described:
-        p.expect_sign(TokenType.R_PAREN, ")")
-    lengths: list[Amount] = []
-    while p.sign(TokenType.COMMA):
-        at = p.here
-        taken = amount(p, "Write INTERVAL '10' MINUTE.")
-        if taken.kind != "time":
-            p.fail("a length of time is expected here", p.since(at), "Write INTERVAL '10' MINUTE.")
-        lengths.append(taken)
-    wanted = {"tumble": 1, "session": 1}.get(function, 2)
-    if len(lengths) != wanted:
-        shown = {
-            "tumble": "TUMBLE(stream, ts, INTERVAL '10' MINUTE)",
-            "session": "SESSION(stream, ts, INTERVAL '30' MINUTE)",
-        }.get(function, f"{function.upper()}(stream, ts, INTERVAL '1' MINUTE, INTERVAL '10' MINUTE), the slide first")
-        p.fail(
-            f"{function.upper()} takes {wanted} length{'s' * (wanted > 1)} of time", p.since(start), f"Write {shown}."
-        )
-    p.expect_sign(TokenType.R_PAREN, ")")
-    span = p.since(start)
-    if function == "session":
-        clause = WindowClause(span, session=lengths[0], on=on)
-    else:
-        word = function.upper() if function.upper() in BY_WORD else None
-        clause = WindowClause(span, range=lengths[-1], slide=lengths[0], on=on, starts=True, word=word)
-    return replace(item, window=clause, span=span)
+    def rows() -> FromItem:
+        bracketed = p.sign(TokenType.L_PAREN)
+        return _in_parentheses(p, p.prev_span) if bracketed else _with_or_stream(p, _stream_or_address(p))
+
+    return table_window(p, function, start, rows)
 
 
 def _with_or_stream(p: ExpressionParser, name: Name) -> FromItem:
@@ -690,12 +663,19 @@ def _count(p: ExpressionParser, example: str) -> int:
     return value
 
 
+_OF_KSQL = {
+    "TUMBLING": "[RANGE 1 MINUTE TUMBLING]", "HOPPING": "[RANGE 2 MINUTES SLIDE 1 MINUTE]", "SESSION": "[SESSION 5 MINUTES]",
+}  # fmt: skip
+
+
 def _refuse_rest(p: ExpressionParser) -> None:
     for word, clause in _NOT_YET.items():
         if p.peek(word):
             p.unsupported(clause)
     if p.peek("WINDOW"):
         hint = "Write WINDOW w AS (PARTITION BY k ROWS 9 PRECEDING), or a window after a stream: FROM s [RANGE 10 MINUTES]."
+        if p.next.text.upper() in _OF_KSQL:
+            hint = f"Write it after the stream: FROM s {_OF_KSQL[p.next.text.upper()]}."
         p.fail("a window and its name are missing here", hint=hint)
 
 
@@ -703,7 +683,7 @@ def _emit(p: ExpressionParser) -> EmitClause | None:
     start = p.here
     if not p.word("EMIT"):
         return None
-    if p.word("FINAL"):
+    if p.word("FINAL") or p.word("ON", "WINDOW", "CLOSE") or p.word("AFTER", "WATERMARK"):
         return EmitClause("final", None, p.since(start))
     if p.word("CHANGES"):
         return EmitClause("changes", None, p.since(start))

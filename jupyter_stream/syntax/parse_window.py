@@ -147,9 +147,16 @@ def _positive(p: ExpressionParser, value: int | None, kind: Any, span: Span, neg
             p.fail("this length of time is too long", span, _FOR_ALL)
         p.fail("this number of rows is too large", span, _FOR_ALL)
     if negative or value <= 0:
-        hint = {"time": "Write a length of time such as 1 MINUTE.", "rows": "Write a number of rows such as 100."}
-        p.fail("this must be more than zero", span, hint.get(kind, "Write a number such as 100."))
+        hint = {"rows": "Write a number of rows such as 100."}.get(kind, "Write a length of time such as 1 MINUTE.")
+        if not negative and kind != "rows" and _before(p, span) == "RANGE":
+            hint = f"For the rows of one instant write [NOW]. {hint}"
+        p.fail("this must be more than zero", span, hint)
     return Amount(kind, value, span)
+
+
+def _before(p: ExpressionParser, span: Span) -> str:
+    """The word before what was just taken."""
+    return next((t.text.upper() for t in reversed(p.tokens[: p.index]) if t.span.end <= span.start), "")
 
 
 def _length(p: ExpressionParser, value: object) -> int:

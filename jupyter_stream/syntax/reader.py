@@ -29,6 +29,8 @@ CLAUSE_WORDS = (
 
 _MOST_DIGITS = 1_000
 """Digits a number may have: the least fraction has 767 that count."""
+_AFTER_NAMES = (None, TokenType.COMMA, TokenType.FROM, TokenType.ALIAS, TokenType.R_PAREN)
+"""What comes behind a column in a list, and behind no word that begins a clause."""
 _TEXTS = (TokenType.STRING, TokenType.RAW_STRING, TokenType.IDENTIFIER)
 
 
@@ -275,8 +277,10 @@ class Reader:
         hint = None
         if self.curr.text.upper() in RESERVED:
             hint = f"{self.curr.text.upper()} is a reserved word: to use it as a name, write `{self.curr.text}`."
-            if self.prev.kind == TokenType.COMMA:
+            if self.prev.kind == TokenType.COMMA and self.next.kind not in _AFTER_NAMES:
                 hint = "Remove the comma before it."
+        if self.prev.kind == TokenType.EQ and self.curr.kind == TokenType.GT:
+            hint = "Arguments have no names here, they go by their place: leave the name and => out."
         self.fail(f"{what} is missing here", hint=hint)
 
     def unexpected(self, expected: tuple[str, ...] = CLAUSE_WORDS) -> NoReturn:
@@ -303,6 +307,8 @@ class Reader:
             hint = "Is a comma missing before it?"
         elif token.kind == TokenType.L_BRACKET:
             hint = "Write a window after the stream's name in FROM, or after an aggregate."
+        elif token.kind == TokenType.ARROW:
+            hint = "For a field of a JSON text write get_json_object(text, '$.a'); for one of a STRUCT, column.field."
         elif token.kind == TokenType.R_PAREN:
             hint = "There is no ( for this )."
         elif token.kind == TokenType.R_BRACKET:

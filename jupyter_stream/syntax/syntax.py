@@ -62,12 +62,28 @@ class ColumnDef:
 
 
 @dataclass(frozen=True, slots=True)
+class ComputedDef:
+    """`name AS expression` among the columns: computed from those of the source.
+
+    Attributes:
+        name: its name.
+        expression: as written.
+        place: before which of the other columns it stands.
+    """
+
+    name: Name
+    expression: Node
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
 class WatermarkClause:
-    """WATERMARK FOR column AS column - delay (microseconds)."""
+    """WATERMARK FOR column AS column - delay (microseconds). `path` is the field it names, `meta.ts`, where it is no column."""
 
     column: Name
     delay: int
     span: Span
+    path: Node | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +130,7 @@ class WithOption:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CreateStream(Declaration):
-    """CREATE STREAM name (...) ORDER BY ... SOURCE ... WITH (...)."""
+    """CREATE STREAM name (...) ORDER BY ... SOURCE ... WHERE ... WITH (...). `order_path` is as `WatermarkClause.path`."""
 
     columns: tuple[ColumnDef, ...] | None
     watermark: WatermarkClause | None
@@ -123,16 +139,20 @@ class CreateStream(Declaration):
     uri_span: Span
     options: tuple[WithOption, ...]
     constraints: tuple[ConstraintClause, ...] = ()
+    order_path: Node | None = None
+    computed: tuple[ComputedDef, ...] = ()
+    where: Node | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CreateStreamAs(Declaration):
-    """CREATE STREAM name [(columns)] [ORDER BY time] AS SELECT ...."""
+    """CREATE STREAM name [(columns)] [ORDER BY time] AS SELECT ... [WATERMARK FOR ...]."""
 
     columns: tuple[Name, ...] | None
     body: QueryBody
     query_text: str
     order_by: Name | None = None
+    watermark: WatermarkClause | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

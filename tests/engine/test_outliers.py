@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 import polars as pl
 import pytest
@@ -34,7 +35,7 @@ def test_a_row_of_year_9999_is_refused_in_any_batching(at: int, size: int) -> No
     times = [*ROWS[:at], END_OF_TIME, *ROWS[at:]]
     counted, late, reasons = answers(times, size=size)
     assert (counted, late, len(reasons)) == (4, 0, 1)
-    assert "too far ahead" in reasons[0] and "ahead = 'any'" in reasons[0]
+    assert "too far ahead" in reasons[0] and "ahead = 'off'" in reasons[0]
 
 
 @slow
@@ -50,10 +51,40 @@ def test_a_null_beside_it_keeps_its_own_reason() -> None:
     assert sorted("NULL" in reason for reason in reasons) == [False, True]
 
 
-def test_any_takes_it_and_a_length_of_time_says_how_far() -> None:
-    soon = dt.datetime.now() + dt.timedelta(days=40)
-    assert answers([soon])[0] == 1
-    assert answers([soon], "WITH (ahead = '30 days')")[0] == 0
-    assert answers([soon], "WITH (ahead = 'any')")[0] == 1
-    with pytest.raises(QueryError, match="ahead takes a length of time, or 'any'"):
-        answers([soon], "WITH (ahead = 'far')")
+def test_off_takes_it_and_a_length_of_time_says_how_far_ahead_of_the_rows_before() -> None:
+    later = START + dt.timedelta(days=40)
+    assert answers([START, later])[0] == 2
+    assert answers([START, later], "WITH (ahead = '30 days')")[0] == 1
+    assert answers([START, later], "WITH (ahead = 'off')")[0] == 2
+    assert answers([START, later], "WITH (ahead = 'any')")[0] == 2
+    with pytest.raises(QueryError, match="ahead takes a length of time, or 'off'"):
+        answers([START], "WITH (ahead = 'far')")
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+@pytest.mark.parametrize("at", [1, 2, 4])
+def test_on_a_replay_ahead_is_measured_from_the_highest_time_so_far(at: int, size: int) -> None:
+    times = [*ROWS[:at], START + dt.timedelta(days=1), START + dt.timedelta(hours=1), *ROWS[at:]]
+    counted, late, reasons = answers(times, "WITH (ahead = '5 minutes')", size)
+    assert (counted, late, len(reasons)) == (4, 0, 2)
+    assert all("ahead of the rows before it, by more than 5 minutes" in reason for reason in reasons)
+
+
+def of_live(times: list[dt.datetime], with_: str = "") -> tuple[list[dt.datetime], list[str]]:
+    """The times of a live stream's rows that are used, and why others are refused."""
+    with Session({"rows": iter([{"ts": t} for t in times])}) as session:
+        session.execute(f"CREATE STREAM s (ts TIMESTAMP) ORDER BY ts SOURCE 'python://rows' {with_}")
+        query: Any = session.execute("SELECT ts FROM s")[0]
+        assert query.wait(200)
+        return query.to_polars().get_column("ts").to_list(), query.errors.get_column("reason").to_list()
+
+
+def test_a_row_of_a_live_stream_more_than_a_day_ahead_of_the_clock_is_refused() -> None:
+    now = dt.datetime.now(dt.UTC).replace(tzinfo=None)
+    soon, far = now + dt.timedelta(hours=23), now + dt.timedelta(hours=25)
+    used, reasons = of_live([now, far, soon])
+    assert used == [now, soon]
+    assert ["ahead of the clock, by more than 1 day" in reason for reason in reasons] == [True]
+    assert of_live([now, far, soon], "WITH (ahead = 'off')") == ([now, far, soon], [])
+    assert of_live([soon, now], "WITH (ahead = '5 minutes')")[0] == [now]
+    assert of_live([START, START + dt.timedelta(days=400)])[1] == []

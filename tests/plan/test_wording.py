@@ -1,5 +1,7 @@
 """EXPLAIN says what the user wrote, never the names columns have inside."""
 
+from collections.abc import Iterator
+
 import polars as pl
 import pytest
 
@@ -7,14 +9,15 @@ import jupyter_stream
 
 
 @pytest.fixture(scope="module")
-def session() -> jupyter_stream.Session:
+def session() -> Iterator[jupyter_stream.Session]:
     made = jupyter_stream.Session({"f": pl.DataFrame({"ts": [1], "k": ["a"], "x": [1]})})
     made.execute("CREATE STREAM s (ts BIGINT, k STRING, x BIGINT, WATERMARK FOR ts AS ts) SOURCE 'frame://f'")
     made.execute(
         "CREATE AGGREGATE middle (Next BIGINT) : BIGINT { TABLE seen (v BIGINT); INITIALIZE : { INSERT INTO seen VALUES (Next); }"
         " ITERATE : { UPDATE seen SET v = Next; } TERMINATE : { INSERT INTO RETURN SELECT v FROM seen; } }"
     )
-    return made
+    yield made
+    made.close()
 
 
 @pytest.mark.parametrize(

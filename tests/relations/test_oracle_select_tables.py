@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import polars as pl
@@ -196,11 +196,11 @@ def test_tables_are_looked_into_under_slide(
 
 
 @pytest.fixture
-def session() -> Session:
-    made = session_over({"s": [("a", 1, 1), ("b", 5, 2), ("a", 4, 9)]}, [])
-    made.execute("CREATE TABLE u (k STRING, a BIGINT); CREATE RETROACTIVE TABLE r (k STRING, a BIGINT)")
-    made.execute("INSERT INTO u VALUES ('a', 3), ('b', 4)")
-    return made
+def session() -> Iterator[Session]:
+    with session_over({"s": [("a", 1, 1), ("b", 5, 2), ("a", 4, 9)]}, []) as made:
+        made.execute("CREATE TABLE u (k STRING, a BIGINT); CREATE RETROACTIVE TABLE r (k STRING, a BIGINT)")
+        made.execute("INSERT INTO u VALUES ('a', 3), ('b', 4)")
+        yield made
 
 
 def test_an_aggregate_of_no_rows_has_one(session: Session) -> None:

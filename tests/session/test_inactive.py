@@ -19,7 +19,7 @@ class Live:
     """A session over a stream whose rows come when a test gives them; another query reads it all the time."""
 
     def __init__(self) -> None:
-        self._rows: queue.SimpleQueue[list[dict[str, int]]] = queue.SimpleQueue()
+        self._rows: queue.SimpleQueue[list[dict[str, int]] | None] = queue.SimpleQueue()
         self.given: list[tuple[int, int]] = []
         self.session = Session({"rows": self._generated(), "old": pl.DataFrame({"ts": range(1000), "k": range(1000)})})
         self.session.execute(
@@ -28,8 +28,12 @@ class Live:
         self.all = self.query("SELECT ts, k FROM s", "all")
 
     def _generated(self) -> Iterator[dict[str, int]]:
-        while True:
-            yield from self._rows.get()
+        while (rows := self._rows.get()) is not None:
+            yield from rows
+
+    def close(self) -> None:
+        self.session.close()
+        self._rows.put(None)  # what waits for rows ends
 
     def query(self, text: str, name: str) -> Query:
         (found,) = self.session.execute(text, name=name)
@@ -48,7 +52,7 @@ class Live:
 def live() -> Iterator[Live]:
     made = Live()
     yield made
-    made.session.close()
+    made.close()
 
 
 def brute(rows: list[tuple[int, int]], end: int) -> dict[int, int]:

@@ -34,6 +34,7 @@ def session(coming: queue.Queue[int | None]) -> Iterator[Session]:
     with Session({"frame": frame, "live": iter(coming.get, None)}) as session:
         session.execute("CREATE STREAM s SOURCE 'frame://frame'; CREATE STREAM l (n BIGINT) SOURCE 'python://live'")
         yield session
+    coming.put(None)  # what waits for rows ends
 
 
 def started(session: Session, text: str, **options: object) -> Query:

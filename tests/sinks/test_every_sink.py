@@ -16,6 +16,7 @@ from jupyter_stream.errors import SinkError
 from jupyter_stream.sinks import SINKS, Delivery, SinkWriter, Ties, open_sink
 from jupyter_stream.sinks.changes import OP
 from jupyter_stream.sinks.protocol import MODES, ROW_ID
+from tests.leftovers import shared
 from tests.sinks.reading import ALL_TYPES, AS_HELD, alike, duck, files, last_by_key, messages, parquet, sqlite
 from tests.sinks.takers import Listener, mqtt, nats, of_postgres, of_redis, postgres, redis, webhook
 from tests.topics import Kafka
@@ -34,7 +35,9 @@ ANSWERS = {
 
 @cache
 def broker() -> Kafka:
-    return Kafka()
+    with shared() as ends:
+        ends.callback(broker.cache_clear)  # it listens while it is there
+        return Kafka()
 
 
 class Given:

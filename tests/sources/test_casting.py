@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jupyter_stream.core.instants import _by_expression, parse_instants
 from jupyter_stream.core.schema import INTERVAL, TIMESTAMP
 from jupyter_stream.core.time import from_datetime
 from jupyter_stream.sources.casting import cast, castable, stream_type
-from jupyter_stream.sources.instants import _by_expression, parse_instants
 from tests.tiers import examples
 
 NS, MS, BERLIN = pl.Datetime("ns"), pl.Datetime("ms"), pl.Datetime("us", "Europe/Berlin")
@@ -155,7 +155,7 @@ def test_text_to_whole_numbers_is_exact_or_nothing(texts):
 
 
 def test_a_column_whose_name_has_a_nul_is_read_as_times_too() -> None:
-    from jupyter_stream.sources.instants import parse_instants
+    from jupyter_stream.core.instants import parse_instants
 
     read = parse_instants(pl.Series("a\0b", ["2024-01-01", "no time"]))
     assert read.name == "a\0b" and read.is_null().to_list() == [False, True]

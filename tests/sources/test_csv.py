@@ -102,7 +102,7 @@ def test_bytes_that_are_no_utf8_spoil_their_record_only(tmp_path, read):
 
 
 def test_an_unclosed_quote_spoils_its_own_line_only(monkeypatch):
-    monkeypatch.setattr("jupyter_stream.sources.csv_text.LONGEST", 20)
+    monkeypatch.setattr("jupyter_stream.sources.csv_records.LONGEST", 20)
     rows, rejected = feed(parser(2), b'1,a\n2,"b\n3,c\n4,d\n5,e\n6,f\n7,g\n', [])
     assert [row[0] for row in rows] == ["1", "3", "4", "5", "6", "7"]
     assert rejected == [('2,"b', "a quote is opened and not closed (x.csv, line 2)")]

@@ -12,6 +12,16 @@ START = dt.datetime(2024, 1, 1, 12)
 WINDOW = "[RANGE 10 SECONDS SLIDE 5 SECONDS]"
 
 
+opened = []
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    while opened:
+        opened.pop().close()
+
+
 def query(select, rows, extra=""):
     """A query over (key, value, second) in that order of arrival, run to its end, and a second one over all rows in order."""
     frames = [
@@ -25,6 +35,7 @@ def query(select, rows, extra=""):
         for part in (rows, sorted(rows, key=lambda r: r[2]))
     ]
     session = jupyter_stream.Session(namespace={"came": frames[0], "sorted_": frames[1]})
+    opened.append(session)
     found = []
     for name, frame in (("a", "came"), ("b", "sorted_")):
         session.execute(f"CREATE STREAM {name} (k STRING, v DOUBLE, at TIMESTAMP) ORDER BY at SOURCE 'frame://{frame}'")

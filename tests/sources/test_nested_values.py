@@ -1,0 +1,154 @@
+"""Objects and arrays, found and declared: every type at every place, each right, told of, or refused; never a raw error."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupyter_stream import Session
+from tests.tiers import slow
+
+GOOD: dict[str, tuple[Any, Any]] = {
+    "BOOLEAN": (True, True),
+    "INT": (7, 7),
+    "BIGINT": (2**40, 2**40),
+    "DOUBLE": (1.5, 1.5),
+    "STRING": ("x", "x"),
+    "DATE": ("2024-05-01", dt.date(2024, 5, 1)),
+    "TIMESTAMP": ("2024-05-01T10:00:00.25", dt.datetime(2024, 5, 1, 10, 0, 0, 250_000)),
+    "ARRAY<INT>": ([1, None, 2], [1, None, 2]),
+    "STRUCT<x: INT>": ({"x": 1}, {"x": 1}),
+    "ARRAY<STRUCT<x: BOOLEAN>>": ([{"x": True}, {}], [{"x": True}, {"x": None}]),
+}
+"""By type a value as JSON has it, and as the answer has it."""
+
+BAD: dict[str, Any] = {
+    "BOOLEAN": "perhaps", "INT": 1.5, "BIGINT": 2**70, "DOUBLE": "abc", "DATE": "no day", "TIMESTAMP": "noon",
+    "ARRAY<INT>": [1, 1.5], "STRUCT<x: INT>": {"x": "y"}, "ARRAY<STRUCT<x: BOOLEAN>>": [{"x": 5}],
+}  # fmt: skip
+"""By type a value that is none."""
+
+PLACES: dict[str, tuple[str, Any, str]] = {
+    "top level": ("{}", lambda v: v, "v"),
+    "in a struct": ("STRUCT<a: INT, f: {}>", lambda v: {"a": 1, "f": v}, "v.f"),
+    "in a list": ("ARRAY<{}>", lambda v: [v], "v[0]"),
+    "in a struct in a list": ("ARRAY<STRUCT<f: {}>>", lambda v: [{"f": v}], "v[0].f"),
+}
+"""By place the type around it, the value around it, and how it is read."""
+
+
+def answers(
+    source: str, tmp_path: Path, rows: list[dict[str, Any]], columns: str, *queries: str
+) -> list[tuple[list[Any], list[str]]]:
+    """What queries answer, in the first column, and the reasons in errors(s) of each."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    uri = f"file://{path}" if source == "json" else "python://rows"
+    with Session({"rows": rows}) as session:
+        session.run(f"CREATE STREAM s {columns} SOURCE '{uri}' WITH (time = 'latent')")
+        found = []
+        started: list[Any] = list(session.execute("; ".join(queries)))
+        for query in started:
+            assert query.wait(60)
+            told = query.errors.get_column("reason").to_list()
+            found.append((query.to_polars().to_series(0).to_list(), told))
+        return found
+
+
+@pytest.mark.parametrize(("source", "place"), [(s, p) for s in ("json", "python") for p in PLACES])
+def test_every_declared_type_is_read_at_every_place_and_a_bad_value_only_harms_who_asks_for_it(
+    tmp_path: Path, source: str, place: str
+) -> None:
+    around, value, read = PLACES[place]
+    types = list(GOOD)
+    columns = ", ".join(f"v{i} {around.format(dtype)}" for i, dtype in enumerate(types))
+    good = {f"v{i}": value(GOOD[t][0]) for i, t in enumerate(types)}
+    rows = [good, {f"v{i}": value(None) for i in range(len(types))}, {f"v{i}": None for i in range(len(types))}, {}]
+    rows += [{**good, f"v{i}": value(BAD[t])} for i, t in enumerate(types) if t in BAD]
+    nested = [i for i, t in enumerate(types) if place != "top level" or "<" in t]
+    queries = [f"SELECT {read.replace('v', f'v{i}', 1)} AS x FROM s" for i in range(len(types))]
+    found = answers(source, tmp_path, [{"n": n, **row} for n, row in enumerate(rows)], f"(n INT, {columns})", *queries)
+    elsewhere = len([t for i, t in enumerate(types) if t in BAD and i not in nested])  # they take their rows from all
+    for i, (values, reasons) in enumerate(found):
+        dtype, expected = types[i], GOOD[types[i]][1]
+        own = dtype in BAD and i in nested
+        assert values == [expected, None, None, None] + [expected] * (len(BAD) - elsewhere - own), dtype
+        told = [r for r in reasons if f"column v{i}" in r]
+        assert len(reasons) == elsewhere + own and len(told) == (dtype in BAD), dtype
+        assert all("can't be read as" in r for r in told)
+
+
+@pytest.mark.parametrize("source", ["json", "python"])
+def test_a_value_of_another_shape_spoils_only_its_own_part(tmp_path: Path, source: str) -> None:
+    rows: list[dict[str, Any]] = [
+        {"n": 1, "m": {"a": 1, "b": {"c": 1}}},
+        {"n": 2, "m": {"a": 2, "b": 5}},
+        {"n": 3, "m": [1]},
+        {"n": 4, "m": {"a": [1], "b": {"c": 4}}},
+    ]
+    columns = "(n INT, m STRUCT<a: INT, b: STRUCT<c: INT>>)"
+    queries = ["SELECT m.a FROM s", "SELECT m.b.c FROM s", "SELECT count(*) FROM s", "SELECT n FROM s WHERE m.b.c > 0"]
+    found = answers(source, tmp_path, rows, columns, *queries)
+    assert [values for values, _ in found] == [[1, 2], [1, 4], [4], [1, 4]]
+    assert [len(reasons) for _, reasons in found] == [2, 2, 0, 2]
+    assert any("m.b: " in r and "STRUCT<c: INT>" in r for r in found[1][1])
+
+
+WIDENED: list[tuple[list[Any], str]] = [
+    ([{"temp": 21}, {"temp": 21.5}], "STRUCT<temp: DOUBLE>"),
+    ([{"temp": 21}, {"temp": 20, "hum": 3}], "STRUCT<temp: BIGINT, hum: BIGINT>"),
+    ([[1], [1.5]], "ARRAY<DOUBLE>"),
+    ([[], [1]], "ARRAY<BIGINT>"),
+    ([[{"a": 1}], [{"a": 1.5, "b": True}]], "ARRAY<STRUCT<a: DOUBLE, b: BOOLEAN>>"),
+    ([{"a": {"b": None}}, {"a": {"b": [1]}}], "STRUCT<a: STRUCT<b: ARRAY<BIGINT>>>"),
+    ([{"a": 1}, {"a": "x"}], "STRUCT<a: STRING>"),
+    ([{"a": 1}, [1]], "STRING"),
+    ([{"a": 2**70}, {"a": 1}], "STRUCT<a: STRING>"),
+    ([None, {"on": True}], "STRUCT<on: BOOLEAN>"),
+]
+
+
+@pytest.mark.parametrize(("source", "values", "dtype"), [(s, *w) for s in ("json", "python") for w in WIDENED])
+def test_types_are_those_of_all_values_at_every_level(
+    tmp_path: Path, source: str, values: list[Any], dtype: str
+) -> None:
+    rows = [{"m": v} for v in values]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with Session({"rows": rows}) as session:
+        session.run(f"CREATE STREAM s SOURCE '{f'file://{path}' if source == 'json' else 'python://rows'}'")
+        listing: Any = session.run("DESCRIBE s")[0]
+        assert listing.frame.row(0)[1] == dtype
+        query: Any = session.execute("SELECT m FROM s")[0]
+        assert query.wait(60)
+        assert query.errors.height == 0 and query.to_polars().height == len(values)
+
+
+def test_texts_that_are_all_times_are_times_inside_objects_too(tmp_path: Path) -> None:
+    rows = [{"m": {"t": "2024-05-01T10:00:00", "d": ["2024-05-01"]}}, {"m": {"t": "2024-05-01T10:00:01Z", "d": []}}]
+    found = answers("json", tmp_path, rows, "", "SELECT m.t FROM s", "SELECT get(m.d, 0) FROM s")
+    assert found[0] == ([dt.datetime(2024, 5, 1, 10), dt.datetime(2024, 5, 1, 10, 0, 1)], [])
+    assert found[1] == ([dt.date(2024, 5, 1), None], [])
+
+
+def test_a_field_is_told_from_a_column_of_its_name(tmp_path: Path) -> None:
+    rows = [{"raw": "top", "m": {"raw": "inner"}}]
+    queries = ["SELECT m.raw FROM s", "SELECT raw FROM s", "SELECT s.m.raw FROM s", "SELECT s.raw FROM s"]
+    assert [v for v, _ in answers("json", tmp_path, rows, "", *queries)] == [["inner"], ["top"], ["inner"], ["top"]]
+
+
+@slow
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_queries_that_share_a_live_stream_each_lose_what_they_ask_for(size: int) -> None:
+    rows = [{"n": i, "m": {"a": i if i % 3 else "x", "b": i if i % 5 else "y"}} for i in range(1, 101)]
+    batches = [rows[i : i + size] for i in range(0, len(rows), size)]
+    with Session({"rows": (row for batch in batches for row in batch)}) as session:
+        session.run("CREATE STREAM s (n INT, m STRUCT<a: INT, b: INT>) SOURCE 'python://rows'")
+        queries: list[Any] = session.execute("SELECT n FROM s; SELECT m.a FROM s; SELECT m.b FROM s; SELECT m FROM s")
+        assert all(q.wait(60) for q in queries)
+        assert [q.to_polars().height for q in queries] == [100, 67, 80, 53]
+        assert [q.errors.height for q in queries] == [0, 33, 20, 47]
