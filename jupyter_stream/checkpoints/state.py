@@ -185,7 +185,10 @@ def _put(found: object, state: Any) -> None:
     """Give an object its attributes or elements."""
     if isinstance(found, list):
         found[:] = state
-    elif isinstance(found, dict | set):
+    elif isinstance(found, dict):
+        found.clear()
+        found.update(dict(state))  # a Counter would count pairs
+    elif isinstance(found, set):
         found.clear()
         found.update(state)
     elif isinstance(found, deque):

@@ -39,7 +39,7 @@ class Leaders:
     def __init__(self) -> None:
         self.late: Counter[Leader] = Counter()
         self._newest = MIN_TIME
-        self._last: tuple[pl.DataFrame, int] | None = None
+        self._last: pl.DataFrame | None = None
 
     def note(self, frame: pl.DataFrame, ts: Int64s, late: NDArray[np.bool_] | None) -> None:
         """Rows that came, and which of them are late."""
@@ -47,7 +47,7 @@ class Leaders:
             self._count(frame, ts, np.flatnonzero(late))
         newest = int(ts.max())
         if newest > self._newest:
-            self._newest, self._last = newest, (frame, int(np.argmax(ts)))
+            self._newest, self._last = newest, frame.slice(int(np.argmax(ts)), 1)
 
     def _count(self, frame: pl.DataFrame, ts: Int64s, late: NDArray[np.int64]) -> None:
         reached = np.maximum.accumulate(ts)
@@ -56,7 +56,7 @@ class Leaders:
         firsts, counts = np.unique(np.searchsorted(reached, before[here]), return_counts=True)
         found = [((frame, at), n) for at, n in zip(firsts.tolist(), counts.tolist(), strict=True)]
         if self._last is not None and not here.all():
-            found.append((self._last, int((~here).sum())))
+            found.append(((self._last, 0), int((~here).sum())))
         for (rows, at), n in found:
             leader = self._leader(rows, at)
             if leader in self.late or len(self.late) < _REMEMBERED:

@@ -368,6 +368,7 @@ def times() -> list[Expr]:
         "yyyy",
         "DD",
     )
+    made += [f(name, "15 minutes", a) for name in ("time_bucket", "date_bin") for a in (":ts", ":d")]
     made += [f("date_trunc", unit, a) for unit in units for a in (":ts", ":d")] + [
         f("trunc", a, u) for u in ("YEAR", "quarter", "MM", "week") for a in (":d", ":ts")
     ]
