@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_stream import Session
+from tests.oracle import axis
 from tests.oracle.search import searching
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
-TIMES = st.lists(st.integers(0, 20), min_size=1, max_size=14)
+TIMES = st.lists(axis.times(20), min_size=1, max_size=14)
 
 
 def said_before(times: list[int], at: int, rows: int | None, length: int) -> int | None:
@@ -50,7 +51,7 @@ def test_rows_that_break_ordered_are_listed_and_used(
     assert same == answers
     for number, time in enumerate(times):
         said = said_before(times, number, within if in_rows else None, within)
-        promised = max(times[:number], default=-delay) - delay
+        promised = max(times[:number], default=times[number]) - delay
         if said is not None and time < said and not (not in_rows and within == delay):
             broke = promised if time < promised else said
             assert listed.pop(number) == (broke, missed.get(number, (None, 0))[1])

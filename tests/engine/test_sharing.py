@@ -18,6 +18,7 @@ from jupyter_stream.engine.sharing import Sharing
 from jupyter_stream.engine.window_sharing import WindowSharing
 from jupyter_stream.flow.filter import FilterOperator
 from jupyter_stream.windowed.window_aggregate import WindowAggregate
+from tests.oracle import axis
 from tests.oracle.search import searching
 from tests.waiting import settle, until
 
@@ -154,7 +155,7 @@ Script = list[tuple[Any, ...]]
 def scripts(draw: st.DrawFn) -> Script:
     """Rows that come, and queries that start, stop, pause and resume in between."""
     script: Script = []
-    at = started = 0
+    at, started = draw(axis.middle), 0
     known = draw(st.lists(st.sampled_from(QUERIES), min_size=2, max_size=4))
     for _ in range(draw(st.integers(3, 12))):
         match draw(st.sampled_from(("rows", "rows", "rows", "start", "start", "stop", "pause", "resume"))):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from jupyter_stream import Query
 from jupyter_stream.engine.window_sharing import WindowSharing
 from tests.engine.test_sharing import Scene, Script, given_by, in_one_thread, played
+from tests.oracle import axis
 from tests.oracle.search import searching
 
 pytestmark = pytest.mark.timeout(900)
@@ -55,7 +56,7 @@ def bytes_of(*queries: Query) -> int:
 def scripts(draw: st.DrawFn) -> Script:
     """Rows, queries with windows of several lengths, and what becomes of them."""
     script: Script = []
-    at = started = 0
+    at, started = draw(axis.middle), 0
     shapes = draw(st.lists(st.sampled_from(WINDOWED), min_size=1, max_size=2))
     for _ in range(draw(st.integers(3, 10))):
         match draw(st.sampled_from(("rows", "rows", "rows", "start", "start", "stop", "pause", "resume"))):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_stream import Session
+from tests.oracle import axis
 from tests.oracle.search import searching
 from tests.relations.test_oracle_sets import arrivals, session_over
 
@@ -71,7 +72,7 @@ def test_row_num_and_the_newest_rows_of_a_view_go_by_time(s: Rows, pieces: list[
 
 
 @searching
-@given(st.lists(st.integers(0, 20), max_size=14), PIECES)
+@given(st.lists(axis.times(20), max_size=14), PIECES)
 def test_late_rows_get_the_same_numbers_however_rows_are_batched(times: list[int], pieces: list[int]) -> None:
     """A late row comes behind those whose time was over when it came."""
     frame = pl.DataFrame({"id": range(len(times)), "ts": times}, schema={"id": pl.Int64, "ts": pl.Int64})
@@ -84,7 +85,7 @@ def test_late_rows_get_the_same_numbers_however_rows_are_batched(times: list[int
         (query,) = session.execute("CREATE STREAM d AS SELECT id FROM s; SELECT id, row_num FROM d")[-1:]
         assert query.wait(200)
         got = [row for row, _ in sorted(query.to_polars().rows(), key=lambda r: r[1])]
-    promised = [max(times[:i], default=-1) for i in range(len(times))]
+    promised = [max(times[:i], default=t) for i, t in enumerate(times)]
     order = sorted(range(len(times)), key=lambda i: (max(times[i], promised[i]), times[i] >= promised[i], i))
     assert got == order
 

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_stream import QueryError, Session
+from tests.oracle import axis
 from tests.oracle.search import searching
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
-TIMES = st.lists(st.integers(0, 20), max_size=14)
+TIMES = st.lists(axis.times(20), max_size=14)
 PIECES = st.lists(st.integers(1, 5), max_size=8)
 
 
@@ -39,7 +40,7 @@ def test_rows_come_in_order_and_late_ones_merge_back(
         (query,) = session.execute(f"SELECT id, ts FROM {'whole' if merged else 'o'}")
         assert query.wait(200)
         got, missed = query.to_polars().rows(), query.late.select("id").rows()
-    late = [i for i, t in enumerate(times) if t < max(times[:i], default=-delay) - delay]
+    late = [i for i, t in enumerate(times) if t < max(times[:i], default=t) - delay]
     assert sorted(missed) == [(i,) for i in late]
     rows = [(i, t) for i, t in enumerate(times) if merged or i not in late]
     assert [t for _, t in got] == sorted(t for _, t in rows)

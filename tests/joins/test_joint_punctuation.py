@@ -14,6 +14,7 @@ from jupyter_stream import Query, Session
 from jupyter_stream.engine import feed
 from jupyter_stream.joins.window_join import WindowJoin
 from tests.engine.live import Live
+from tests.oracle import axis
 from tests.oracle.search import searching
 
 pytestmark = pytest.mark.timeout(900)
@@ -88,13 +89,14 @@ def test_a_window_above_a_join_is_final_for_a_key_that_both_inputs_have_passed()
 @st.composite
 def streams(draw: st.DrawFn) -> list[tuple[object, ...]]:
     """Rows in any order, and true promises of keys and of all between them."""
-    rows = draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20)), max_size=14))
+    rows = draw(st.lists(st.tuples(st.integers(0, 3), axis.times(20)), max_size=14))
+    least = draw(axis.base) - 1
     found: list[tuple[object, ...]] = []
     for i, (key, at) in enumerate(rows):
         found.append((key, i, at, None))
         for k in draw(st.sets(st.none() | st.integers(0, 3), max_size=2)):
             rest = [t for other, t in rows[i + 1 :] if k is None or other == k]
-            found.append((k, None, None, draw(st.integers(-1, min(rest, default=NEVER)))))
+            found.append((k, None, None, draw(st.integers(least, min(rest, default=NEVER)))))
     return found
 
 
@@ -178,12 +180,19 @@ DISORDERED = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=
 
 
 @searching
-@given(DISORDERED, DISORDERED, st.sampled_from(("one", "other")), st.sampled_from(("", "LEFT")), st.integers(1, 5))
+@given(
+    DISORDERED,
+    DISORDERED,
+    st.sampled_from(("one", "other")),
+    st.sampled_from(("", "LEFT")),
+    st.integers(1, 5),
+    axis.base,
+)
 def test_windows_on_either_time_hold_every_pair(
-    one: list[tuple[int, int]], two: list[tuple[int, int]], time: str, kind: str, size: int
+    one: list[tuple[int, int]], two: list[tuple[int, int]], time: str, kind: str, size: int, base: int
 ) -> None:
     kind = kind if time == "one" else ""  # a padded row has no other time
-    inputs = [[(k, i, max(0, 2 * i - late)) for i, (k, late) in enumerate(rows)] for rows in (one, two)]
+    inputs = [[(k, i, base + max(0, 2 * i - late)) for i, (k, late) in enumerate(rows)] for rows in (one, two)]
     schema = {n: SCHEMA[n] for n in ("k", "x", "ts")}
     frames = [pl.DataFrame(rows, schema, orient="row") for rows in inputs]
     met = [(t, u) for k, _, t in inputs[0] for m, _, u in inputs[1] if k == m and t - 9 < u < t + 6]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from jupyter_stream import Session
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.session.query import Query
+from tests.oracle import axis
 from tests.oracle.search import searching
 
 START = dt.datetime(2024, 1, 1)
@@ -31,13 +32,15 @@ ROWS = st.lists(
 
 
 @searching
-@given(ROWS, st.sampled_from(QUERIES), st.sampled_from(("RANGE 10 SECONDS", "RANGE UNBOUNDED", "NOW")))
-def test_on_a_column_is_the_stream_ordered_by_it(rows, query, window):
+@given(
+    ROWS, st.sampled_from(QUERIES), st.sampled_from(("RANGE 10 MICROSECONDS", "RANGE UNBOUNDED", "NOW")), axis.middle
+)
+def test_on_a_column_is_the_stream_ordered_by_it(rows, query, window, base):
     rows = sorted(rows)
     frame = pl.DataFrame(
         {
-            "ts": [START + dt.timedelta(seconds=t) for t, *_ in rows],
-            "ev": [START + dt.timedelta(seconds=t - back) for t, back, *_ in rows],
+            "ts": [base + t for t, *_ in rows],
+            "ev": [base + t - back for t, back, *_ in rows],
             "k": [k for *_, k, _ in rows],
             "v": [v for *_, v in rows],
         }
@@ -45,7 +48,7 @@ def test_on_a_column_is_the_stream_ordered_by_it(rows, query, window):
     with Session({"rows": frame}) as session:
         session.execute(
             "CREATE STREAM a (WATERMARK FOR ts AS ts) SOURCE 'frame://rows';"
-            "CREATE STREAM b (WATERMARK FOR ev AS ev - INTERVAL 1 DAY) SOURCE 'frame://rows'"
+            "CREATE STREAM b (WATERMARK FOR ev AS ev - INTERVAL 60 MICROSECONDS) SOURCE 'frame://rows'"
         )
         on, own = (answers(session, query.replace("{}", text)) for text in (f"a [{window} ON ev]", f"b [{window}]"))
     assert on == own

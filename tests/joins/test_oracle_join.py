@@ -51,7 +51,7 @@ def renamed(made: Stream, prefix: str) -> Stream:
 def join_queries(draw: st.DrawFn, by_key: bool = False) -> JoinQuery:
     """A join of two streams of its own, which may say group by group how far they have got."""
     shape = draw(strategies.shapes)
-    streams = strategies.streams(shape, max_rows=18)
+    streams = strategies.streams(shape, max_rows=18, both=True)
     if by_key:
         streams = st.one_of(streams.flatmap(keyed), streams)
     left, right = renamed(draw(streams), "l"), renamed(draw(streams), "r")

@@ -23,6 +23,7 @@ from jupyter_stream.core.row_pattern import (
     variables,
 )
 from tests.matches.brute import At, Condition, Meant, Row
+from tests.oracle import axis
 
 NAMES = "ABC"
 LATE = 6
@@ -156,7 +157,7 @@ def queries(draw: st.DrawFn) -> Drawn:
     if after.to == "first" and beginnings(pattern) <= set(after.variables):
         after = AfterMatch()
     many = draw(st.integers(1, 22 if bounded(pattern) else 16))
-    times = sorted(draw(st.lists(st.integers(0, 30), min_size=many, max_size=many)))
+    times = sorted(draw(st.lists(axis.times(30), min_size=many, max_size=many)))
     order = sorted(range(many), key=lambda i: (times[i] + draw(st.integers(0, LATE)), i))
     values = st.one_of(st.integers(0, 6), st.integers(0, 6), st.none())
     rows = [{"k": draw(st.sampled_from("uv")), "ts": times[i], "x": draw(values), "n": n} for n, i in enumerate(order)]

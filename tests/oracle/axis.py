@@ -20,11 +20,13 @@ base = st.shared(st.sampled_from(BASES), key="base")
 """The base of an example: the same wherever it is drawn."""
 bases = st.shared(st.sampled_from((*((b,) for b in BASES), (-FAR, FAR - SPREAD))), key="bases")
 """The same, or both ends at once: for queries that don't look at every instant in between."""
+middle = st.sampled_from((0, 0, -1_000_003, FAR - 1_000, 1_000 - FAR))
+"""Where times may begin that go some hundreds on."""
 
 
-def times(*, both: bool = False) -> st.SearchStrategy[int]:
-    """Times of rows; `both`: perhaps at both ends of the axis."""
-    offsets = st.integers(0, SPREAD)
+def times(most: int = SPREAD, *, both: bool = False) -> st.SearchStrategy[int]:
+    """Times of rows, up to `most` behind the base; `both`: perhaps at both ends of the axis."""
+    offsets = st.integers(0, most)
     if not both:
         return st.builds(lambda b, t: b + t, base, offsets)
     return st.builds(lambda b, i, t: b[i % len(b)] + t, bases, st.integers(0, 1), offsets)

@@ -78,8 +78,18 @@ class Shape:
         """SQL types that hold them, likelier ones more than once."""
         return ("BIGINT",) if self.far else ("TIMESTAMP", "TIMESTAMP", "BIGINT")
 
+    @property
+    def other_end(self) -> int:
+        """How far it is from here to the other end of the axis."""
+        across = 2 * FAR - _ACROSS * self.tick
+        return across if self.base < 0 else -across
+
     def time(self, ticks: int, offset: int = 0) -> int:
         return self.base + ticks * self.tick + offset
+
+
+_ACROSS = 302
+"""Ticks that are left when times go from one end of the axis to the other: those before and behind a base of `long_shapes`."""
 
 
 def shapes_of(ticks: st.SearchStrategy[int], room: tuple[int, int] = (40, 101)) -> st.SearchStrategy[Shape]:
@@ -98,12 +108,14 @@ long_shapes = shapes_of(st.sampled_from(TICKS), (151, 151))
 
 
 @st.composite
-def times(draw: st.DrawFn, shape: Shape, count: int) -> list[int]:
-    """Event times in order: dense, with ties, now and then with a lull."""
+def times(draw: st.DrawFn, shape: Shape, count: int, both: bool = False) -> list[int]:
+    """Event times in order: dense, with ties, now and then with a lull, or (`both`) some at the other end of the axis."""
     span = draw(st.sampled_from((3, 12, 40)))
     offsets = st.integers(0, min(2, shape.tick - 1)) if draw(st.booleans()) else st.just(0)
     found = [shape.time(draw(st.integers(-span, span)), draw(offsets)) for _ in range(count)]
     lull = draw(st.sampled_from((0, 0, 0, 60))) * shape.tick
+    if both and shape.far and draw(st.booleans()):
+        lull = shape.other_end
     return sorted(t + (lull if i > count // 2 else 0) for i, t in enumerate(sorted(found)))
 
 
@@ -116,15 +128,20 @@ def disordered(draw: st.DrawFn, shape: Shape, ordered: list[Row], time: str, bou
 
 
 @st.composite
-def streams(draw: st.DrawFn, shape: Shape, *, late: bool = True, exact: bool = False, max_rows: int = 30) -> Stream:
-    """A stream with one to three columns besides its time `ts`, a progress rule, and rows that keep it (or not: `late`)."""
+def streams(
+    draw: st.DrawFn, shape: Shape, *, late: bool = True, exact: bool = False, max_rows: int = 30, both: bool = False
+) -> Stream:
+    """A stream with one to three columns besides its time `ts`, a progress rule, and rows that keep it (or not: `late`).
+
+    `both`: perhaps with rows at both ends of the axis, for queries that don't look at every instant in between.
+    """
     kinds = draw(st.lists(st.sampled_from(VALUE_TYPES), min_size=1, max_size=3))
     columns = [(f"c{i}", kind) for i, kind in enumerate(kinds)]
     count = draw(st.integers(0, max_rows))
     # A small pool makes equal keys likely.
     pools = {name: draw(st.lists(values(kind, exact), min_size=1, max_size=5)) for name, kind in columns}
     ordered: list[Row] = []
-    for ts in draw(times(shape, count)):
+    for ts in draw(times(shape, count, both)):
         row: Row = {name: draw(st.sampled_from(pools[name])) for name, _ in columns}
         ordered.append({**row, "ts": ts})
     rule: Progress
@@ -351,10 +368,11 @@ def queries(
     order_free: bool = False,
     relation: bool = False,
     emit: bool = False,
+    both: bool = False,
 ) -> Query:
-    """A query over a stream of its own."""
+    """A query over a stream of its own; `both`: perhaps with rows at both ends of the axis."""
     shape = draw(shapes)
-    stream = draw(streams(shape, late=late, exact=relation))
+    stream = draw(streams(shape, late=late, exact=relation, both=both or relation))
     columns = data_columns(stream)
     keys = tuple(sorted(draw(st.sets(st.sampled_from([name for name, _ in columns]), max_size=2))))
     made = tuple(draw(st.lists(aggregates(columns, order_free=order_free), min_size=1, max_size=3)))

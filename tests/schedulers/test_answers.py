@@ -19,7 +19,7 @@ from jupyter_stream.engine.engine import Engine
 from jupyter_stream.engine.queues import Queues
 from jupyter_stream.schedulers import SCHEDULERS, find
 from jupyter_stream.session.session import Session
-from tests.oracle import strategies
+from tests.oracle import axis, strategies
 from tests.oracle.answer import answer
 from tests.oracle.running import Ran, assert_right
 from tests.oracle.search import searching
@@ -62,10 +62,10 @@ ROWS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 5), st.integers(
 
 
 @searching
-@given(ROWS, ROWS, st.lists(st.integers(1, 4), max_size=6), POLICIES, st.integers(1, 4))
-def test_joins_sets_and_relations_answer_as_under_the_default(s, t, pieces, names, rows) -> None:
+@given(ROWS, ROWS, st.lists(st.integers(1, 4), max_size=6), POLICIES, st.integers(1, 4), axis.base)
+def test_joins_sets_and_relations_answer_as_under_the_default(s, t, pieces, names, rows, base) -> None:
     def timed(drawn):
-        at = 0
+        at = base
         for key, number, later in drawn:
             at += later
             yield key, number, at

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from jupyter_stream.engine.progress import FAR
 from jupyter_stream.session.session import Session
 from tests.oracle import strategies
 from tests.oracle.answer import answer
@@ -43,7 +44,7 @@ def keyed(draw: st.DrawFn, stream: Stream, late: bool = True) -> Stream:
             true = min(to_come, default=newest)  # type: ignore[type-var]
             step = max(1, abs(true - row["ts"]))  # type: ignore[operator]
             said = true + (draw(st.sampled_from((-2, -1, 0, 0, 1, 2))) * step if late else 0)  # type: ignore[operator]
-            found.append({**dict.fromkeys(row), KEY: key, "p": min(said, newest)})  # type: ignore[type-var]
+            found.append({**dict.fromkeys(row), KEY: key, "p": min(max(said, -FAR), newest)})  # type: ignore[type-var]
     time = dict(stream.columns)["ts"]
     columns = (*(c for c in stream.columns if c[0] not in ("p", "ts")), ("p", time), ("ts", time))
     return replace(stream, columns=columns, progress=KeyedPunctuation("p", KEY), rows=tuple(found))

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is n
 def over_queries(draw: st.DrawFn, *, late: bool = True) -> OverQuery:
     """A query with OVER on a stream of its own."""
     shape = draw(strategies.shapes)
-    rows = draw(strategies.streams(shape, late=late))
+    rows = draw(strategies.streams(shape, late=late, both=True))
     columns = strategies.data_columns(rows)
     names = [name for name, _ in columns]
     partition = tuple(draw(st.lists(st.sampled_from(names), max_size=2, unique=True)))

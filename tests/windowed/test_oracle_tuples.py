@@ -35,7 +35,7 @@ def windows(draw: st.DrawFn, shape: Shape) -> TupleExtents:
 @st.composite
 def queries(draw: st.DrawFn, *, late: bool = True, order_free: bool = False, emit: bool = False) -> Query:
     shape = draw(strategies.shapes)
-    stream = draw(strategies.streams(shape, late=late))
+    stream = draw(strategies.streams(shape, late=late, both=not emit))
     columns = strategies.data_columns(stream)
     keys = tuple(sorted(draw(st.sets(st.sampled_from([name for name, _ in columns]), max_size=2))))
     made = tuple(draw(st.lists(strategies.aggregates(columns, order_free=order_free), min_size=1, max_size=3)))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from jupyter_stream import Session
 from jupyter_stream.errors import QueryError
+from tests.oracle import axis
 from tests.oracle.search import searching
 
 Rows = list[tuple[str, int, int]]
@@ -41,11 +42,12 @@ def by_hand(rows: Rows, lengths: list[int], slide: int, partition: bool, least: 
     st.booleans(),
     st.sampled_from([-9, 0, 4]),
     st.integers(1, 31),
+    axis.base,
 )
 def test_several_windows_of_rows_give_what_each_gives_alone(
-    drawn: list[tuple[str, int]], lengths: list[int], slide: int, partition: bool, least: int, size: int
+    drawn: list[tuple[str, int]], lengths: list[int], slide: int, partition: bool, least: int, size: int, base: int
 ) -> None:
-    rows: Rows = [(k, x, at) for at, (k, x) in enumerate(drawn)]
+    rows: Rows = [(k, x, base + at) for at, (k, x) in enumerate(drawn)]
     by = "PARTITION BY k " if partition else ""
     items = [
         f"{call} [{by}ROWS {n} SLIDE {slide}] AS {name}{i}"

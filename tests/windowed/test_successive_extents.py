@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
@@ -14,16 +13,16 @@ from hypothesis import strategies as st
 
 from jupyter_stream import Session
 from jupyter_stream.errors import QueryError, UnsupportedError
+from tests.oracle import axis
 from tests.oracle.search import searching
 
-START = dt.datetime(2024, 1, 1)
 Row = tuple[int, str | None, int | None]
 Extent = tuple[object, object, list[Row]]
 ROWS = st.lists(
-    st.tuples(st.integers(0, 20), st.sampled_from(["a", "b", None]), st.none() | st.integers(0, 4)), max_size=25
+    st.tuples(axis.times(20), st.sampled_from(["a", "b", None]), st.none() | st.integers(0, 4)), max_size=25
 )
 SHIFT = 6
-"""How far behind a row may be, seconds."""
+"""How far behind a row may be, microseconds."""
 
 
 def of_rows(rows: list[Row], held: int, slide: int) -> Iterator[Extent]:
@@ -37,11 +36,7 @@ def of_rows(rows: list[Row], held: int, slide: int) -> Iterator[Extent]:
 def of_tuples(rows: list[Row], length: int, every: int) -> Iterator[Extent]:
     """The extents of [RANGE length SLIDE every ROWS], those that are equal once."""
     for end in sorted({t for i, (t, _, _) in enumerate(rows, 1) if i % every == 0}):
-        yield time(end - length), time(end), [r for r in rows if end - length < r[0] <= end]
-
-
-def time(seconds: int) -> dt.datetime:
-    return START + dt.timedelta(seconds=seconds)
+        yield end - length, end, [r for r in rows if end - length < r[0] <= end]
 
 
 def compared(
@@ -70,10 +65,12 @@ SELECTS: dict[str, Callable[[list[Row]], Iterable[tuple[object, ...]]]] = {
 
 
 def run(rows: list[Row], text: str) -> Counter[tuple[object, ...]]:
-    schema = {"ts": pl.Datetime("us"), "k": pl.String, "v": pl.Int64}
-    frame = pl.DataFrame([(time(t), k, v) for t, k, v in rows], schema=schema, orient="row")
+    schema = {"ts": pl.Int64, "k": pl.String, "v": pl.Int64}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
     with Session({"rows": frame}) as session:
-        session.execute(f"CREATE STREAM s (WATERMARK FOR ts AS ts - INTERVAL {SHIFT} SECONDS) SOURCE 'frame://rows'")
+        session.execute(
+            f"CREATE STREAM s (WATERMARK FOR ts AS ts - INTERVAL {SHIFT} MICROSECONDS) SOURCE 'frame://rows'"
+        )
         (query,) = session.execute(text)
         assert query.wait(200)
         return Counter(query.to_polars().rows())
@@ -120,10 +117,10 @@ def test_what_left_with_an_empty_extent_is_told_when_the_next_extent_comes_in_an
 @pytest.mark.parametrize("kind", ["ISTREAM", "DSTREAM"])
 @pytest.mark.parametrize("select", SELECTS)
 @searching
-@given(ROWS, st.integers(1, 9), st.integers(1, 3))
-def test_windows_that_slide_by_rows(kind, select, rows, length, every):
-    rows = [(1000 + i + t % SHIFT, k, v) for i, (t, k, v) in enumerate(rows)]  # none is late
-    got = run(rows, f"SELECT {kind} " + select.replace("{}", f"s [RANGE {length} SECONDS SLIDE {every} ROWS]"))
+@given(ROWS, st.integers(1, 9), st.integers(1, 3), axis.base)
+def test_windows_that_slide_by_rows(kind, select, rows, length, every, base):
+    rows = [(base + i + t % SHIFT, k, v) for i, (t, k, v) in enumerate(rows)]  # none is late
+    got = run(rows, f"SELECT {kind} " + select.replace("{}", f"s [RANGE {length} MICROSECONDS SLIDE {every} ROWS]"))
     assert got == compared(of_tuples(rows, length, every), SELECTS[select], kind)
 
 
