@@ -60,8 +60,11 @@ def same(here: object, there: object, loose: bool) -> bool:
     return type(here) is type(there) and here == there
 
 
-def batches(here: Here, there: There, draws: Sequence[tuple[str, Draw]]) -> Iterator[Judged]:
-    """What comes of each draw: the function's name, and the choices."""
+def batches(here: Here, there: There, draws: Sequence[tuple[str, Draw]], failing: int = AT_ONCE) -> Iterator[Judged]:
+    """What comes of each draw: the function's name, and the choices.
+
+    Of the calls of a batch that fail here Spark is asked about `failing` at most, since each takes it a query of its own.
+    """
     for start in range(0, len(draws), AT_ONCE):
         refused, asked = [], []
         for name, draw in draws[start : start + AT_ONCE]:
@@ -74,10 +77,10 @@ def batches(here: Here, there: There, draws: Sequence[tuple[str, Draw]]) -> Iter
                 asked.append((name, drawn, value, dtype))
         yield from refused
         fine = [a for a in asked if not isinstance(a[2], RowError)]
-        failing = [a for a in asked if isinstance(a[2], RowError)]
+        wrong = [a for a in asked if isinstance(a[2], RowError)][:failing]
         theirs = there.values([(d, x) for _, d, _, x in fine])
-        theirs += [there.values([(d, x)])[0] for _, d, _, x in failing]
-        for (name, drawn, value, _), other in zip([*fine, *failing], theirs, strict=True):
+        theirs += [there.values([(d, x)])[0] for _, d, _, x in wrong]
+        for (name, drawn, value, _), other in zip([*fine, *wrong], theirs, strict=True):
             yield judged(name, drawn, value, other)
 
 

@@ -11,13 +11,13 @@ import pytest
 
 from jupyter_stream.functions import names
 from tests.differential.calls import NOT_DRAWN, NOT_IN_SPARK, drawable
-from tests.differential.functions import batches, draws
+from tests.differential.functions import AT_ONCE, batches, draws
 from tests.differential.report import call_script
 from tests.differential.spark_values import Here, There
-from tests.tiers import slow
+from tests.tiers import only, slow
 
 EACH = 8
-"""Calls of each function."""
+"""Calls of each function; one in the gate."""
 SEED = "calls"
 
 
@@ -41,12 +41,13 @@ def test_what_spark_lacks_is_listed(in_utc: Any) -> None:
     assert not known & NOT_IN_SPARK
 
 
-@slow
-def test_drawn_calls_get_sparks_values(in_utc: Any) -> None:
+@pytest.mark.parametrize("each", only((1, EACH), 1))
+def test_drawn_calls_get_sparks_values(in_utc: Any, each: int) -> None:
     here = Here()
     states: Counter[str] = Counter()
     found = []
-    for judged in batches(here, There(in_utc), draws(SEED, EACH)):
+    failing = 1 if each == 1 else AT_ONCE
+    for judged in batches(here, There(in_utc), draws(SEED, each), failing):
         states[
             "refused" if judged.refused else "other" if judged.unknown else "found" if judged.found else "agree"
         ] += 1
