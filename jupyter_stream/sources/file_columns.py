@@ -9,6 +9,7 @@ from typing import Final
 import polars as pl
 
 from jupyter_stream.core.schema import Field, Schema
+from jupyter_stream.sources.nested import instance
 from jupyter_stream.sources.unsigned import WIDE
 
 LOOKED_AT: Final = 50
@@ -76,11 +77,15 @@ def lacking(path: Path, names: Sequence[str]) -> str:
 
 
 def wider(one: pl.DataType, other: pl.DataType) -> pl.DataType:
-    """The type that holds the values of both, of a nested one its own, else STRING."""
-    if one == other or isinstance(other, pl.Null) or (one.is_nested() and other.is_nested()):
+    """The type that holds the values of both, of objects and lists part by part, else STRING."""
+    if one == other or isinstance(other, pl.Null):
         return one
     if isinstance(one, pl.Null):
         return other
+    if isinstance(one, pl.Struct) and isinstance(other, pl.Struct):
+        return _with_fields_of(one, other)
+    if isinstance(one, pl.List) and isinstance(other, pl.List):
+        return pl.List(wider(instance(one.inner), instance(other.inner)))
     if isinstance(one, _INTEGERS) and isinstance(other, _INTEGERS):
         return max(one, other, key=lambda t: _INTEGERS.index(type(t)))
     if WIDE in (one, other) and all(t == WIDE or isinstance(t, _INTEGERS) for t in (one, other)):
@@ -97,5 +102,20 @@ def wider(one: pl.DataType, other: pl.DataType) -> pl.DataType:
     return pl.String()
 
 
+def _with_fields_of(one: pl.Struct, other: pl.Struct) -> pl.DataType:
+    """The fields of both, those of the first before those that only the other has."""
+    spelt: dict[str, str] = {}
+    types: dict[str, pl.DataType] = {}
+    for field in (*one.fields, *other.fields):
+        name = field.name if field.name in types else spelt.setdefault(field.name.lower(), field.name)
+        types[name] = wider(types.get(name, pl.Null()), instance(field.dtype))
+    return pl.Struct([pl.Field(name, dtype) for name, dtype in types.items()])
+
+
 def _typed(dtype: pl.DataType) -> pl.DataType:
+    """The type, with STRING for what has no values anywhere."""
+    if isinstance(dtype, pl.Struct):
+        return pl.Struct([pl.Field(f.name, _typed(instance(f.dtype))) for f in dtype.fields])
+    if isinstance(dtype, pl.List):
+        return pl.List(_typed(instance(dtype.inner)))
     return pl.String() if isinstance(dtype, pl.Null) else dtype

@@ -47,10 +47,16 @@ class JsonFormat:
         """A parser for one file, giving these fields of the stream's schema; a key that is missing is NULL."""
         return _JsonParser(self, path, fields)
 
-    def discover(self, head: bytes, path: Path) -> Schema:
-        """Columns and types as the first objects have them; text that is all times becomes TIMESTAMP or DATE."""
+    def discover(self, head: bytes, path: Path, nothing: pl.DataType | None = None) -> Schema:
+        """Columns and types as the first objects have them; text that is all times becomes TIMESTAMP or DATE.
+
+        Args:
+            head: whole lines.
+            path: where they stand.
+            nothing: the type of what has no values; STRING if left out.
+        """
         rows = [{k: v for k, v in row.items() if k} for row in _objects(head) if _is_text(row)]
-        found = infer(rows, _of_words)
+        found = infer(rows, _of_words, nothing or pl.String())
         if found is None:
             raise SourceError(
                 f"{path} does not begin with JSON objects.", hint="Declare the columns, or write WITH (format = 'csv')."

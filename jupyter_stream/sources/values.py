@@ -27,6 +27,7 @@ _NATURAL: Final[dict[type, pl.DataType]] = {
 _SHOWN: Final = 1_000
 """Characters kept of the text of a bad item."""
 _BIGINT: Final = 2**63
+_STRING: Final = pl.String()
 
 
 def rows_to_chunk(items: Sequence[object], schema: Schema, fields: Sequence[Field], tick: int | None) -> Chunk:
@@ -147,7 +148,9 @@ def column(name: str, values: Sequence[Any], target: pl.DataType, tick: int | No
     return pl.concat(parts).gather(order), sorted(bad)
 
 
-def infer(items: Iterable[Any], of_words: Callable[[Sequence[str]], pl.DataType] | None = None) -> Schema | None:
+def infer(
+    items: Iterable[Any], of_words: Callable[[Sequence[str]], pl.DataType] | None = None, nothing: pl.DataType = _STRING
+) -> Schema | None:
     """The schema that a list of dicts or dataclass instances tells by itself; None if they don't.
 
     A key with half of a character is no column: no text in UTF-8 can hold it.
@@ -155,50 +158,60 @@ def infer(items: Iterable[Any], of_words: Callable[[Sequence[str]], pl.DataType]
     Args:
         items: the rows.
         of_words: the type of texts; STRING if left out.
+        nothing: the type of what has no values.
     """
     rows = [_as_dict(i) for i in items]
     if not rows or not all(isinstance(row, Mapping) for row in rows):
         return None
-    return Schema.of(_fields(rows, of_words or (lambda words: pl.String())))
+    return Schema.of(_Widest(of_words or (lambda words: pl.String()), nothing).fields(rows))
 
 
-def _fields(
-    rows: Sequence[Mapping[object, object]], of_words: Callable[[Sequence[str]], pl.DataType]
-) -> list[tuple[str, pl.DataType]]:
-    """The keys of objects in the order in which they first come, each with the type that holds all its values."""
-    values: dict[str, list[object]] = {}
-    lower: dict[str, str] = {}
-    for row in rows:
-        for key, value in row.items():
-            name = str(key)
-            name = name if name in values else lower.setdefault(name.lower(), name)
-            values.setdefault(name, []).append(value)
-    return [(name, _widest(found, of_words)) for name, found in values.items() if _is_whole(name)]
+class _Widest:
+    """Types that hold all of some values.
 
+    Args:
+        of_words: the type of texts.
+        nothing: that of what has no values.
+    """
 
-def _widest(values: Sequence[object], of_words: Callable[[Sequence[str]], pl.DataType]) -> pl.DataType:
-    """The type that holds all of these values: of objects and lists, part by part."""
-    plain = [p for v in values if (p := _plain(_as_dict(v))) is not None]
-    if not plain:
-        return pl.String()
-    if all(isinstance(v, Mapping) for v in plain):
-        found = _fields(plain, of_words)
-        return pl.Struct([pl.Field(name, dtype) for name, dtype in found]) if found else pl.String()
-    if all(isinstance(v, list | tuple) for v in plain):
-        return pl.List(_widest([element for v in plain for element in v], of_words))
-    if all(isinstance(v, str) for v in plain):
-        return of_words(plain) if all(map(_is_whole, plain)) else pl.String()
-    kinds = {type(v) for v in plain}
-    if any(isinstance(v, Mapping | list | tuple) for v in plain):
-        return pl.String()
-    if kinds <= {int, float}:
-        if kinds == {int} and not all(-_BIGINT <= v < _BIGINT for v in plain):
+    def __init__(self, of_words: Callable[[Sequence[str]], pl.DataType], nothing: pl.DataType) -> None:
+        self._of_words = of_words
+        self._nothing = nothing
+
+    def fields(self, rows: Sequence[Mapping[object, object]]) -> list[tuple[str, pl.DataType]]:
+        """The keys of objects in the order in which they first come, each with the type that holds all its values."""
+        values: dict[str, list[object]] = {}
+        lower: dict[str, str] = {}
+        for row in rows:
+            for key, value in row.items():
+                name = str(key)
+                name = name if name in values else lower.setdefault(name.lower(), name)
+                values.setdefault(name, []).append(value)
+        return [(name, self.of(found)) for name, found in values.items() if _is_whole(name)]
+
+    def of(self, values: Sequence[object]) -> pl.DataType:
+        """The type that holds all of these values: of objects and lists, part by part."""
+        plain = [p for v in values if (p := _plain(_as_dict(v))) is not None]
+        if not plain:
+            return self._nothing
+        if all(isinstance(v, Mapping) for v in plain):
+            found = self.fields(plain)
+            return pl.Struct([pl.Field(name, dtype) for name, dtype in found]) if found else self._nothing
+        if all(isinstance(v, list | tuple) for v in plain):
+            return pl.List(self.of([element for v in plain for element in v]))
+        if all(isinstance(v, str) for v in plain):
+            return self._of_words(plain) if all(map(_is_whole, plain)) else pl.String()
+        kinds = {type(v) for v in plain}
+        if any(isinstance(v, Mapping | list | tuple) for v in plain):
             return pl.String()
-        return pl.Float64() if float in kinds else pl.Int64()
-    try:
-        return stream_type(pl.Series(plain, strict=True).dtype)
-    except (TypeError, OverflowError, UnicodeEncodeError, pl.exceptions.PolarsError):
-        return pl.String()
+        if kinds <= {int, float}:
+            if kinds == {int} and not all(-_BIGINT <= v < _BIGINT for v in plain):
+                return pl.String()
+            return pl.Float64() if float in kinds else pl.Int64()
+        try:
+            return stream_type(pl.Series(plain, strict=True).dtype)
+        except (TypeError, OverflowError, UnicodeEncodeError, pl.exceptions.PolarsError):
+            return pl.String()
 
 
 def _one_kind(

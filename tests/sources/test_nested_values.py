@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from jupyter_stream import Session
@@ -152,3 +153,47 @@ def test_queries_that_share_a_live_stream_each_lose_what_they_ask_for(size: int)
         assert all(q.wait(60) for q in queries)
         assert [q.to_polars().height for q in queries] == [100, 67, 80, 53]
         assert [q.errors.height for q in queries] == [0, 33, 20, 47]
+
+
+FOLDERS: dict[str, tuple[list[Any], str, list[Any]]] = {
+    "a wider number": ([{"a": 1}, {"a": 1.5}], "v.a", [1.0, 1.5]),
+    "a field of later files": ([{"a": 1}, {"a": 2, "b": "x"}], "v.b", [None, "x"]),
+    "deeper": ([{"a": {"b": [1]}}, {"a": {"b": [1.5], "c": True}}], "v.a.b[0]", [1.0, 1.5]),
+    "in a list": ([[{"a": 1}], [{"a": 2, "b": True}]], "v[0].b", [None, True]),
+    "no value first": ([None, 1.5], "v", [None, 1.5]),
+    "no object first": ([None, {"a": 1}], "v.a", [None, 1]),
+    "an object without fields first": ([{}, {"a": 1}], "v.a", [None, 1]),
+    "a field without a value first": ([{"a": None}, {"a": 1.5}], "v.a", [None, 1.5]),
+    "an empty list first": ([[], [1.5]], "v", [[], [1.5]]),
+    "no value at all": ([None, None], "v", [None, None]),
+    "a field without a value at all": ([{"a": None}, {"a": None}], "v.a", [None, None]),
+    "objects and lists": ([{"a": 1}, [1]], "v", ['{"a": 1}', "[1]"]),
+    "numbers and texts": ([{"a": 1}, {"a": "x"}], "v.a", ["1", "x"]),
+}
+"""By what differs between two files the value in each, how it is read and what is read."""
+
+
+@pytest.mark.parametrize("differs", FOLDERS)
+def test_types_hold_the_values_of_all_files_of_a_folder(differs: str, tmp_path: Path) -> None:
+    values, read, expected = FOLDERS[differs]
+    for number, value in enumerate(values):
+        row = {"at": f"2024-05-01T10:00:0{number}", "v": value}
+        (tmp_path / f"{number}.jsonl").write_text(json.dumps(row, separators=(",", ":")) + "\n")
+    with Session({}) as session:
+        session.run(f"CREATE STREAM s SOURCE 'file://{tmp_path}'")
+        query: Any = session.run(f"SELECT {read} AS v FROM s")[-1]
+        assert query.wait(60)
+        assert query.errors.height == 0
+        assert query.to_polars().to_series(0).to_list() == expected
+
+
+def test_fields_of_structs_in_parquet_may_differ_between_files(tmp_path: Path) -> None:
+    at = dt.datetime(2024, 5, 1)
+    pl.DataFrame({"at": [at], "m": [{"a": 1}]}).write_parquet(tmp_path / "0.parquet")
+    pl.DataFrame({"at": [at], "m": [{"a": 1.5, "b": "x"}]}).write_parquet(tmp_path / "1.parquet")
+    with Session({}) as session:
+        session.run(f"CREATE STREAM s SOURCE 'file://{tmp_path}'")
+        query: Any = session.run("SELECT m.a, m.b FROM s")[-1]
+        assert query.wait(60)
+        assert query.errors.height == 0
+        assert query.to_polars().rows() == [(1.0, None), (1.5, "x")]
