@@ -248,6 +248,11 @@ def _named_time(statement: CreateStream) -> Name | None:
     return ordered.column if first is None and ordered is not None else first
 
 
+def _with_a_time(statement: CreateStream, schema: Schema, time: Field) -> str:
+    options = {o.name.text: o.value for o in statement.options}
+    return with_a_time(statement.name.text, schema, time.name, statement.uri, options)
+
+
 def time_column(name: Name, schema: Schema, source: SourceText, statement: CreateStream | None = None) -> Field:
     """The column of that name, which can be a time. Raises `QueryError` where it can't, or isn't there."""
     field = schema.find(name.text)
@@ -259,7 +264,7 @@ def time_column(name: Name, schema: Schema, source: SourceText, statement: Creat
         hint = "A time column must be a TIMESTAMP, or a BIGINT of microseconds."
         if isinstance(field.dtype, pl.String):
             hint = (
-                f"If it holds times such as '2024-01-01 10:00', write {with_a_time(statement, schema, field)}"
+                f"If it holds times such as '2024-01-01 10:00', write {_with_a_time(statement, schema, field)}"
                 if statement is not None and statement.columns is None
                 else f"{hint} Or compute one from it: to_timestamp({field.name}, 'yyyy-MM-dd HH:mm:ss') AS {schema.free('at')}."
             )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from jupyter_stream.binding.scope import Scope
 from jupyter_stream.core.instants import parse_instants
-from jupyter_stream.core.schema import TIMESTAMP, Field, Schema, type_name
+from jupyter_stream.core.schema import TIMESTAMP, Schema, type_name
 from jupyter_stream.core.time_texts import look_like_times, pattern_of
 from jupyter_stream.errors import QueryError
 from jupyter_stream.plan.catalog import Peeked, StreamDef
 from jupyter_stream.plan.logical import Plan, streams
+from jupyter_stream.secrets import secret
+from jupyter_stream.syntax.dialect import as_written
 from jupyter_stream.syntax.source_text import Name, SourceText, Span
 from jupyter_stream.syntax.syntax import CreateStream, OrderedClause, WithOption
 
@@ -108,10 +110,24 @@ def dates_as_times(statement: CreateStream, schema: Schema) -> Schema | None:
     return Schema(tuple(replace(f, dtype=TIMESTAMP) if f is field else f for f in schema))
 
 
-def with_a_time(statement: CreateStream, schema: Schema, time: Field) -> str:
-    """The statement with all columns, the time declared as TIMESTAMP."""
-    columns = ", ".join(f"{f.name} {'TIMESTAMP' if f is time else type_name(f.dtype)}" for f in schema)
-    return f"CREATE STREAM {statement.name.text} ({columns}) ORDER BY {time.name} SOURCE '{statement.uri}'"
+def with_a_time(name: str, schema: Schema, time: str, uri: str, options: Mapping[str, str]) -> str:
+    """The statement that declares a stream with all its columns, one of them as its time.
+
+    Args:
+        name: of the stream.
+        schema: its columns.
+        time: the column that becomes a TIMESTAMP.
+        uri: SOURCE.
+        options: of WITH.
+    """
+    columns = ", ".join(f"{as_written(f.name)} {'TIMESTAMP' if f.name == time else type_name(f.dtype)}" for f in schema)
+    words = ", ".join(f"{n} = {_text('...' if secret(n) else value)}" for n, value in options.items())
+    reads = f" WITH ({words})" if words else ""
+    return f"CREATE STREAM {as_written(name)} ({columns}) ORDER BY {as_written(time)} SOURCE {_text(uri)}{reads}"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
 
 
 def need_a_time(scope: Scope, place: Span, source: SourceText) -> None:
@@ -149,13 +165,11 @@ def texts_like_times(source: object) -> tuple[str, ...]:
 
 def with_time_texts(stream: StreamDef, column: str) -> str:
     """The statement that declares a column of text as the time."""
-    columns = ", ".join(f"{f.name} {'TIMESTAMP' if f.name == column else type_name(f.dtype)}" for f in stream.schema)
     source = stream.source
     values = source.peek().get_column(column) if isinstance(source, Peeked) else pl.Series([], dtype=pl.String)
     plain = parse_instants(values).null_count() == values.null_count()
-    pattern = None if plain else pattern_of(values) or "..."
-    reads = "" if pattern is None else f" WITH (timestamp_format = '{pattern.replace(chr(39), chr(39) * 2)}')"
-    return f"CREATE STREAM {stream.name} ({columns}) ORDER BY {column} SOURCE '{stream.uri}'{reads}"
+    pattern = {} if plain else {"timestamp_format": pattern_of(values) or "..."}
+    return with_a_time(stream.name, stream.schema, column, stream.uri, {**stream.options, **pattern})
 
 
 def _which(stream: str, columns: Sequence[str], place: Span, source: SourceText, of: StreamDef | None) -> QueryError:
@@ -164,7 +178,7 @@ def _which(stream: str, columns: Sequence[str], place: Span, source: SourceText,
         return source.error(
             f"this query needs the time column of {stream}, and {columns[0]} looks like it, but is text", place,
             f"Write {with_time_texts(of, columns[0])}. "
-            f"For the time of arrival: CREATE STREAM {stream} ORDER BY current_time SOURCE '{of.uri}'.",
+            f"For the time of arrival: CREATE STREAM {as_written(stream)} ORDER BY current_time SOURCE {_text(of.uri)}.",
         )  # fmt: skip
     names = f"{', '.join(columns[:-1])} or {columns[-1]}"
     return source.error(

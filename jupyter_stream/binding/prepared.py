@@ -19,6 +19,7 @@ from jupyter_stream.functions.expression import columns
 from jupyter_stream.functions.types import instance
 from jupyter_stream.plan.catalog import Computed, Kept, OpenSource, Step, StreamDef, TimeSpec, Watermark
 from jupyter_stream.plan.logical import Scan
+from jupyter_stream.syntax.diagnose import did_you_mean
 from jupyter_stream.syntax.nodes import ColumnRef, Constant, FieldOf, Node, walk
 from jupyter_stream.syntax.source_text import Name
 from jupyter_stream.syntax.syntax import CreateStream
@@ -241,6 +242,7 @@ class _Preparing:
         return Scope(Scan(stream, schema), (statement.name.text.lower(),))
 
     def _bind(self, node: Node, clause: str) -> Expr:
+        self._check_columns(node)
         bound = self._binder(clause).bind(node)
         stamped = next((c for c in columns(bound) if c.startswith("$")), None)
         if stamped is not None:
@@ -250,6 +252,18 @@ class _Preparing:
                 "Use the columns of the source; in queries current_time and row_num are known.",
             )
         return bound
+
+    def _check_columns(self, node: Node) -> None:
+        """Refuse `metta.ts` where there is no such column: nothing is in FROM here that could be meant."""
+        names = (*self._scope.schema.names, *self._computed)
+        known = {n.lower() for n in (*names, *self._scope.qualifiers)}
+        for ref in walk(node):
+            if isinstance(ref, ColumnRef) and ref.qualifier is not None and ref.qualifier.text.lower() not in known:
+                raise self._statement.source.error(
+                    f"there is no column called {ref.qualifier.text}",
+                    ref.qualifier.span,
+                    did_you_mean(ref.qualifier.text, names, "columns"),
+                )
 
     def _binder(self, clause: str) -> ExpressionBinder:
         source = self._statement.source

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from jupyter_stream.core.counting import counted
 from jupyter_stream.core.time import show
 from jupyter_stream.engine.pipeline import Pipeline
+from jupyter_stream.syntax.dialect import as_written
 
 if TYPE_CHECKING:
     from jupyter_stream.engine.feed import Feed
@@ -45,7 +46,10 @@ def _sentence(feed: Feed, counts: Counter[Leader]) -> str | None:
         leader = min((one for one, _ in of_key), key=lambda one: one.time)
     sent = f"{said} sent" if said is not None else "one row has the time"
     when = str(leader.time) if _integers(feed) else show(leader.time)
-    mend = f"Keep it out: CREATE STREAM {feed.stream.name} ... WHERE {column} <> {value!r}" if said else "Keep it out"
+    mend = "Keep it out"
+    if column is not None and value is not None:
+        text = value.replace("'", "''")
+        mend += f": CREATE STREAM {as_written(feed.stream.name)} ... WHERE {as_written(column)} <> '{text}'"
     return f"{most} of {counted(whole, 'late row')}: since {sent} {when}. {mend}, or WITH (ahead = '5 minutes')."
 
 

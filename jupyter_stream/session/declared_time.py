@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from jupyter_stream.binding.event_time import with_time_texts
+from jupyter_stream.binding.event_time import with_a_time, with_time_texts
 from jupyter_stream.core.instants import parse_instants
-from jupyter_stream.core.schema import type_name
 from jupyter_stream.core.time import other_unit
 from jupyter_stream.engine.preparation import Preparation
 from jupyter_stream.errors import SourceError
@@ -83,13 +82,9 @@ def _advice_on_units(stream: StreamDef) -> str:
                 f"ORDER BY {field.name} and WITH (timestamp_unit = '{unit}')."
             )
         if _are_times(values):
-            return f" {field.name} looks like a time; if it is the event time, write {_with_a_time(stream, field.name)}"
+            line = with_a_time(stream.name, stream.schema, field.name, stream.uri, stream.options)
+            return f" {field.name} looks like a time; if it is the event time, write {line}"
     return ""
-
-
-def _with_a_time(stream: StreamDef, time: str) -> str:
-    columns = ", ".join(f"{f.name} {'TIMESTAMP' if f.name == time else type_name(f.dtype)}" for f in stream.schema)
-    return f"CREATE STREAM {stream.name} ({columns}) ORDER BY {time} SOURCE '{stream.uri}'"
 
 
 def _peek(stream: StreamDef) -> pl.DataFrame:

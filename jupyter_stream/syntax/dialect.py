@@ -6,7 +6,8 @@ they were written with.
 
 from __future__ import annotations
 
-from typing import ClassVar
+import re
+from typing import ClassVar, Final
 
 from sqlglot import TokenType
 from sqlglot.dialects.spark import Spark
@@ -73,6 +74,13 @@ _PRINTED: dict[str, TokenType] = {
     "’": TokenType.UNKNOWN,
 }
 """Signs as papers print them; the quotes only end a word here, they open a text in `QUOTES`."""
+
+_PLAIN: Final = re.compile(r"[^\W\d]\w*")
+
+
+def as_written(name: str) -> str:
+    """A name as a statement has it: in backticks where it would be read as something else."""
+    return name if _PLAIN.fullmatch(name) and name.upper() not in RESERVED else f"`{name.replace('`', '``')}`"
 
 
 class StreamDialect(Spark):

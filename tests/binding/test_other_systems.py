@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -170,6 +171,26 @@ def test_text_that_looks_like_a_time_is_asked_for_by_the_first_window(texts: lis
             session.execute("SELECT count(*) FROM df [RANGE 1 MINUTE TUMBLING]")
     line = "CREATE STREAM df (at TIMESTAMP, v BIGINT) ORDER BY at SOURCE 'frame://df'"
     assert line + ("." if pattern is None else f" WITH (timestamp_format = '{pattern}').") in str(error.value.hint)
+
+
+@pytest.mark.parametrize("declared", ["CREATE STREAM `my log` SOURCE 'file://{}' WITH (decimal = ',')", None])
+def test_the_line_that_is_brought_can_be_written_as_it_is(declared: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "it's.csv"
+    path.write_text("Zeit;my value;order\n01.05.2024 10:00;1,5;1\n13.05.2024 11:00;2,5;2\n")
+    address = str(path).replace("'", "''")
+    stream = "`my log`" if declared else f"'{address}'"
+    query = f"SELECT count(*) AS n FROM {stream} [RANGE 30 DAYS TUMBLING]"
+    with Session({}) as session:
+        if declared:
+            session.execute(declared.format(address))
+        with pytest.raises(QueryError, match="Zeit looks like it, but is text") as error:
+            session.execute(query)
+        line, _, rest = str(error.value.hint).removeprefix("Write ").partition(". For the time of arrival: ")
+        session.execute(rest.removesuffix("."))
+        session.execute(line)
+        (found,) = session.execute(query)
+        assert isinstance(found, Query) and found.wait(200)
+        assert found.errors.height == 0 and sum(found.to_polars().get_column("n")) == 2
 
 
 @pytest.mark.parametrize("text", ["1.2.3", "10.0.0.1", "x", "12:30", "2024", "555-01-2024"])

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from jupyter_stream import Session
+from jupyter_stream.errors import QueryError
 from tests.tiers import slow
 from tests.waiting import PATIENCE, until
 
@@ -73,6 +74,24 @@ def test_a_row_whose_column_cannot_be_computed_is_refused_unless_where_leaves_it
     rows, reasons = run(declared, rows=bad)
     assert rows == EXPECTED and len(reasons) == 1 and TEXT in reasons[0]
     assert run(f"{declared} WHERE v < 9", rows=bad)[1] == []
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "(WATERMARK FOR metta.at AS metta.at) SOURCE 'python://rows'",
+        "ORDER BY metta.at SOURCE 'python://rows'",
+        "(at AS to_timestamp(metta.raw)) SOURCE 'python://rows'",
+        "SOURCE 'python://rows' WHERE metta.ms > 5",
+    ],
+)
+def test_a_misspelt_column_before_a_field_is_no_stream(declared: str) -> None:
+    with (
+        Session({"rows": ROWS}) as session,
+        pytest.raises(QueryError, match="there is no column called metta") as error,
+    ):
+        session.run(f"CREATE STREAM s {declared}")
+    assert error.value.hint == "Did you mean meta?"
 
 
 def test_where_keeps_rows_out_before_they_move_the_time() -> None:
