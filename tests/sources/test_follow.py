@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 import os
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -390,3 +392,39 @@ def test_the_clock_speaks_for_a_silent_file_only_once_what_is_there_has_been_rea
         query: Any = session.run("SELECT count(*) AS c FROM s [RANGE 100 MILLISECONDS TUMBLING]")[-1]
         until(lambda: query.late.height or query.to_polars().height)
         assert query.to_polars()["c"].sum() == 1 and not query.late.height
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "cp1252"])
+def test_a_followed_file_may_be_in_any_encoding_and_end_within_a_letter(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"")
+    schema = Schema.of([("v", pl.String())])
+    options = {"encoding": "cp1252"} if encoding == "cp1252" else {}
+    data = "v\r\nä\r\nöb\r\n".encode(encoding)
+    with following(f"file://{path}", schema, **options) as follower:
+        for i, byte in enumerate(data):
+            with path.open("ab") as file:
+                file.write(bytes([byte]))
+            if i % 3 == 0:
+                follower.request.caught_up.wait(0.01)
+        follower.sees("ä", "öb")
+        append_again = "é\r\n".encode(encoding.replace("utf-16", "utf-16-le").replace("-sig", ""))
+        with path.open("ab") as file:
+            file.write(append_again)
+        follower.sees("ä", "öb", "é")
+    assert follower.rejected == []
+
+
+def test_a_followed_file_that_was_packed_and_broke_off_is_read_as_far_as_it_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupyter_stream.sources.follow._PATIENCE", 0.0)
+    whole = gzip.compress(b"v\n1\n2\n34\n", mtime=0)
+    there = [n for n in range(len(whole)) if zlib.decompressobj(31).decompress(whole[:n]) == b"v\n1\n2\n3"]
+    (tmp_path / "a.csv.gz").write_bytes(whole[: there[0]])
+    with following(f"file://{tmp_path}", Schema.of([("v", pl.Int64())])) as follower:
+        follower.sees(1, 2)
+        follower.until(lambda f: len(f.rejected) == 2)
+        (tmp_path / "b.csv.gz").write_bytes(whole)
+        follower.sees(1, 2, 1, 2, 34)
+    assert "damaged" in follower.rejected[1][1] and "missing" in follower.rejected[0][1]
