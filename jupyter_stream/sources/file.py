@@ -253,7 +253,7 @@ class FileSource:
         if isinstance(form, CsvFormat):
             self._settle(kind, head, None)
             found.add(path, *form.settled(head).looked_at(head, path))
-        else:
+        elif isinstance(form, JsonFormat):
             found.add(path, form.discover(head, path, pl.Null()), fixed=False)
 
     def _settle(self, kind: str, head: bytes, schema: Schema | None) -> None:
