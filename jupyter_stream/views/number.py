@@ -99,4 +99,4 @@ def change(past: Floats) -> str:
     if before == now:
         return ""
     share = f" ({abs(now - before) / abs(before):.1%})" if before else ""
-    return f"{'▲' if now > before else '▼'} {words.number(float(f'{abs(now - before):.4g}'))}{share}"
+    return f"{'▲' if now > before else '▼'} {words.amount(float(f'{abs(now - before):.4g}'))}{share}"

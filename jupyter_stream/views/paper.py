@@ -23,6 +23,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 16, 12, 46
 _LONGEST_PATH: Final = 1500
 """Points drawn per line: twice the pixels across."""
 _ROW, _MOST_LINES = 20, 40
+_WIDEST: Final = 0.7
+"""Ems of a bold digit in the widest of the usual fonts (DejaVu Sans)."""
 _PANEL: Final = 150
 """Height of a small multiple."""
 
@@ -304,10 +306,11 @@ def _numbers(picture: Picture, pen: Pen, theme: Theme) -> None:
         x = 10 + i * each
         past = picture.past[i] if i < len(picture.past) else np.empty(0)
         figure = cells[0] if cells else ""
-        tall = max(12.0, min(34.0, each / max(1, len(figure)) * 1.6))
+        room = each - 12
         pen.text(x, 18, _cut(name, int(each / 7)), theme.ink, size=12)
-        pen.text(x, 56, figure, theme.ink, size=tall, bold=True)
-        pen.text(x, 74, _cut(change(past).replace("▲", "+").replace("▼", "-"), int(each / 6)), theme.axis)
+        pen.text(x, 56, figure, theme.ink, size=_fitting(figure, room, 34.0), bold=True)
+        changed = change(past).replace("▲", "+").replace("▼", "-")
+        pen.text(x, 74, changed, theme.axis, size=_fitting(changed, room, 11.0))
         known = past[np.isfinite(past)]
         if len(known) > 1:
             low, high = float(known.min()), float(known.max())
@@ -315,6 +318,11 @@ def _numbers(picture: Picture, pen: Pen, theme: Theme) -> None:
             up = 120 - (known - low) / ((high - low) or 1.0) * 34
             pen.lines([list(zip(across.tolist(), up.tolist(), strict=True))], "#3f90da", 1.8)
             pen.dot(float(across[-1]), float(up[-1]), 2.5, "#3f90da")
+
+
+def _fitting(text: str, room: float, tallest: float) -> float:
+    """The size at which a number has room: none is cut, and none reaches into its neighbour."""
+    return min(tallest, room / (max(1, len(text)) * _WIDEST))
 
 
 def _cut(text: str, most: int) -> str:

@@ -285,6 +285,10 @@ def test_a_number_has_the_values_before_it_and_the_last_change(demo):
     assert change(drawn.past[0]) == "▲ 4 (50.0%)"
 
 
+def test_a_large_change_has_the_unit_of_a_large_number():
+    assert change(np.array([23_664e6, 21_040e6])) == "▼ 2.624 G (11.1%)"
+
+
 def test_a_relations_number_remembers_what_was_shown_before(demo):
     query, past = demo(shape="number"), Past()
     for version in range(3):

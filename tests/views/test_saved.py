@@ -2,15 +2,20 @@ import base64
 import re
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 
 from jupyter_stream.views import saved
 from jupyter_stream.views.chart import KINDS, picture
 from jupyter_stream.views.colours import Colours
 from jupyter_stream.views.options import ViewOptions
+from jupyter_stream.views.paper import WIDTH
+from jupyter_stream.views.picture import Picture, Table
 from jupyter_stream.views.svg import svg
 
 EVIL = "<script>alert(1)</script>\"'&\x00]]>"
+EMS = {",": 0.38, ".": 0.38, " ": 0.35, "-": 0.42, "+": 0.84, "(": 0.46, ")": 0.46, "G": 0.82, "%": 1.0}
+"""How wide characters are in DejaVu Sans Bold; digits are 0.7."""
 
 
 def page(query, **options):
@@ -62,6 +67,20 @@ def test_a_picture_of_a_running_query_is_stamped_with_its_time(demo):
 
 def test_without_rows_it_says_why(demo):
     assert "waiting for the first row" in page(demo())
+
+
+@pytest.mark.parametrize("figure", ["7", "21.04 G", "123,456,789", "-999,999,999.5", "1,234,567,890,123,456,789"])
+@pytest.mark.parametrize("count", [1, 2, 6])
+def test_numbers_side_by_side_are_whole_and_leave_room_between(figure, count):
+    rows = Table(tuple("abcdef"[:count]), ([figure],) * count, (True,) * count)
+    drawn = Picture("number", rows, past=(np.array([1e9, 3.624e9]),) * count)
+    texts = [part for part in ET.fromstring(svg(drawn)).iter() if part.get("y") in ("56.0", "74.0")]
+    assert {text.text for text in texts} == {figure, "+ 2.624 G (262.4%)"}
+    for text in texts:
+        assert (
+            sum(EMS.get(character, 0.7) for character in text.text) * float(text.get("font-size", 11))
+            < (WIDTH - 20) / count - 6
+        )
 
 
 def test_numbers_are_saved_as_text(demo):
