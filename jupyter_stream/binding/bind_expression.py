@@ -188,6 +188,8 @@ class ExpressionBinder:
             outer = self.names.column(qualifier, None)
             if outer is not None and isinstance(outer.dtype, pl.Struct):
                 return self._field(outer, name, node)
+            if outer is not None and isinstance(outer.dtype, pl.String):
+                hint = f"{qualifier.text} is STRING. If it holds JSON, write get_json_object({qualifier.text}, '$.{name.text}')."
             raise self.error(f"there is no column {qualifier.text}.{name.text}", node, hint)
         if lower in functions.names() and node.may_be_call:
             return self.call(lower, [], node)

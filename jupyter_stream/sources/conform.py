@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import polars as pl
 
 from jupyter_stream.core.far import pythonic
 from jupyter_stream.core.messages import FAULT, FAULTS
 from jupyter_stream.core.schema import Field, Schema, type_name
+from jupyter_stream.core.time import other_unit
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.casting import cast, cast_by_leaf, castable
 from jupyter_stream.sources.nested import Faults, shown
 from jupyter_stream.sources.options import did_you_mean
 from jupyter_stream.sources.protocol import REJECTED, Chunk
 from jupyter_stream.sources.utf8 import NOT_UTF8
+
+_DIGITS: Final = 30
+"""Digits of a number looked at to find which unit of time it counts."""
 
 
 class Spelling(Protocol):
@@ -191,12 +195,13 @@ def _no(value: object, dtype: pl.DataType, tick: int | None) -> str:
         return NOT_UTF8
     told = f"{shown(value)} can't be read as {type_name(dtype)}"
     number = isinstance(value, int | float) or (
-        isinstance(value, str) and value.strip().lstrip("+-").replace(".", "", 1).isdigit()
+        isinstance(value, str) and value.strip().lstrip("+-").replace(".", "", 1).isdecimal()
     )
     if isinstance(dtype, pl.Datetime) and number and tick is not None:
         told += " (by its timestamp_unit that is beyond the years 1 to 9999)"
     elif isinstance(dtype, pl.Datetime) and isinstance(value, str) and number:
-        told += " (declare its unit: WITH (timestamp_unit = 'ms'))"
+        whole = int(value.strip().lstrip("+-").partition(".")[0][:_DIGITS] or 0)
+        told += f" (declare its unit: WITH (timestamp_unit = '{other_unit(whole, whole) or 'us'}'))"
     return told
 
 

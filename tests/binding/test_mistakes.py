@@ -137,6 +137,7 @@ MISTAKES = [
     ("SELECT «approx_top_k(srcIP, 1.5)» FROM M", "k of approx_top_k is a whole number, not DOUBLE", None),
     ("SELECT heavy_hitters(srcIP, «0») FROM M", "the fraction must be above 0 and at most 1, such as 0.05 for 5%", None),
     ("SELECT heavy_hitters(srcIP, «1.01») FROM M", "the fraction must be above 0 and at most 1, such as 0.05 for 5%", None),
+    ("SELECT «srcIP.a» FROM M", "there is no column srcIP.a", "srcIP is STRING. If it holds JSON, write get_json_object(srcIP, '$.a')."),
     ("SELECT «string_agg(srcIP, 1)» FROM M", "the separator of string_agg is a STRING, not INT", None),
     ("SELECT «bool_and(len)» FROM M", "bool_and takes a condition, not INT", None),
     ("SELECT count(*) FROM M GROUP BY «max(len)»", "an aggregate can't be used in GROUP BY", None),

@@ -151,6 +151,20 @@ def test_numbers_are_times_only_where_their_unit_is_told(tmp_path, read):
     assert "timestamp_unit" in untold.rejected[0][1]
 
 
+@pytest.mark.parametrize(
+    ("number", "unit"),
+    [
+        ("1714557600", "s"), ("1714557600.25", "s"), (" 1714557600.25 ", "s"), ("1714557600250", "ms"),
+        ("1714557600250000", "us"), ("1714557600250000000", "ns"), ("-.5", "us"), ("9" * 5000, "us"),
+    ],
+)  # fmt: skip
+def test_the_unit_that_is_named_is_the_one_in_which_a_number_is_a_time_of_our_age(number, unit, tmp_path, read):
+    path = tmp_path / "x.csv"
+    path.write_text(f"ts,v\n{number},1\n")
+    untold = read(open_source(f"file://{path}", Schema.of([("ts", TIMESTAMP)]), {}, {}))
+    assert f"WITH (timestamp_unit = '{unit}')" in untold.rejected[0][1]
+
+
 def test_a_declared_column_that_the_header_lacks_is_refused_at_once(tmp_path):
     path = tmp_path / "trades.csv"
     path.write_text("symbol,prise,volume,ts\n")
