@@ -35,7 +35,7 @@ def execute(notebook: NotebookNode, folder: Path | None = None) -> NotebookNode:
         kernel = {
             "transport": TRANSPORT,
             "connection_file": str(Path(runtime) / "kernel.json"),
-            "shutdown_wait_time": PATIENCE,  # it is killed only then: what it has to put in order it does
+            "shutdown_wait_time": 60,  # what it has to put in order it does; ipykernel may stand still at its own end
         }
         client = NotebookClient(
             notebook,
