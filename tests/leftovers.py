@@ -128,7 +128,7 @@ def lasting(look: Callable[[], T]) -> T:
     """What is still there when what is ending has ended."""
     until = time.monotonic() + GRACE
     while (left := look()) and time.monotonic() < until:
-        time.sleep(0.02)
+        time.sleep(0.02)  # between two looks at whether it has ended
     return left
 
 

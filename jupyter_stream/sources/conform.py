@@ -155,18 +155,22 @@ def found_names(fields: Iterable[Field], names: Sequence[str]) -> dict[str, str]
     return {name: found for name, found in named if found is not None}
 
 
-def with_nulls(frame: pl.DataFrame, fields: Sequence[Field], rows: int | None = None) -> pl.DataFrame:
-    """The frame with NULL in the columns it hasn't got, in the order of the fields; what it says of bad parts is kept.
+def completed(
+    frame: pl.DataFrame, fields: Sequence[Field], values: Mapping[str, pl.Series] | None = None, rows: int | None = None
+) -> pl.DataFrame:
+    """The frame with all of the fields, in their order; what it says of bad parts is kept.
 
     Args:
         frame: some of the columns.
         fields: all of them.
+        values: by column, the one value that all rows have; NULL in those that neither has.
         rows: how many rows there are, where the frame has no column to say it.
     """
     height = frame.height if rows is None else rows
     there = {c.name: c for c in frame}
-    found = [there.get(f.name, pl.repeat(None, height, dtype=f.dtype, eager=True).alias(f.name)) for f in fields]
-    return pl.DataFrame([*found, *(c for name, c in there.items() if name == FAULT)])
+    nothing = {f.name: pl.Series(f.name, [None], dtype=f.dtype) for f in fields if f.name not in there}
+    same = {name: value.new_from_index(0, height) for name, value in {**nothing, **(values or {})}.items()}
+    return pl.DataFrame([*({**there, **same}[f.name] for f in fields), *(c for c in frame if c.name == FAULT)])
 
 
 def check_castable(

@@ -22,7 +22,7 @@ import pyarrow.csv as pc
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import SourceError
-from jupyter_stream.sources.conform import both, conform, found_names, rejected, with_nulls
+from jupyter_stream.sources.conform import both, completed, conform, found_names, rejected
 from jupyter_stream.sources.csv_head import (
     DELIMITERS,
     LINES,
@@ -370,7 +370,7 @@ class CsvParser:
         there = [f for f in self._fields if f.name in self._at]
         columns = [pl.Series(f.name, table.column(str(self._at[f.name]))) for f in there]
         if not there:
-            return Chunk(with_nulls(pl.DataFrame(), self._fields, table.num_rows))
+            return Chunk(completed(pl.DataFrame(), self._fields, rows=table.num_rows))
         if self._form.quote and self._form.quote.encode() * 2 in data:
             # A quoted nothing is the empty STRING, and NULL for all other types: pandas writes a lone missing number so.
             columns = [
@@ -396,7 +396,7 @@ class CsvParser:
             return self._place(first_line + bisect_right(newlines, span(row)[0]))
 
         chunk = conform(raw, there, self._form.tick, describe, place, spelling=self._form.spelling)
-        return chunk if len(there) == len(self._fields) else replace(chunk, frame=with_nulls(chunk.frame, self._fields))
+        return chunk if len(there) == len(self._fields) else replace(chunk, frame=completed(chunk.frame, self._fields))
 
     def _misfits(self, data: bytes, first_line: int, spans: Sequence[tuple[int, int, int]]) -> pl.DataFrame | None:
         raw = [data[start:end].decode(errors="replace") for start, end, _ in spans]

@@ -122,7 +122,7 @@ def as_read(dtype: pl.DataType) -> pl.DataType:
 
 
 def _absolute(path: str) -> tuple[str, dict[str, str]]:
-    """`/tmp/a.db?table=t`, the path as it is."""
+    """`/data/a.db?table=t`, the path as it is."""
     head, query = split_query(path)
     return "/" + head, query
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -11,7 +12,7 @@ import polars as pl
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.casting import cast
-from jupyter_stream.sources.conform import found_names
+from jupyter_stream.sources.conform import completed, found_names
 from jupyter_stream.sources.paths import fixed_folder
 from jupyter_stream.sources.protocol import Chunk
 from jupyter_stream.sources.text import TextParser, type_of_text
@@ -69,16 +70,7 @@ class NamedFolder:
 
     def filled(self, chunk: Chunk, fields: Sequence[Field]) -> Chunk:
         """What was read of the file, with the folders' columns, in the order of the fields."""
-        if not self.values:
-            return chunk
-        frame = chunk.frame
-        columns = [
-            value.new_from_index(0, frame.height)
-            if (value := self.values.get(f.name)) is not None
-            else frame.get_column(f.name)
-            for f in fields
-        ]
-        return Chunk(pl.DataFrame(columns), chunk.rejected, chunk.place)
+        return replace(chunk, frame=completed(chunk.frame, fields, self.values)) if self.values else chunk
 
 
 class InFolder:

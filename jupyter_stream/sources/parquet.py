@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import SourceError
-from jupyter_stream.sources.conform import check_castable, conform, found_names, match_names, with_nulls
+from jupyter_stream.sources.conform import check_castable, completed, conform, found_names, match_names
 from jupyter_stream.sources.plain_arrow import plain, polars_reads
 from jupyter_stream.sources.protocol import BATCH_ROWS, REPLAY_ROWS, Chunk, Request
 from jupyter_stream.sources.tabular import Columns, columns_of_arrow, columns_of_polars, declared, readable
@@ -136,7 +136,7 @@ def _by_arrow(
 def _filled(chunk: Chunk, fields: Sequence[Field]) -> Chunk:
     if chunk.frame.columns == [f.name for f in fields]:
         return chunk
-    return replace(chunk, frame=with_nulls(chunk.frame, fields))
+    return replace(chunk, frame=completed(chunk.frame, fields))
 
 
 def _height(path: Path) -> int:

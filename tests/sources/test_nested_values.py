@@ -197,3 +197,29 @@ def test_fields_of_structs_in_parquet_may_differ_between_files(tmp_path: Path) -
         assert query.wait(60)
         assert query.errors.height == 0
         assert query.to_polars().rows() == [(1.0, None), (1.5, "x")]
+
+
+@pytest.mark.parametrize("folder", ["", "day=2024-05-01"])
+@pytest.mark.parametrize("kind", ["json", "csv"])
+def test_a_bad_part_is_told_of_where_columns_come_from_elsewhere_too(folder: str, kind: str, tmp_path: Path) -> None:
+    """From the name of a folder, or from nowhere: another file has a column that this one lacks."""
+    place = tmp_path / "files" / folder
+    place.mkdir(parents=True)
+    values = [(1, '{"a":1,"b":"x"}'), (2, '{"a":2,"b":3}')]
+    if kind == "json":
+        (place / "a.jsonl").write_text("".join(f'{{"n":{n},"m":{m}}}\n' for n, m in values))
+        (place / "b.jsonl").write_text('{"n":3,"w":7}\n')
+    else:
+        quoted = [(n, m.replace('"', '""')) for n, m in values]
+        (place / "a.csv").write_text("n,m\n" + "".join(f'{n},"{m}"\n' for n, m in quoted))
+        (place / "b.csv").write_text("n,w\n3,7\n")
+    columns = "n BIGINT, m STRUCT<a: INT, b: INT>, w INT" + (", day DATE" if folder else "")
+    with Session() as session:
+        session.execute(f"CREATE STREAM s ({columns}) SOURCE 'file://{tmp_path / 'files'}' WITH (time = 'latent')")
+        answers: list[Any] = [session.run(f"SELECT n, m.{part} AS v FROM s")[-1] for part in "ab"]
+        assert all(query.wait(200) for query in answers)
+        assert [sorted(query.to_polars().rows(), key=repr) for query in answers] == [
+            [(1, 1), (2, 2), (3, None)],
+            [(2, 3), (3, None)],
+        ]
+        assert [query.errors.height for query in answers] == [0, 1]
