@@ -10,7 +10,7 @@ import polars as pl
 
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.sources.nested import instance
-from jupyter_stream.sources.unsigned import WIDE
+from jupyter_stream.sources.widest import UNSIGNED
 
 LOOKED_AT: Final = 50
 """Files whose columns are looked at when a stream over them is declared."""
@@ -88,8 +88,8 @@ def wider(one: pl.DataType, other: pl.DataType) -> pl.DataType:
         return pl.List(wider(instance(one.inner), instance(other.inner)))
     if isinstance(one, _INTEGERS) and isinstance(other, _INTEGERS):
         return max(one, other, key=lambda t: _INTEGERS.index(type(t)))
-    if WIDE in (one, other) and all(t == WIDE or isinstance(t, _INTEGERS) for t in (one, other)):
-        return WIDE
+    if UNSIGNED in (one, other) and all(t == UNSIGNED or isinstance(t, _INTEGERS) for t in (one, other)):
+        return UNSIGNED
     if (
         one.is_numeric()
         and other.is_numeric()

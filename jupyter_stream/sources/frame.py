@@ -16,6 +16,7 @@ from jupyter_stream.sources.conform import check_castable, conform, match_names
 from jupyter_stream.sources.options import choice, did_you_mean
 from jupyter_stream.sources.protocol import PEEKED_ROWS, Chunk, Context, Request, Source, SourceConnector, wanted
 from jupyter_stream.sources.tabular import (
+    bounds_of,
     columns_of,
     declared,
     height,
@@ -25,7 +26,7 @@ from jupyter_stream.sources.tabular import (
     raw_schema,
     slices,
 )
-from jupyter_stream.sources.unsigned import WIDE, sentences
+from jupyter_stream.sources.widest import remarks
 
 
 class FrameSource:
@@ -47,10 +48,9 @@ class FrameSource:
         value = self._value()
         columns = columns_of(value, context.uri)
         self.replayable = not is_once(value)
-        self.schema: Schema = context.schema or declared(columns.raw, value if self.replayable else None)
+        self.schema: Schema = context.schema or declared(columns.raw, bounds_of(value) if self.replayable else None)
         self._matched(columns.raw, self.schema.fields)
-        wide = [f.name for f in self.schema if f.dtype == WIDE and columns.raw.find(f.name) != f]
-        self.notes = [] if context.schema else sentences(wide)
+        self.notes = [] if context.schema else remarks(columns.raw, self.schema)
         self.texts = {} if context.schema else columns.texts
         self.left_out = columns.left_out
         self.units = {}

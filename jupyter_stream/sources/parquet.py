@@ -20,7 +20,7 @@ from jupyter_stream.sources.conform import check_castable, completed, conform, f
 from jupyter_stream.sources.plain_arrow import plain, polars_reads
 from jupyter_stream.sources.protocol import BATCH_ROWS, REPLAY_ROWS, Chunk, Request
 from jupyter_stream.sources.tabular import Columns, columns_of_arrow, columns_of_polars, declared, readable
-from jupyter_stream.sources.unsigned import beyond, sentences, unsigned, widened
+from jupyter_stream.sources.widest import remarks
 
 _WRITTEN = b"ARROW:schema"
 """Where a file says which types of Arrow its columns had, which Polars goes by."""
@@ -55,15 +55,19 @@ def parquet_columns(path: Path) -> Columns:
 
 def parquet_found(path: Path, raw: Schema) -> tuple[Schema, list[str]]:
     """The columns of a stream over a file's columns, and sentences about those that are of another type than they seem."""
-    wide = beyond(unsigned(raw), lambda name: _greatest(path, name))
-    return widened(declared(raw), wide), sentences(wide)
+    schema = declared(raw, lambda name: _bounds(path, name))
+    return schema, remarks(raw, schema)
 
 
-def _greatest(path: Path, column: str) -> object:
-    """The greatest number of a column of the file; None where it has none."""
+def _bounds(path: Path, column: str) -> tuple[int, int] | None:
+    """The least and the greatest of a column's whole numbers; None where it has none."""
     if _for_arrow(path) is not None:
-        return pc.max(pq.read_table(path, columns=[column]).column(column)).as_py()
-    return pl.scan_parquet(path, glob=False).select(pl.col(column).max()).collect().item()
+        least, most = pc.min_max(pq.read_table(path, columns=[column]).column(column)).as_py().values()
+    else:
+        numbers = pl.col(column)
+        scan = pl.scan_parquet(path, glob=False)
+        least, most = scan.select(numbers.min(), numbers.max().alias("$most")).collect().row(0)
+    return None if least is None else (least, most)
 
 
 def parquet_names(path: Path, fields: Sequence[Field], tick: int | None) -> dict[str, str]:

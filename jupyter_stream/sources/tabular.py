@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Slice: TypeAlias = Callable[[int, int], pl.Series]
+Bounds: TypeAlias = Callable[[str], tuple[int, int] | None]
+"""The least and the greatest of a column's whole numbers; None where it has none."""
 
 UNREADABLE: Final = (
     pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException, NotImplementedError, TypeError, ValueError,
@@ -94,22 +96,30 @@ def columns_of(value: Any, where: str) -> Columns:
     return columns_of_arrow(schema)
 
 
-def declared(raw: Schema, value: object = None) -> Schema:
+def declared(raw: Schema, bounds: Bounds | None = None) -> Schema:
     """The schema a stream over such columns has when none was declared: those that have a name.
 
     Args:
         raw: the columns.
-        value: the frame, to see which whole numbers it has beyond BIGINT; None where it can't be looked at.
+        bounds: of columns that may have whole numbers beyond BIGINT; None where they can't be looked at.
     """
-    return Schema.of((f.name, _wide(f, value) or stream_type(f.dtype)) for f in raw if f.name)
+    return Schema.of((f.name, _wide(f, bounds) or stream_type(f.dtype)) for f in raw if f.name)
 
 
-def _wide(field: Field, value: object) -> pl.DataType | None:
-    if value is None or field.dtype not in _WIDE:
-        return None
-    pieces = [p.get_column(field.name) for p in slices(value, [field.name])]
-    bounds = [int(b) for p in pieces for b in (p.min(), p.max()) if b is not None]  # type: ignore[arg-type]  # of integers
-    return between(min(bounds), max(bounds)) if bounds else None
+def _wide(field: Field, bounds: Bounds | None) -> pl.DataType | None:
+    found = bounds(field.name) if bounds is not None and field.dtype in _WIDE else None
+    return None if found is None else between(*found)
+
+
+def bounds_of(value: object) -> Bounds:
+    """Those of a frame's columns."""
+
+    def bounds(name: str) -> tuple[int, int] | None:
+        pieces = [p.get_column(name) for p in slices(value, [name])]
+        found = [int(b) for p in pieces for b in (p.min(), p.max()) if b is not None]  # type: ignore[arg-type]  # of integers
+        return (min(found), max(found)) if found else None
+
+    return bounds
 
 
 def height(value: Any) -> int:

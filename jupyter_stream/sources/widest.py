@@ -7,9 +7,11 @@ from typing import Final
 
 import polars as pl
 
+from jupyter_stream.core.schema import Schema, type_name
+
 _BIGINT: Final = (-(2**63), 2**63 - 1)
-_UNSIGNED, _LONGEST = pl.Decimal(20, 0), pl.Decimal(38, 0)
-INTEGERS: Final = (_UNSIGNED, _LONGEST)
+UNSIGNED, _LONGEST = pl.Decimal(20, 0), pl.Decimal(38, 0)
+INTEGERS: Final = (UNSIGNED, _LONGEST)
 """The types of whole numbers beyond BIGINT."""
 
 
@@ -27,4 +29,15 @@ def integers(values: Iterable[int]) -> pl.DataType:
     return between(int(min(found)), int(max(found))) if found else pl.Int64()
 
 
-__all__ = ["INTEGERS", "between", "integers"]
+def remarks(raw: Schema, schema: Schema) -> list[str]:
+    """Sentences about columns of whole numbers that are DECIMAL for some beyond BIGINT.
+
+    Args:
+        raw: the source's columns.
+        schema: those of the stream.
+    """
+    wide = [f for f in schema if f.dtype in INTEGERS and getattr(raw.find(f.name), "dtype", f.dtype) != f.dtype]
+    return [f"{f.name} has values beyond BIGINT, so it is {type_name(f.dtype)}." for f in wide]
+
+
+__all__ = ["INTEGERS", "UNSIGNED", "between", "integers", "remarks"]

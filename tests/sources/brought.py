@@ -136,7 +136,7 @@ BROUGHT: dict[str, Brought] = {
         lambda p: pl.DataFrame({"at": TIMES, "h": pl.Series([1, 2**64 - 1, 2], dtype=pl.UInt64)}).write_parquet(p),
         ("at", "h"),
         tuple(zip(TIMES, (1, 2**64 - 1, 2), strict=True)),
-        ("h has values beyond BIGINT, so it is DECIMAL(20, 0)",),
+        ("h has values beyond BIGINT, so it is DECIMAL(20,0)",),
     ),
     "events.jsonl": Brought(text(*OBJECTS)),
     "events.ndjson.gz": Brought(lambda p: write(p, gzip.compress("\n".join(OBJECTS).encode()))),
