@@ -28,6 +28,7 @@ from jupyter_stream.engine.cuts import Cuts, kept_of
 from jupyter_stream.engine.demand import wanted
 from jupyter_stream.engine.error_rows import ERRORS_SCHEMA, as_errors
 from jupyter_stream.engine.failing import Abandoned, SetAside, refuse_forks
+from jupyter_stream.engine.faulty import without
 from jupyter_stream.engine.feed import Feed, FeedReader, Part, Place
 from jupyter_stream.engine.outbox import Outbox, Receiver
 from jupyter_stream.engine.pipeline import Pipeline
@@ -589,21 +590,23 @@ class Engine:
 
     def _faulty(self, feed: Feed, message: Batch) -> Agenda:
         """Rows of which some can't be used by some readers."""
-        told: list[pl.DataFrame] = []
+        bad_for_any: dict[int, int] = {}
         for taker in [*feed.readers, *feed.parts]:
             queries: list[FeedReader] = [*getattr(taker, "queries", ())] or [
                 r for r in feed.readers if r is taker
             ]  # those of a part that is shared
-            frame, said = feed.faulty.of(message.frame, list(queries))
+            bad = feed.faulty.bad_for(message.frame, queries)
+            for row, number in bad.items():
+                bad_for_any[row] = min(number, bad_for_any.get(row, number))
+            frame, said = without(message.frame, bad)
             if said is not None:
-                told.append(said)
                 for query in queries:
                     self._note_errors(feed.stream.name, said, query)
             if frame.height:
-                batch = Batch(frame)
+                batch = Batch(frame.drop(FAULT))
                 yield taker, partial(self._give, taker, feed, batch, late_rows(batch)), True
-        if told:
-            errors = pl.concat(told).unique(maintain_order=True)
+        _, errors = without(message.frame, dict(sorted(bad_for_any.items())))
+        if errors is not None:  # each record once, whoever asked
             feed.rejected += errors.height
             self._side("errors", feed.stream.name).add(errors)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from weakref import WeakKeyDictionary
 
 import polars as pl
 
@@ -20,7 +21,7 @@ class Faulty:
 
     def __init__(self, stream: str) -> None:
         self._stream = stream
-        self._known: dict[int, tuple[object, frozenset[Path] | None]] = {}
+        self._known: WeakKeyDictionary[object, frozenset[Path] | None] = WeakKeyDictionary()
 
     def split(
         self, frame: pl.DataFrame, readers: Sequence[object], *, by_all: bool
@@ -44,27 +45,24 @@ class Faulty:
                 bad[row] = min(known, default=0)
             elif known:
                 used_by_all = False
-        kept, said = _without(frame, bad)
+        kept, said = without(frame, bad)
         return (kept.drop(FAULT) if used_by_all else kept), said
 
-    def of(self, frame: pl.DataFrame, queries: Sequence[object]) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-        """The rows that these can use, without `FAULT`, and what to say of the others."""
+    def bad_for(self, frame: pl.DataFrame, queries: Sequence[object]) -> dict[int, int]:
+        """The rows that these can't use, each with the number of the part that is asked for first."""
         bad: dict[int, int] = {}
         for row, parts in _faults(frame):
             known = [n for q in queries if (n := self._first_wanted(q, parts)) is not None]
             if known:
                 bad[row] = min(known)
-        kept, said = _without(frame, bad)
-        return kept.drop(FAULT), said
+        return bad
 
     def _first_wanted(self, reader: object, parts: Sequence[Path]) -> int | None:
         """Which of some parts a reader asks for first; None for none."""
-        known = self._known.get(id(reader))
-        if known is None or known[0] is not reader:
+        if reader not in self._known:
             query = getattr(reader, "query", None)
-            known = reader, None if query is None else parts_read(query.plan, self._stream)
-            self._known[id(reader)] = known
-        read = known[1]
+            self._known[reader] = None if query is None else parts_read(query.plan, self._stream)
+        read = self._known[reader]
         return next((number for number, part in enumerate(parts) if read is None or asks(read, part)), None)
 
 
@@ -74,7 +72,7 @@ def _faults(frame: pl.DataFrame) -> list[tuple[int, list[Path]]]:
     return [(row, [tuple(p) for p in f["at"]]) for row, f in zip(rows.to_list(), faults.gather(rows), strict=True)]
 
 
-def _without(frame: pl.DataFrame, rows: Mapping[int, int]) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+def without(frame: pl.DataFrame, rows: Mapping[int, int]) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     """The frame without some rows, and these as rows of `errors(name)`, each with the reason of that number."""
     if not rows:
         return frame, None

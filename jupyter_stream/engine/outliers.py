@@ -65,20 +65,16 @@ def outliers(ts: Int64s, newest: int, ahead: int, beyond: int, of: AheadOf) -> N
 
 def _of_rows(ts: Int64s, newest: int, ahead: int) -> NDArray[np.bool_]:
     """Rows further ahead than that of the newest taken before each; the first of all is taken."""
-    known = ts[ts != MIN_TIME]
-    if newest == MIN_TIME and known.size:
-        newest = int(known[0])
     wrong = np.zeros(ts.size, np.bool_)
-    start = 0
-    while start < ts.size:
-        # without the row that is refused next, those before it are in reach of each other
-        rest = np.maximum(np.maximum.accumulate(ts[start:]), newest)
-        before = np.concatenate([[newest], rest[:-1]])
-        far = (ts[start:] != MIN_TIME) & (ts[start:] - before > ahead) if newest != MIN_TIME else np.zeros(0, np.bool_)
-        if not far.any():
-            break
-        at = start + int(np.argmax(far))
-        newest = int(before[at - start])
-        wrong[at] = True
-        start = at + 1
+    before = np.concatenate([[newest], np.maximum(np.maximum.accumulate(ts), newest)[:-1]])
+    first = np.flatnonzero((before != MIN_TIME) & (ts != MIN_TIME) & (ts - before > ahead))
+    if not first.size:
+        return wrong
+    at = int(first[0])  # up to here all are taken
+    newest = int(before[at])
+    for number, time_ in enumerate(ts[at:].tolist(), at):
+        if time_ - newest > ahead:
+            wrong[number] = True
+        else:
+            newest = max(newest, time_)
     return wrong

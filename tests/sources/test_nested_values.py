@@ -155,6 +155,16 @@ def test_queries_that_share_a_live_stream_each_lose_what_they_ask_for(size: int)
         assert [q.errors.height for q in queries] == [0, 33, 20, 47]
 
 
+def test_two_equal_records_with_a_bad_part_are_two_errors() -> None:
+    rows = [{"n": 1, "m": {"a": "x"}}, {"n": 1, "m": {"a": "x"}}, {"n": 2, "m": {"a": 2}}]
+    with Session({"rows": iter(rows)}) as session:
+        session.run("CREATE STREAM s (n INT, m STRUCT<a: INT>) SOURCE 'python://rows'")
+        queries: list[Any] = session.execute("SELECT n FROM s; SELECT m.a FROM s; SELECT m FROM s")
+        assert all(q.wait(200) for q in queries)
+        assert [(q.to_polars().height, q.errors.height) for q in queries] == [(3, 0), (1, 2), (1, 2)]
+        assert session.side_stream("errors", "s").frame().height == 2
+
+
 FOLDERS: dict[str, tuple[list[Any], str, list[Any]]] = {
     "a wider number": ([{"a": 1}, {"a": 1.5}], "v.a", [1.0, 1.5]),
     "a field of later files": ([{"a": 1}, {"a": 2, "b": "x"}], "v.b", [None, "x"]),
