@@ -14,6 +14,8 @@ from typing import Final
 import psutil
 import pyarrow as pa
 
+from jupyter_stream.core import threads
+
 _UNITS: Final = {
     "": 1,
     "B": 1,
@@ -48,7 +50,7 @@ LEAST: Final = 64 * 10**6
 _PAUSES: Final = (0.0, 1.0, 4.0)
 """Seconds before each look for memory to give back: on a busy machine it takes threads a while to let go of a query."""
 _giving = threading.Lock()
-_asked = threading.Event()
+_asked = threads.Event()
 _floor = _let_go = 0
 
 

@@ -31,6 +31,76 @@ GLANCE: Final = 0.02
 """Seconds between two of its glances, as long as somebody wants them."""
 
 
+_RING: Final = 0.5
+"""Seconds after which somebody who waits looks without having been rung for."""
+
+
+class _Bell:
+    """Wakes who waits. It takes no lock that an interrupt could leave held."""
+
+    def __init__(self) -> None:
+        self._rung: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    def ring(self) -> None:
+        """Something has changed."""
+        if self._rung.empty():
+            self._rung.put(None)
+
+    def hush(self) -> None:
+        """Nobody has rung."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._rung.get_nowait()
+
+    def wait(self, condition: Callable[[], bool], timeout: float | None) -> bool:
+        """Wait for a condition so many seconds at most. Returns whether it holds."""
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        while not condition():
+            left = until - time.monotonic()
+            if left < 0:
+                return False
+            try:  # who changed it may have been interrupted before it could ring
+                self._rung.get(timeout=min(left, _RING))
+            except queue.Empty:
+                continue
+            if condition():
+                self.ring()  # others may wait as well
+        return True
+
+
+class Event(threading.Event):
+    """A `threading.Event` that no interrupt can leave locked.
+
+    Python's takes its lock in a function written in Python: an exception that another thread or Ctrl-C raises just as that
+    function returns leaves the lock held for ever, and whoever sets the event, or waits for it, stands still.
+    """
+
+    def __init__(self) -> None:
+        self._on = False
+        self._bell = _Bell()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {'set' if self._on else 'unset'}>"
+
+    def is_set(self) -> bool:
+        """Whether it is set."""
+        return self._on
+
+    def set(self) -> None:
+        """Let all who wait go on, and who comes."""
+        self._on = True
+        self._bell.ring()
+
+    def clear(self) -> None:
+        """Who comes from now on waits."""
+        self._bell.hush()
+        self._on = False
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it is set, so many seconds at most. Returns whether it is."""
+        return self._bell.wait(self.is_set, timeout)
+
+
 class Watched:
     """A thread under watch.
 
@@ -145,7 +215,7 @@ def on_fork(forked: Callable[[], None]) -> None:
 _watched: dict[Watched, None] = {}
 _looks: list[weakref.WeakMethod[Callable[[], None]]] = []
 _glances: list[weakref.WeakMethod[Callable[[], bool]]] = []
-_bell = threading.Event()
+_bell = Event()
 _forks: list[Callable[[], Callable[[], None] | None]] = []
 _lock = threading.Lock()
 _began = _fork = False
@@ -205,7 +275,7 @@ def in_a_fork() -> bool:
 
 def _forked() -> None:
     global _lock, _supervisor, _fork, _bell
-    _lock, _supervisor, _bell = threading.Lock(), None, threading.Event()
+    _lock, _supervisor, _bell = threading.Lock(), None, Event()
     _fork = _fork or _began
     _watched.clear()
     for reference in list(_forks):
@@ -237,26 +307,22 @@ def keep_interrupts_in_the_main_thread() -> None:
 # -- what one thread gives another --------------------------------------------------------------------------------------
 
 
-_RING: Final = 0.5
-"""Seconds after which somebody who waits for an answer looks for it without having been rung for."""
-
-
 class Answer(Generic[T]):
     """What a thread is to give another. Unlike `concurrent.futures.Future` no interrupt can leave a lock of it held."""
 
     def __init__(self) -> None:
         self._given: tuple[bool, Any] | None = None
-        self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._bell = _Bell()
 
     def give(self, value: T) -> None:
         """Here it is."""
         self._given = (True, value)
-        self._bell.put(None)
+        self._bell.ring()
 
     def fail(self, error: BaseException) -> None:
         """There is none."""
         self._given = (False, error)
-        self._bell.put(None)
+        self._bell.ring()
 
     def done(self) -> bool:
         """Whether it is there."""
@@ -264,17 +330,7 @@ class Answer(Generic[T]):
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for it so many seconds at most. Returns whether it is there."""
-        until = math.inf if timeout is None else time.monotonic() + timeout
-        while self._given is None:
-            left = until - time.monotonic()
-            if left < 0:
-                return False
-            try:  # whoever gives it may have been interrupted before it could ring
-                self._bell.get(timeout=min(left, _RING))
-            except queue.Empty:
-                continue
-            self._bell.put(None)  # others may wait as well
-        return True
+        return self._bell.wait(self.done, timeout)
 
     def result(self, timeout: float | None = None) -> T:
         """Wait for it.
@@ -295,6 +351,7 @@ __all__ = [
     "GLANCE",
     "LOOK",
     "Answer",
+    "Event",
     "Watched",
     "attend",
     "begin",

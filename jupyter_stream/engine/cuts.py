@@ -8,10 +8,9 @@ by the engine's.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -124,7 +123,7 @@ class Cuts:
         self._writing = self._closed = self._released = False
         self._due = time.monotonic() + every
         self._patience: float | None = None
-        self.done = threading.Event()
+        self.done = threads.Event()
         self._mark: object = None
 
     @property
@@ -239,10 +238,7 @@ class Cuts:
         record.tables = [t.frame for t in self._tables]
         record.ended = ended
         try:
-            with ExitStack() as stack:
-                for lock in self._locks():
-                    stack.enter_context(lock)
-                self._taken = state.taken(self._anchors, self._arena)
+            self._taken = self._locked(list(self._locks()))
         finally:
             record.places, record.pending, record.tables = (), (), ()
         self._mark = mark
@@ -257,6 +253,13 @@ class Cuts:
         of_tables = [id(t.frame) for t in self._tables]
         waiting = [w.bytes for w in self._writers]
         return of_feeds, of_tables, waiting, pipeline.results.version, pipeline.late, pipeline.failed_rows
+
+    def _locked(self, locks: Sequence[Any]) -> state.TakenState:
+        """Its state, with these locks held. Each is taken itself: an interrupt could leave those of an `ExitStack` held."""
+        if not locks:
+            return state.taken(self._anchors, self._arena)
+        with locks[0]:
+            return self._locked(locks[1:])
 
     def _locks(self) -> Iterator[Any]:
         """Locks of what other threads may change meanwhile: answers that are looked at."""

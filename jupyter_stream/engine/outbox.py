@@ -58,7 +58,8 @@ class Outbox:
         self._ring = ring
         self._room = room
         self._waiting: deque[tuple[pl.DataFrame, int]] = deque()
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # taken itself: entering a condition, an interrupt could leave it held
+        self._changed = threading.Condition(self._lock)
         self.bytes = 0
 
     @property
@@ -69,7 +70,7 @@ class Outbox:
     def put(self, frame: pl.DataFrame) -> None:
         """Answers to call back with."""
         size = int(frame.estimated_size()) + _FRAME
-        with self._changed:
+        with self._lock:
             self._waiting.append((frame, size))
             self.bytes += size
         self._ring(self)
@@ -79,13 +80,13 @@ class Outbox:
 
     def call(self) -> None:
         """Call back with what waits longest. Called once for each frame, by the thread of callbacks."""
-        with self._changed:
+        with self._lock:
             frame, size = self._waiting.popleft()
         try:
             self._callback(frame)
         finally:
             del frame
-            with self._changed:
+            with self._lock:
                 was_full = self.full
                 self.bytes -= size
                 self._changed.notify_all()
@@ -94,11 +95,11 @@ class Outbox:
 
     def wait_for_room(self, while_: Callable[[], bool]) -> None:
         """Wait until there is room, for whoever answers in a thread that may wait; no longer than that condition holds."""
-        with self._changed:
+        with self._lock:
             while self.full and while_():
                 self._changed.wait(0.1)
 
     def settle(self, timeout: float | None) -> bool:
         """Wait until the callback has had all that was put, so many seconds at most. Returns whether it has."""
-        with self._changed:
+        with self._lock:
             return self._changed.wait_for(lambda: self.bytes == 0, timeout)

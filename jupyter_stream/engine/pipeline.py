@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +20,7 @@ from jupyter_stream.approximation.easing import Easing
 from jupyter_stream.budget.estimated import Estimated
 from jupyter_stream.budget.spending import Budgeted, Spending
 from jupyter_stream.budget.time_slots import Slots
-from jupyter_stream.core import messages
+from jupyter_stream.core import messages, threads
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.coverage import WHOLE, Coverage
 from jupyter_stream.core.memory import ASIDE, HELD_BACK, RESULTS
@@ -155,7 +154,8 @@ class Pipeline:
         self.changes = 0
         revised = any(isinstance(n, TableRelation) and n.table.retroactive for n in walk(query.plan))
         self._follows = revised and not by_extents(query.plan)
-        self.done = threading.Event()
+        self.done = threads.Event()
+        self._over = False
 
     def _build(self) -> None:
         """Operators that hold nothing yet, and what goes with them."""
@@ -756,10 +756,10 @@ class Pipeline:
         between_steps(lambda: self._finish(state, error))
 
     def _finish(self, state: State, error: str | None) -> None:
-        if self.ended is not None:
+        if self._over:
             return
-        self.error = error
-        self.ended = time.time()
+        self.error = error  # an interrupt may have hit what follows before: then it is done again
+        self.ended = self.ended or time.time()
         try:
             if self.cuts is not None:
                 self.cuts.close()
@@ -778,6 +778,7 @@ class Pipeline:
             self.state = state  # who reads this finds all the rest
             self.changes += 1
             self.done.set()
+            self._over = True
 
     def forked(self) -> None:
         """This is a process forked from the one it runs in, which has none of its threads: here it has ended."""
@@ -787,7 +788,8 @@ class Pipeline:
             self.error = FORKED
             self.state = "failed"
             self.changes += 1
-            self.done = threading.Event()  # whoever held its lock isn't here
+            self._over = True
+            self.done = threads.Event()  # whoever rang its bell isn't here
             self.done.set()
 
     # -- for people --------------------------------------------------------------------------------------------------

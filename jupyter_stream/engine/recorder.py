@@ -5,12 +5,12 @@ All methods but the properties are called by the engine's thread alone.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 
 import numpy as np
 import polars as pl
 
+from jupyter_stream.core import threads
 from jupyter_stream.core.memory import ASIDE
 from jupyter_stream.core.messages import TS, Int64s, Message, Punctuation, ints
 from jupyter_stream.core.newest_frames import NewestFrames
@@ -59,7 +59,7 @@ class Recorder:
         self.unfinished = False
         self.state: State = "waiting"
         self.error: str | None = None
-        self.ended = threading.Event()
+        self.ended = threads.Event()
         self._feed: Feed | None = None
         self._said = progress.column if isinstance(progress, PunctuationColumn) else None
         self.writer = writer()
@@ -110,8 +110,9 @@ class Recorder:
         """Keep no more; the file is whole a moment later."""
         if not self.running:
             return
-        if self._feed is not None:
+        if self._feed is not None and self in self._feed.readers:
             self._feed.readers.remove(self)
+        if self._feed is not None and self in self._feed.tapes:
             self._feed.tapes.remove(self)
         if not self.writer.rows and self._feed is not None:  # a recording all the same
             nothing = self.stream.schema.empty()
@@ -125,7 +126,7 @@ class Recorder:
     def forked(self) -> None:
         """This is a process forked from the one it runs in: here it has ended."""
         self.error = FORKED
-        self.ended = threading.Event()
+        self.ended = threads.Event()
         self.ended.set()
 
     # -- what is kept ------------------------------------------------------------------------------------------------

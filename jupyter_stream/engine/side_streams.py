@@ -36,7 +36,8 @@ class SideStream:
         self._fed = fed
         self._kept = NewestFrames(KEEP, ASIDE)
         self._rows = 0
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # taken itself: entering a condition, an interrupt could leave it held
+        self._changed = threading.Condition(self._lock)
 
     @property
     def count(self) -> int:
@@ -48,7 +49,7 @@ class SideStream:
         if not frame.height:
             return
         frame = frame.select(pl.col(f.name).cast(f.dtype) for f in self.schema)
-        with self._changed:
+        with self._lock:
             self._kept.add(frame)
             self._rows += frame.height
             self._changed.notify_all()
@@ -62,7 +63,7 @@ class SideStream:
         """What is kept, then what is added, until nothing can be added any more."""
         seen = 0
         while not request.stop.is_set():
-            with self._changed:
+            with self._lock:
                 open_ended = self._fed()
                 if self._rows == seen and open_ended:
                     self._changed.wait(_LOOK)

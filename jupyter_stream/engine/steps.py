@@ -46,6 +46,9 @@ PEAK: Final = 0.1
 LONG: Final = 1.0
 """Seconds from which on views tell how long a step has been under way."""
 
+_TRIES: Final = 3
+"""How often the end of a query is tried."""
+
 Work = Callable[[], None]
 
 
@@ -293,8 +296,11 @@ def fail(owner: Any, error: BaseException) -> None:
 
 
 def end(query: AnyQuery, state: State, why: str | None = None) -> None:
-    """End a query, whatever that raises."""
-    try:
-        query.finish(state, why)
-    except BaseException:
-        log.exception("the end of query %s failed", query.name)
+    """End a query, whatever that raises: an interrupt may hit this as well."""
+    for _ in range(_TRIES):
+        try:
+            query.finish(state, why)
+        except BaseException:
+            log.exception("the end of query %s failed", query.name)
+        else:
+            return

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from jupyter_stream.core import threads
 from jupyter_stream.errors import QueryError, StreamError
 from jupyter_stream.jobs.cells import Cell, cells_of
 from jupyter_stream.jobs.report import Report
@@ -57,7 +58,7 @@ class Job:
 
 def run(job: Job, report: Report) -> int:
     """Run a job to its end; returns how that was: `ENDED`, `FAILED`, `MISTAKE` or `STOPPED`."""
-    stop = threading.Event()
+    stop = threads.Event()
     with stopped_by_signals(stop):
         session: Session | None = None
         try:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from jupyter_stream.core import threads
 from jupyter_stream.errors import StreamError
 from jupyter_stream.jobs.cells import cells_of
 from jupyter_stream.jobs.report import Report
@@ -44,7 +44,7 @@ def serve(job: Job | None, reach: Reach, report: Report) -> int:
         reach: where and to whom.
         report: says what happens.
     """
-    stop = threading.Event()
+    stop = threads.Event()
     with stopped_by_signals(stop):
         session: Session | None = None
         try:

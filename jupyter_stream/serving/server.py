@@ -57,7 +57,7 @@ class HttpServer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._stopped = False
-        self._ready = threading.Event()
+        self._ready = threads.Event()
         threads.on_fork(self._forked)
         self._watched = threads.begin("jupyter-stream http", self._run, self._died)
         self._ready.wait()

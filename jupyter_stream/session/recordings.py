@@ -142,7 +142,7 @@ class Replay:
         }
         self._proofs: list[Proof] = []
         self._error: str | None = None
-        self._done = threading.Event()
+        self._done = threads.Event()
         self._callbacks: list[Callable[[], None]] = []
         self._lock = threading.Lock()
         threads.begin(f"jupyter-stream replay of {self.stream}", self._finish, self._ended)

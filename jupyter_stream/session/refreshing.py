@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -29,7 +28,7 @@ class Refreshing:
     def __init__(self, wanted: Callable[[TableRows], bool], changed: Callable[[TableRows, pl.DataFrame], None]) -> None:
         self._wanted = wanted
         self._changed = changed
-        self._closed = threading.Event()
+        self._closed = threads.Event()
 
     def begin(self, entry: StreamDef, source: object) -> None:
         """Read a table's source again whenever its time has come."""

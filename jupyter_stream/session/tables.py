@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from jupyter_stream.core import threads
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.engine.pipeline import Pipeline
@@ -44,7 +45,7 @@ def read(schema: Schema, source: OpenSource, stop: threading.Event | None = None
     """
     frames, refused = [schema.empty()], 0
     opened: Source = source  # type: ignore[assignment]  # the catalog knows only a part of it
-    for chunk in opened.read(Request(stop=stop or threading.Event())):
+    for chunk in opened.read(Request(stop=stop or threads.Event())):
         frames.append(chunk.frame.select(schema.names))
         refused += 0 if chunk.rejected is None else chunk.rejected.height
     return pl.concat(frames), refused

@@ -73,7 +73,7 @@ class HeldWriter(SinkWriter):
         Args:
             last: whether this is all: a sink is made then even of an answer without rows.
         """
-        with self._changed:
+        with self._lock:
             assert self._cut is None, "one cut at a time"
             before = (self._sequence, self.written, self.refused, self.commits)
             if self._ties.state is not None and super()._waits:
@@ -89,14 +89,14 @@ class HeldWriter(SinkWriter):
 
     def release(self) -> None:
         """The cut is on disk: it may be committed."""
-        with self._changed:
+        with self._lock:
             self._released = self._cut is not None
             self._begin()
             self._changed.notify_all()
 
     def withdraw(self) -> None:
         """The cut could not be brought to disk: its rows wait for the next."""
-        with self._changed:
+        with self._lock:
             if self._cut is not None and not self._released:
                 self._number -= 1
                 self._cut = None
@@ -104,7 +104,7 @@ class HeldWriter(SinkWriter):
 
     def begin_again(self, pending: Pending) -> None:
         """Go on where a cut was taken. Called before the query gives answers."""
-        with self._changed:
+        with self._lock:
             self._number = pending.number
             self._sequence, self.written = pending.sequence, pending.written
             self.refused, self.commits = pending.refused, pending.commits
@@ -122,7 +122,7 @@ class HeldWriter(SinkWriter):
     # -- the writer's thread -----------------------------------------------------------------------------------------
 
     def _wait(self, pause: float) -> bool:
-        with self._changed:
+        with self._lock:
             tried = time.monotonic()
             while True:
                 left = 60.0
@@ -151,7 +151,7 @@ class HeldWriter(SinkWriter):
             self._note_committed()
         else:
             super()._commit()
-        with self._changed:
+        with self._lock:
             self._cut = None
             self._released = self._doubtful = False
             self._flush = self._flush and self._waits

@@ -78,14 +78,14 @@ class NumberedWriter(SinkWriter):
 
     def waits_for(self, why: str) -> None:
         """Say that the sink is away, and wait a second."""
-        with self._changed:
+        with self._lock:
             self.trouble = f"{why.rstrip('.')}. The query waits. It is tried again."
             self.version += 1
             self._changed.wait(1.0)
 
     def begin(self, number: int) -> None:
         """The answers of a micro-batch follow."""
-        with self._changed:
+        with self._lock:
             self._known = number <= self._last
             self._batch = number
             self._sequence = 0
@@ -117,7 +117,7 @@ class NumberedWriter(SinkWriter):
     def adopt(self, pieces: list[pl.DataFrame], refused: list[Failed]) -> None:
         """Rows of the micro-batch that were written elsewhere, and those that the sink will never take."""
         if not self._known and (pieces or refused):
-            with self._changed:
+            with self._lock:
                 self._pieces = pieces
                 self._refused = [self._ties.as_refused(failed) for failed in refused]
                 self._came()
@@ -128,7 +128,7 @@ class NumberedWriter(SinkWriter):
         Args:
             going: whether the query still runs.
         """
-        with self._changed:
+        with self._lock:
             self._sealed = self._waits
             if self._sealed:
                 self._begin()
@@ -143,7 +143,7 @@ class NumberedWriter(SinkWriter):
     # -- the writer's thread -----------------------------------------------------------------------------------------
 
     def _wait(self, pause: float) -> bool:
-        with self._changed:
+        with self._lock:
             if pause and not self._impatient:
                 self._changed.wait_for(lambda: self._impatient, pause)
             while not self._sealed:
@@ -171,7 +171,7 @@ class NumberedWriter(SinkWriter):
 
     def _commit(self) -> None:
         super()._commit()
-        with self._changed:
+        with self._lock:
             self._last, self._sealed = self._batch, False
             kept = {
                 "batch": self._last,

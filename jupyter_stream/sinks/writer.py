@@ -130,13 +130,14 @@ class SinkWriter:
         self._ties = ties
         self._waiting: deque[tuple[pl.DataFrame, int]] = deque()
         self._since: float | None = None  # when the first of these came
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # taken itself: entering a condition, an interrupt could leave it held
+        self._changed = threading.Condition(self._lock)
         self._lot: Lot | None = None  # tried, and not known to be committed
         self._begun = self._flush = self._over = self._impatient = False
         self._sequence = 0
         self._changes = self._seen = 0  # of the whole answer, where that is what is written
         self.bytes = 0
-        self.done = threading.Event()
+        self.done = threads.Event()
         self.written = self.refused = self.commits = self.lost = self.version = 0
         self.last_commit: float | None = None
         self.trouble: str | None = None
@@ -152,7 +153,7 @@ class SinkWriter:
     def put(self, answers: pl.DataFrame) -> None:
         """Answers given together."""
         if self._ties.state is not None:
-            with self._changed:
+            with self._lock:
                 self._changes += 1
                 self._came()
             return
@@ -163,7 +164,7 @@ class SinkWriter:
     def add(self, rows: pl.DataFrame) -> None:
         """Rows to be written."""
         size = int(rows.estimated_size()) + _FRAME
-        with self._changed:
+        with self._lock:
             self._waiting.append((rows, size))
             self.bytes += size
             self._came()
@@ -176,7 +177,7 @@ class SinkWriter:
 
     def wait_for_room(self, while_: Callable[[], bool]) -> None:
         """Wait until there is room, for whoever answers in a thread that may wait; no longer than that condition holds."""
-        with self._changed:
+        with self._lock:
             while self.full and while_():
                 self._changed.wait(0.1)
 
@@ -186,7 +187,7 @@ class SinkWriter:
         Args:
             patient: whether to go on trying where the sink is away; else it is tried once more.
         """
-        with self._changed:
+        with self._lock:
             self._over = True
             self._impatient = self._impatient or not patient
             self._begin()
@@ -203,7 +204,7 @@ class SinkWriter:
         """
         if threads.in_a_fork():
             return True
-        with self._changed:
+        with self._lock:
             self._flush = True
             self._changed.notify_all()
             return self._changed.wait_for(self._settled, timeout)
@@ -247,7 +248,7 @@ class SinkWriter:
 
     def _wait(self, pause: float) -> bool:
         """Until there is something to commit. Returns whether there is; False once all is written."""
-        with self._changed:
+        with self._lock:
             tried = time.monotonic()
             while True:
                 waits = self._waits
@@ -273,7 +274,7 @@ class SinkWriter:
         return [f for f, _ in self._waiting], self._changes
 
     def _gathered(self) -> Lot:
-        with self._changed:
+        with self._lock:
             frames, changes = self._due()
         return Lot(len(frames), self._whole(frames), changes, self._ties.position())
 
@@ -292,7 +293,7 @@ class SinkWriter:
     def _is_done(self, lot: Lot, count: int, bad: list[pl.DataFrame]) -> None:
         """Count what is committed, and wait for it no more."""
         ties, self._lot = self._ties, None
-        with self._changed:
+        with self._lock:
             was_full = self.full
             self.bytes -= sum(self._waiting.popleft()[1] for _ in range(lot.frames))
             self._seen = lot.changes
@@ -337,7 +338,7 @@ class SinkWriter:
 
     def _gave_up(self, why: str, pause: float) -> bool:
         """Say that the sink is away. Returns whether it isn't tried again."""
-        with self._changed:
+        with self._lock:
             again = f"It is tried again in {pause:.0f} s." if pause >= 1 else "It is tried again."
             self.trouble = f"{why.rstrip('.')}. The query waits. {again}"
             self.version += 1
@@ -362,7 +363,7 @@ class SinkWriter:
             self.order.sink.close()
         except Exception:
             log.exception("sink %s could not be closed", self.order.name)
-        with self._changed:
+        with self._lock:
             self.done.set()
             self.version += 1
             self._changed.notify_all()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import random
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -182,7 +181,7 @@ class BrokerSource(ABC):
         inbox = Inbox(Trouble(), looking=True)
         _Receiver(self, inbox, once=True).start()
         found: list[Item] = []
-        never = threading.Event()
+        never = threads.Event()
         begun = time.monotonic()
         try:
             while len(found) < _HEAD and time.monotonic() - begun < _FIRST:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+from jupyter_stream.core import threads
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.protocol import BATCH_ROWS, Trouble
 
@@ -39,7 +40,7 @@ class Inbox:
     """
 
     def __init__(self, trouble: Trouble, room: int = ROOM, *, looking: bool = False) -> None:
-        self.closed = threading.Event()
+        self.closed = threads.Event()
         self.looking = looking
         self.position: Any = None
         self.first: Any = None
@@ -54,7 +55,8 @@ class Inbox:
         self._faults: list[tuple[str, str]] = []
         self._error: BaseException | None = None
         self._ended = False
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # taken itself: entering a condition, an interrupt could leave it held
+        self._changed = threading.Condition(self._lock)
         self._at_close: list[Callable[[], object]] = []
 
     # -- the thread that receives -------------------------------------------------------------------------------------
@@ -67,7 +69,7 @@ class Inbox:
 
     def begins(self, position: object) -> None:
         """The first connection begins there; who reads is to know before anything comes."""
-        with self._changed:
+        with self._lock:
             self.position = self.first = position
             self._began = True
             self._changed.notify_all()
@@ -76,14 +78,14 @@ class Inbox:
         """Add messages once there is room: until then the server is held back, or keeps them."""
         if not items:
             return
-        with self._changed:
+        with self._lock:
             while self._bytes >= self._room and not self.closed.is_set():
                 self._changed.wait(_LOOK)
             self._add(items)
 
     def offer(self, items: Sequence[Item]) -> None:
         """Add messages if there is room. Those for which there is none are dropped and counted: the server keeps nothing."""
-        with self._changed:
+        with self._lock:
             if self._bytes >= self._room:
                 self._dropped += len(items)
             else:
@@ -91,7 +93,7 @@ class Inbox:
 
     def refuse(self, raw: str, reason: str) -> None:
         """Something came that is no message: for `errors(name)`."""
-        with self._changed:
+        with self._lock:
             self._faults.append((raw, reason))
             self._changed.notify_all()
 
@@ -101,20 +103,21 @@ class Inbox:
 
     def fail(self, error: BaseException | None) -> None:
         """Nothing more will come: an error, raised where it is read after what has come before."""
-        with self._changed:
+        with self._lock:
             self._error = self._error or error or RuntimeError("its thread ended")
             self._ended = True
             self._changed.notify_all()
 
     def forked(self, error: SourceError) -> None:
         """This is a forked process: the thread that receives isn't here, and may have held the lock."""
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # taken itself: entering a condition, an interrupt could leave it held
+        self._changed = threading.Condition(self._lock)
         self._lots.clear()
         self.fail(error)
 
     def at_close(self, end: Callable[[], object]) -> None:
         """Have something called when nobody wants more, such as what wakes a thread that waits for a socket."""
-        with self._changed:
+        with self._lock:
             self._at_close = [end]
             closed = self.closed.is_set()
         if closed:
@@ -130,7 +133,7 @@ class Inbox:
 
     def close(self) -> None:
         """Nobody wants more."""
-        with self._changed:
+        with self._lock:
             self.closed.set()
             self._changed.notify_all()
             at_close = self._at_close
@@ -151,7 +154,7 @@ class Inbox:
         Raises:
             SourceError: once all before it is taken, what ended the connection for good.
         """
-        with self._changed:
+        with self._lock:
             waited = 0.0
             while not (self._lots or self._faults or self._dropped or self._began):
                 if self._ended:

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from jupyter_stream.core import threads
 from jupyter_stream.core.figures import Figures
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.core.share import Share
@@ -96,10 +97,10 @@ class Request:
     """
 
     columns: tuple[str, ...] | None = None
-    stop: threading.Event = field(default_factory=threading.Event)
+    stop: threading.Event = field(default_factory=threads.Event)
     trouble: Trouble = field(default_factory=Trouble)
     remarks: Remarks = field(default_factory=Remarks)
-    caught_up: threading.Event = field(default_factory=threading.Event)
+    caught_up: threading.Event = field(default_factory=threads.Event)
     share: Share = field(default_factory=Share)
     by_part: bool = False
 

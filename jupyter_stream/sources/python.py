@@ -155,7 +155,8 @@ class _Pull:
         self._lasting = lasting
         # one for each read; without any, one that waits for the next
         self._queues: tuple[deque[object], ...] = (deque(),)
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # taken itself: entering a condition, an interrupt could leave it held
+        self._changed = threading.Condition(self._lock)
         self._reads = 0
         self._pulls = False  # whether there is a thread
         self._reader_waits = False
@@ -167,7 +168,7 @@ class _Pull:
 
     def join(self) -> deque[object]:
         """A read begins: pull, if nobody did. Gives the place where its items come."""
-        with self._changed:
+        with self._lock:
             self._reads += 1
             if self._reads > 1:
                 self._queues = (*self._queues, deque())
@@ -182,7 +183,7 @@ class _Pull:
 
     def leave(self, queue: deque[object]) -> None:
         """A read ends. A generator that is waiting for something when the last one does goes on waiting until that comes."""
-        with self._changed:
+        with self._lock:
             self._reads -= 1
             if self._reads:
                 self._queues = tuple(q for q in self._queues if q is not queue)
@@ -191,7 +192,7 @@ class _Pull:
 
     def retire(self) -> None:
         """No read begins any more."""
-        with self._changed:
+        with self._lock:
             self._lasting = False
             self._look()
 
@@ -205,7 +206,8 @@ class _Pull:
 
     def _forked(self) -> None:
         """This is a process forked from the one that reads it, and it has no thread here."""
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # taken itself: entering a condition, an interrupt could leave it held
+        self._changed = threading.Condition(self._lock)
         if not self._ended:
             self._error = SourceError(f"{self._uri} is read by the process from which this one was forked.")
             self._queues = (deque(),)
@@ -222,7 +224,7 @@ class _Pull:
         Raises:
             SourceError: once everything that came before it is taken, what the generator raised.
         """
-        with self._changed:
+        with self._lock:
             self._reader_waits = True
             while not items and not self._ended:
                 if stop.is_set():
@@ -253,7 +255,7 @@ class _Pull:
             self._error = error
         finally:
             if not rests:
-                with self._changed:
+                with self._lock:
                     self._ended = True
                     self._changed.notify_all()
 
@@ -270,7 +272,7 @@ class _Pull:
             self._put(item)
             if self._room_for(item):
                 continue
-            with self._changed:
+            with self._lock:
                 while self._reads and not self._room_for(item):
                     self._changed.wait(_LOOK)
                 if self._reads:
@@ -287,7 +289,7 @@ class _Pull:
     async def _drive(self, value: Any) -> None:
         loop, task, wanted = asyncio.get_running_loop(), asyncio.current_task(), asyncio.Event()
         assert task is not None, "a coroutine of asyncio.run is a task"
-        with self._changed:
+        with self._lock:
             if not self._reads and not self._lasting:
                 return
             self._cancel_async = lambda: loop.call_soon_threadsafe(task.cancel)
@@ -306,12 +308,12 @@ class _Pull:
             if self._reads or self._lasting:
                 raise
         finally:
-            with self._changed:
+            with self._lock:
                 self._cancel_async = self._wake_async = None
 
     async def _until_wanted(self, wanted: asyncio.Event) -> None:
         """Wait for the next read. What the generator has open, such as a connection, is kept alive by its loop meanwhile."""
-        with self._changed:
+        with self._lock:
             if self._reads:
                 return
             wanted.clear()
@@ -323,7 +325,7 @@ class _Pull:
         for queue in self._queues:
             queue.append(item)
         if self._reader_waits:
-            with self._changed:
+            with self._lock:
                 self._changed.notify_all()
 
     def _room_for(self, item: object) -> bool:

@@ -83,7 +83,7 @@ class RecordingWriter:
         self.path = path
         self.rows = 0
         self.error: str | None = None
-        self.done = threading.Event()
+        self.done = threads.Event()
         self._about = about
         self._room = room
         self._part = _part(path)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from jupyter_stream.core import threads
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.errors import StreamError
 from jupyter_stream.plan.logical import BoundQuery, Plan
@@ -119,9 +120,9 @@ class SparkJob:
     ) -> None:
         self.answered = -1
         self.broken: str | None = None
-        self.input_ended = threading.Event()
-        self.table_changed = threading.Event()
-        self.stopping = threading.Event()
+        self.input_ended = threads.Event()
+        self.table_changed = threads.Event()
+        self.stopping = threads.Event()
         self.spread: SpreadWriting | None = None
         self.waits_for: Callable[[str], None] = lambda why: None
         self.streaming: Any = None

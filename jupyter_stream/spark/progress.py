@@ -7,6 +7,8 @@ import threading
 import time
 from typing import Any, Final
 
+from jupyter_stream.core import threads
+
 log = logging.getLogger(__name__)
 
 _LOOK: Final = 1.0
@@ -60,7 +62,7 @@ class Progress:
 
 def drained_by(query: Any) -> threading.Event:
     """Set when Spark's query has taken all there is, or has ended."""
-    done = threading.Event()
+    done = threads.Event()
 
     def drain() -> None:
         try:

@@ -140,7 +140,7 @@ class SparkRun:
         self.failed_rows = self.changes = self._backlog_rows = 0
         self.late_frames = NewestFrames(NO_LIMIT, ASIDE)
         self.error_frames = NewestFrames(NO_LIMIT, ASIDE)
-        self.done = threading.Event()
+        self.done = threads.Event()
         self._late = SparkLateRows(self.feeds, lambda feed, missed, rows: on_missed(feed, self, missed, rows))
         self._on_failed = on_failed
         self._submit = submit
@@ -425,7 +425,7 @@ class SparkRun:
             self.ended = time.time()
             self.error = "this process was forked from the one in which it runs, and threads don't live on in a fork"
             self.state = "failed"
-            self.done = threading.Event()
+            self.done = threads.Event()
             self.done.set()
 
     # -- Spark's query, on a thread of its own ------------------------------------------------------------------------

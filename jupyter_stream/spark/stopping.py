@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
 
+from jupyter_stream.core import threads
+
 log = logging.getLogger(__name__)
 
 _AGAIN: Final = 1.0
@@ -62,7 +64,7 @@ def stopped(query: Any, context: Any) -> Iterator[None]:
         query: Spark's.
         context: Spark's too; None on Spark Connect, which has no threads of ours to wait for.
     """
-    ended = threading.Event()
+    ended = threads.Event()
 
     def give_up_jobs() -> None:
         while not ended.wait(_AGAIN):

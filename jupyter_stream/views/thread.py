@@ -76,7 +76,7 @@ class ViewThread:
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._views: list[Served] = []
         self._budget = ViewBudget()
-        self._stop = threading.Event()
+        self._stop = threads.Event()
         self._begin()
 
     def _begin(self) -> None:

@@ -12,6 +12,7 @@ import pytest
 from jupyter_stream import Query, Session
 from jupyter_stream.checkpoints.state import TakenState
 from jupyter_stream.checkpoints.store import Store
+from jupyter_stream.core import threads
 from jupyter_stream.engine import cuts, engine, feed
 from tests.faults.test_operators import BUDGET, DECLARED, MARKED, QUERIES, ROWS, discovered
 from tests.tiers import thinned
@@ -22,6 +23,8 @@ Answers = tuple[list[str], list[str], list[str], int]
 
 class AtOnce:
     """Threads that have done their work when they have begun."""
+
+    Event = threads.Event
 
     @staticmethod
     def begin(name: str, run: Callable[[], None], died: object) -> None:

@@ -13,6 +13,8 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,6 +23,7 @@ import pytest
 from jupyter_stream import Query, QueryError, Session
 from jupyter_stream.core import threads
 from jupyter_stream.engine import engine
+from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.errors import EngineError
 from tests.faults.threads import begun
 from tests.tiers import slow
@@ -193,6 +196,65 @@ def test_what_follows_the_end_of_a_thread_is_done_again_if_an_interrupt_hits_it(
 
     threads.begin("jupyter-stream test", lambda: 1 / 0, died)  # type: ignore[arg-type, return-value]
     until(lambda: len(told) == 2)
+
+
+def test_an_event_hit_at_any_moment_can_be_set_and_waited_for() -> None:
+    over = threading.Event()
+    met, events = [0], [threads.Event()]
+
+    def sets() -> None:
+        while not over.is_set():
+            try:
+                while not over.is_set():
+                    events.append(threads.Event())
+                    events[-1].wait(0)
+                    events[-1].set()
+            except KeyboardInterrupt:
+                met[0] += 1
+
+    setter = threading.Thread(target=sets)
+    setter.start()
+    seen = 0
+
+    def hit() -> bool:
+        nonlocal seen
+        if len(events) > seen + 1:  # it is inside; a hook of the garbage collector may swallow what is raised there
+            seen = len(events)
+            raise_in(setter, KeyboardInterrupt)
+        return met[0] >= 100
+
+    until(hit, step=0.0005)
+    over.set()
+    setter.join()
+    for event in events[-10_000:]:
+        event.set()
+        assert event.wait(0)
+
+
+LINES = [
+    at - Pipeline._finish.__code__.co_firstlineno for *_, at in Pipeline._finish.__code__.co_lines() if at is not None
+]
+
+
+@pytest.mark.parametrize("line", sorted({line for line in LINES if line > 0}))
+def test_a_query_whose_end_is_hit_at_any_line_has_ended(monkeypatch: pytest.MonkeyPatch, line: int) -> None:
+    code, hits = Pipeline._finish.__code__, []
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        if frame.f_code is not code:
+            return None
+        if event == "line" and frame.f_lineno == code.co_firstlineno + line and not hits:
+            hits.append(line)
+            raise KeyboardInterrupt
+        return trace
+
+    monkeypatch.setattr(threading, "_trace_hook", trace)
+    with Session({"rows": FRAME.head(1000)}) as session:
+        session.execute(DECLARED.split(";")[0])
+        (query,) = session.execute("SELECT k FROM s")
+        assert isinstance(query, Query)
+        until(query._pipeline.done.is_set)
+        assert query.status in ("finished", "failed")
 
 
 @pytest.mark.parametrize("at", ["give", "fail"])

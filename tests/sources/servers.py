@@ -81,7 +81,7 @@ _PORTS = deque(_kept() for _ in range(64))
 
 def free_port() -> int:
     """A port of ours where nothing listens: a server that says `SO_REUSEADDR`, as all do, can listen there, go and come back."""
-    for _ in _PORTS:
+    for _ in range(len(_PORTS)):
         port = int(_PORTS[0].getsockname()[1])
         _PORTS.rotate(-1)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):

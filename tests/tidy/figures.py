@@ -11,6 +11,7 @@ MOST = {
     "Any": 959,
     "type: ignore": 253,
     "time.sleep in tests": 96,
+    "locks an interrupt could leave held": 0,
 }
 
 MOST_OF_A_FILE = {

@@ -82,6 +82,17 @@ def ignored(text: str) -> int:
     return sum(t.type == tokenize.COMMENT and "# type: ignore" in t.string for t in tokens)
 
 
+def loose_locks(text: str) -> int:
+    """How often it makes what takes a lock in a function written in Python: see `core.threads.Event`."""
+    if "threading" not in text:
+        return 0
+    calls = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call)]
+    bare = {(n.func.lineno, n.func.col_offset) for n in calls if not n.args}
+    bare |= {(k.value.lineno, k.value.col_offset) for n in calls for k in n.keywords if k.arg == "default_factory"}
+    kinds = [n for kind in ("Event", "Semaphore", "Barrier", "Condition") for n in named(text, "threading", kind)]
+    return sum((getattr(n, "lineno", 0), getattr(n, "col_offset", 0)) in bare for n in kinds)
+
+
 def figures(file: str, text: str) -> Iterator[tuple[str, int]]:
     """What one file adds to which figure."""
     tree = ast.parse(text)
@@ -94,6 +105,7 @@ def figures(file: str, text: str) -> Iterator[tuple[str, int]]:
     if not file.startswith(PACKAGE):
         return
     yield "functions over 60 lines in the package", long
+    yield "locks an interrupt could leave held", loose_locks(text)
     yield "Any", sum(1 for _ in named(text, "typing", "Any"))
 
     def asks(of: set[str]) -> int:
@@ -161,6 +173,7 @@ def test_what_is_counted_is_found() -> None:
         sleeps("import time\nfrom time import sleep\nsleep(1), time.sleep, x.sleep, 'time.sleep(1)'  # time.sleep(")
         == 3
     )
+    assert loose_locks("import threading as t\nt.Event(), t.Condition(), t.Condition(lock), t.Lock()\nx: t.Event") == 2
     assert ignored("x = 1  # type: ignore\n'# type: ignore'\n") == 1
 
 
