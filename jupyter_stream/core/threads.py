@@ -79,6 +79,9 @@ class Event(threading.Event):
         self._on = False
         self._bell = _Bell()
 
+    def _at_fork_reinit(self) -> None:
+        self._bell = _Bell()
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {'set' if self._on else 'unset'}>"
 
@@ -114,6 +117,9 @@ class Watched:
         self._begun = self._over = False
         self._error: BaseException | None = None
         self.thread = threading.Thread(target=self._guarded, name=name, daemon=True)
+        vars(self.thread)["_started"] = (
+            Event()
+        )  # for which it waits in `start`: locked by an interrupt, the thread never ran
 
     @property
     def alive(self) -> bool:
