@@ -176,9 +176,10 @@ class SparkRun:
 
     def _made_job(self, namespace: Mapping[str, object], settings: Settings) -> SparkJob:
         where, take, look = self._folder, self._take_answers, self._measure
-        parts = (self._inside, self._inlets, self._tables)
+        parts, counted = (self._inside, self._inlets, self._tables), self.health.took
+        phases = Phases(self._turned)
         return SparkJob(
-            self.name, self.query, self._plan, *parts, where, namespace, settings, take, look, Phases(self._turned)
+            self.name, self.query, self._plan, *parts, where, namespace, settings, take, look, counted, phases
         )
 
     # -- wiring, on the engine's thread ------------------------------------------------------------------------------
@@ -435,6 +436,8 @@ class SparkRun:
             writer.recall(lambda: self.running)
         self._give_again()
         self._job.spread = self._spread()
+        final = self.query.emit.mode == "final" and self.relation is None
+        self._job.brief = final and self._record is None and self._job.spread is None
         self._job.follow()
 
     def _spread(self) -> SpreadWriting | None:

@@ -286,7 +286,7 @@ class Spool:
 
     def all_rows(self, spark: Any) -> Any:
         """The rows as a DataFrame, once all have come."""
-        return spark.read.schema(self._ddl).parquet(str(self.folder)).where(self._shown)
+        return self._completed(spark.read.schema(self._ddl).parquet(str(self.folder))).where(self._shown)
 
     def rows_of(self, spark: Any, path: str, time_column: str) -> Any:
         """Rows of Parquet files that have the columns needed, in the types of the schema, the time among them.
@@ -330,18 +330,13 @@ class Spool:
             clean: whether files are deleted that have been read: a live stream would fill the disk.
             at_once: how many files a micro-batch takes at most; None for all there are.
         """
-        from pyspark.sql.functions import expr
-
         reader = spark.readStream.schema(self._ddl)
         if clean:
             reader = reader.option("cleanSource", "delete")
         if at_once is not None:
             reader = reader.option("maxFilesPerTrigger", at_once)
         # links have the times of their files, which may be of any age
-        found = reader.option("maxFileAge", "36500d").parquet(str(self.folder))
-        if self._handed is not None:
-            made = {TS: _shifted(self._schema, self._handed), ROW: "1L"}
-            found = found.withColumns({n: expr(f"coalesce({quoted(n)}, {sql})") for n, sql in made.items()})
+        found = self._completed(reader.option("maxFileAge", "36500d").parquet(str(self.folder)))
         if watermark:
             # Spark counts milliseconds; rounded so that its watermark never passes our punctuation
             millis = _FOR_EVER if delay is None else -(-delay // 1000)
@@ -350,6 +345,15 @@ class Spool:
         # Spark moves conditions on rows below the watermark, which would then miss the rows that are for it alone; it moves none
         # past one that is not deterministic
         return found.where(f"CASE WHEN spark_partition_id() >= 0 THEN {self._shown} END")
+
+    def _completed(self, found: Any) -> Any:
+        """Rows with the columns of ours that files handed over as they are lack."""
+        if self._handed is None:
+            return found
+        from pyspark.sql.functions import expr
+
+        made = {TS: _shifted(self._schema, self._handed), ROW: "1L"}
+        return found.withColumns({n: expr(f"coalesce({quoted(n)}, {sql})") for n, sql in made.items()})
 
 
 def _promise(value: int) -> pl.Expr:

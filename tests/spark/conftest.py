@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from jupyter_stream.session import run_options
+from jupyter_stream.spark.job import SparkJob
 from jupyter_stream.spark.settings import Settings, settings
 from jupyter_stream.spark.worker_python import worker_python
 from tests.leftovers import shared
 from tests.waiting import until
 
+BATCH = SparkJob._all_came
 SOON = 100.0
 """Seconds. Spark's own server of states rarely leaves a task waiting for ever: the query then goes on from its checkpoint."""
 
@@ -32,6 +34,18 @@ def soon() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_options, "settings", sooner)
         yield
+
+
+@pytest.fixture(autouse=True)
+def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows that are all there would be answered by one batch job: here they are to show what streams do."""
+    monkeypatch.setattr(SparkJob, "_all_came", lambda job: False)
+
+
+@pytest.fixture
+def at_once(streamed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for this test, which is about that job."""
+    monkeypatch.setattr(SparkJob, "_all_came", BATCH)
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ import polars as pl
 import pytest
 
 from jupyter_stream.session.session import Session
+from jupyter_stream.spark.job import SparkJob
 from tests.oracle.compare import assert_same_bag, plain_rows
+from tests.spark.conftest import BATCH
 from tests.tiers import only, slow
 from tests.waiting import PATIENCE
 
@@ -109,10 +111,17 @@ def both(sessions: Callable[..., Session], text: str, **names: object) -> tuple[
     session = sessions(**names)
     *declarations, query = [t for t in text.split(";") if t.strip()]
     session.run(";".join(declarations))
-    handles = [session.run(query, engine=engine)[-1] for engine in ("kernel", "spark")]
+    handles: list[Any] = [session.run(query, engine=engine)[-1] for engine in ("kernel", "spark")]
+    kernel, spark = handles
     for handle in handles:
-        assert handle.wait(PATIENCE), "it doesn't end"  # type: ignore[union-attr]
-    return handles[0], handles[1]
+        assert handle.wait(PATIENCE), "it doesn't end"
+    if spark._pipeline._job.brief:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(SparkJob, "_all_came", BATCH)
+            at_once: Any = session.run(query, engine="spark")[-1]
+            assert at_once.wait(PATIENCE), "its batch job doesn't end"
+        assert_same(kernel, at_once)
+    return kernel, spark
 
 
 def assert_same(kernel: Any, spark: Any) -> None:
