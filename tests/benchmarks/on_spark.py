@@ -1,9 +1,9 @@
-"""Windows and NEXMark q8 on Spark beside the same written by hand in PySpark, on the same files, in the same Spark.
+"""Windows and NEXMark q7 and q8 on Spark beside the same written by hand in PySpark, on the same files, in the same Spark.
 
 `python on_spark.py [rows [cores [case [heap]]]]`, the case by its number from 1 (0 for all), the heap as Spark takes it: q8 on
 3,000,000 rows needs more than Spark's own default of 1 GB, ours and by hand. Both read Parquet files that are there already and
 answer into the driver; by turns, three times each after a first one that nobody counts, and the quickest counts. Seconds are
-from the start of the query to its last answer.
+from the start of the query to its last answer, and to its first. Jobs and shuffles are those of one run.
 
 What there is between the two is how they begin. Micro-batches take the same time, but Spark analyses the whole plan with every
 step a DataFrame is made by, 10 to 40 milliseconds each, and every call to it is a turn to wait for where the kernel reads rows
@@ -30,6 +30,29 @@ from jupyter_stream import Session
 START = 1_735_689_600_000_000
 WINDOW = "SELECT key, count(*) AS n, sum(value) AS total FROM s [RANGE 10 SECONDS SLIDE {slide} SECONDS] GROUP BY key"
 Q8 = "SELECT p.id, p.name, a.reserve FROM persons p, auctions a [RANGE 10 SECONDS TUMBLING] WHERE p.id = a.seller"
+
+
+Q7 = """SELECT b.key, b.value FROM s b, (SELECT max(value) AS most FROM s [RANGE 10 SECONDS TUMBLING]) m
+WHERE b.value = m.most AND b.ts BETWEEN m.window_start AND m.window_end"""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One run of a query.
+
+    Attributes:
+        seconds: to its last answer.
+        first: seconds to its first.
+        rows: of answers.
+        jobs: Spark's.
+        shuffles: Spark's.
+    """
+
+    seconds: float
+    first: float
+    rows: int
+    jobs: int
+    shuffles: int
 
 
 @dataclass(frozen=True)
@@ -63,6 +86,19 @@ def window_by_hand(slide: int) -> Callable[[Any, Path], Any]:
     return frame
 
 
+def q7_by_hand(spark: Any, folder: Path) -> Any:
+    """The rows with the highest value of ten seconds."""
+    from pyspark.sql import functions as f
+
+    def read() -> Any:
+        found = spark.readStream.schema("ts TIMESTAMP, key BIGINT, value DOUBLE").parquet(str(folder / "s"))
+        return found.withWatermark("ts", "0 seconds")
+
+    highest = read().groupBy(f.window("ts", "10 seconds").alias("w")).agg(f.max("value").alias("most"))
+    rows = read().select("key", "value", f.window("ts", "10 seconds").alias("v"))
+    return rows.join(highest, f.expr("v = w AND value = most")).select("key", "value")
+
+
 def q8_by_hand(spark: Any, folder: Path) -> Any:
     """New persons who sell in the same ten seconds."""
     from pyspark.sql import functions as f
@@ -85,6 +121,12 @@ CASES = (
             window_by_hand(slide),
         )
         for slide in (10, 2)
+    ),
+    Case(
+        "q7",
+        "CREATE STREAM s (ts TIMESTAMP, key BIGINT, value DOUBLE) ORDER BY ts SOURCE 'file://{folder}/s'",
+        Q7,
+        q7_by_hand,
     ),
     Case(
         "q8",
@@ -119,30 +161,54 @@ def write(folder: Path, count: int) -> None:
             part.write_parquet(folder / name / f"{i}.parquet")
 
 
-def hand(spark: Any, case: Case, folder: Path) -> tuple[float, int]:
-    """Seconds and rows of answers by hand."""
-    answers: list[Any] = []
+def numbers(spark: Any) -> tuple[int, int]:
+    """Jobs and shuffles so far, this question counted."""
+    context = spark.sparkContext._jsc.sc()
+    return int(context.dagScheduler().nextJobId()), int(context.newShuffleId())
+
+
+def turn(spark: Any, run: Callable[[], tuple[float, int]]) -> Turn:
+    """A run that says when its first answer came and how many there were."""
+    jobs, shuffles = numbers(spark)
     began = time.perf_counter()
-    query = (
-        case.by_hand(spark, folder)
-        .writeStream.foreachBatch(lambda frame, _: answers.append(frame.toArrow()))
-        .option("checkpointLocation", tempfile.mkdtemp())
-        .start()
-    )
-    query.processAllAvailable()
+    first, rows = run()
     seconds = time.perf_counter() - began
-    query.stop()
-    return seconds, sum(a.num_rows for a in answers)
+    jobs_then, shuffles_then = numbers(spark)
+    return Turn(seconds, first - began, rows, jobs_then - jobs, shuffles_then - shuffles - 1)
 
 
-def ours(spark: Any, case: Case, folder: Path) -> tuple[float, int]:
+def hand(spark: Any, case: Case, folder: Path) -> Turn:
+    """By hand."""
+
+    def run() -> tuple[float, int]:
+        answers: list[tuple[float, int]] = []
+
+        def take(frame: Any, _: int) -> None:
+            rows = frame.toArrow().num_rows
+            answers.append((time.perf_counter(), rows))
+
+        writer = case.by_hand(spark, folder).writeStream.foreachBatch(take)
+        query = writer.option("checkpointLocation", tempfile.mkdtemp()).start()
+        query.processAllAvailable()
+        query.stop()
+        return next(at for at, rows in answers if rows), sum(rows for _, rows in answers)
+
+    return turn(spark, run)
+
+
+def ours(spark: Any, case: Case, folder: Path) -> Turn:
     """The same of our query."""
     with Session({"spark": spark}) as session:
         session.run(case.declared.format(folder=folder))
-        began = time.perf_counter()
-        query: Any = session.run(case.query, engine="spark")[-1]
-        query.wait()
-        return time.perf_counter() - began, query.to_polars().height
+
+        def run() -> tuple[float, int]:
+            query: Any = session.run(case.query, engine="spark")[-1]
+            first = 0.0
+            while not query.wait(0.01):
+                first = first or (time.perf_counter() if query._pipeline.results.rows_out else 0.0)
+            return first or time.perf_counter(), query.to_polars().height
+
+        return turn(spark, run)
 
 
 def main(count: int, cores: int = 2, only: int = 0, heap: str = "4g") -> None:
@@ -159,12 +225,15 @@ def main(count: int, cores: int = 2, only: int = 0, heap: str = "4g") -> None:
     with tempfile.TemporaryDirectory() as name:
         write(Path(name), count)
         for case in CASES[only - 1 : only] if only else CASES:
-            times = [(hand(spark, case, Path(name)), ours(spark, case, Path(name))) for _ in range(4)][1:]
-            by_hand, own = min(h for (h, _), _ in times), min(o for _, (o, _) in times)
-            rows = f"{times[0][0][1]:,} rows by hand (open windows left out), {times[0][1][1]:,} ours"
+            turns = [(hand(spark, case, Path(name)), ours(spark, case, Path(name))) for _ in range(4)][1:]
+            by_hand, own = min(h.seconds for h, _ in turns), min(o.seconds for _, o in turns)
+            first_by_hand, first = min(h.first for h, _ in turns), min(o.first for _, o in turns)
+            h, o = turns[0]
             print(
-                f"{case.name}, {count:,} rows, {cores} cores: by hand {by_hand:.1f} s ({count / by_hand:,.0f} rows/s), "
-                f"ours {own:.1f} s ({count / own:,.0f} rows/s), ours over hand {own / by_hand:.2f}; {rows}",
+                f"{case.name}, {count:,} rows, {cores} cores: by hand {by_hand:.2f} s ({count / by_hand:,.0f} rows/s), "
+                f"ours {own:.2f} s ({count / own:,.0f} rows/s), {by_hand / own:.2f} x the rows per second; first answer "
+                f"{first_by_hand:.2f} s by hand, {first:.2f} s ours, {first / first_by_hand:.2f} x; jobs {h.jobs} and {o.jobs}, "
+                f"shuffles {h.shuffles} and {o.shuffles}; {h.rows:,} rows by hand (open windows left out), {o.rows:,} ours",
                 flush=True,
             )
     spark.stop()
