@@ -9,9 +9,20 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.snapshot import Snapshot
+from jupyter_stream.views import words
 from jupyter_stream.views.colours import Colours
 from jupyter_stream.views.picture import Axis, Floats, Layer, Picture
-from jupyter_stream.views.points import filled, floats, points, table_of, with_watermark, y_axis
+from jupyter_stream.views.points import (
+    LIGHT,
+    SOLID,
+    Points,
+    filled,
+    floats,
+    points,
+    table_of,
+    with_watermark,
+    y_axis,
+)
 from jupyter_stream.views.roles import Roles
 
 MOST_BARS: Final = 40
@@ -37,12 +48,13 @@ class Bar:
             if not np.isfinite(axis.low):
                 axis = data.x_axis
         each = width / max(1, side_by_side)
+        shades, alphas = _colours(data, snapshot, roles, colours)
         left = data.x - width / 2 + data.series * each
         boxes = Layer(
             "boxes",
             {"left": left, "right": left + each * (0.95 if side_by_side > 1 else 1.0),
              "bottom": np.minimum(0.0, data.y), "top": np.maximum(0.0, data.y), "row": data.row,
-             "color": data.point_colours(), "alpha": data.alphas()},
+             "color": shades, "alpha": alphas},
         )  # fmt: skip
         return Picture(
             "plot", table_of(snapshot), axis, y_axis(data.y_label, data.y, zero=True), (boxes,), data.legend,
@@ -54,6 +66,14 @@ def step(x: Floats) -> float:
     """The smallest distance between neighbours, 1000 (a second on a time axis) where there is one place only."""
     places = np.unique(x[np.isfinite(x)])
     return float(np.diff(places).min()) if len(places) > 1 else 1000.0
+
+
+def _colours(data: Points, snapshot: Snapshot, roles: Roles, colours: Colours) -> tuple[list[str], Floats]:
+    """Colour and opacity of each bar. Without series, a key's bar has the colour that the key has in other charts."""
+    if len(data.labels) > 1 or roles.by or roles.x not in snapshot.key_columns or data.x_axis.kind != "category":
+        return data.point_colours(), data.alphas()
+    keys = words.cells(snapshot.rows.get_column(roles.x))
+    return colours.of_values(roles.x, keys, np.nan_to_num(data.y).tolist()), np.where(data.whole, SOLID, LIGHT)
 
 
 def _newest(snapshot: Snapshot, roles: Roles) -> tuple[Snapshot, str | None]:

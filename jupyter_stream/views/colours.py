@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 PALETTE: Final = (
@@ -82,6 +82,14 @@ class Colours:
         self._slots[column] = slots
         self._remember(column, slots)
         return dict(slots)
+
+    def of_values(self, column: str, values: Sequence[str], sizes: Sequence[float]) -> list[str]:
+        """The colour of each of these values of a column, the one it has as a series; the larger ones get one first."""
+        weights: dict[str, float] = {}
+        for value, size in zip(values, sizes, strict=True):
+            weights[value] = weights.get(value, 0.0) + abs(size)
+        slots = self.assign(weights, column)
+        return [PALETTE[slots[value]] if value in slots else OTHERS for value in values]
 
     def _remember(self, column: str | None, slots: dict[str, int]) -> None:
         if column is None:

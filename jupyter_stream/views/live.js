@@ -216,7 +216,7 @@ class View {
     this.stage = make("div", "js-stage", this.root);
     this.plot = make("div", "js-plot", this.stage);
     this.table = new Table(this, this.stage);
-    this.numbers = new Numbers(this.stage);
+    this.numbers = new Numbers(this, this.stage);
     this.empty = make("div", "js-empty", this.stage);
     this.tip = make("div", "js-tip", this.root);
     this.card = make("div", "js-tip js-card", this.root);

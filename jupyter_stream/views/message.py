@@ -102,6 +102,7 @@ def head(
             }  # fmt: skip
         else:
             told["light"] = list(rows.light) if any(rows.light) else []
+            told["shades"] = list(drawn.shades)
             told["changes"] = [change(past) for past in drawn.past]
     return told
 

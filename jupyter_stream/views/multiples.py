@@ -11,8 +11,8 @@ import polars as pl
 from jupyter_stream.core.snapshot import Snapshot
 from jupyter_stream.views import words
 from jupyter_stream.views.colours import Colours
-from jupyter_stream.views.picture import Axis, Layer, Picture
-from jupyter_stream.views.points import categories, table_of
+from jupyter_stream.views.picture import Axis, Column, Layer, Picture
+from jupyter_stream.views.points import categories, floats, table_of
 from jupyter_stream.views.roles import Roles
 
 MOST_PANELS: Final = 12
@@ -31,11 +31,15 @@ def multiples(kind: Draws, snapshot: Snapshot, roles: Roles, colours: Colours) -
     names = categories(snapshot.rows.get_column(roles.by))
     label = np.array(words.cells(snapshot.rows.get_column(roles.by)), dtype=object)
     alone = dataclasses.replace(roles, by=None, multiples=False)
+    shades: dict[str, str] = {}
+    if len(roles.y) == 1:
+        sizes = np.nan_to_num(floats(snapshot.rows.get_column(roles.y[0]))).tolist()
+        shades = dict(zip(label, colours.of_values(roles.by, label.tolist(), sizes), strict=True))
     panels = []
     for name in names[:MOST_PANELS]:
         at = np.flatnonzero(label == name)
         drawn = kind.picture(_rows(snapshot, at), alone, colours)
-        layers = tuple(_about(layer, at) for layer in drawn.layers)
+        layers = tuple(_about(layer, at, shades.get(name)) for layer in drawn.layers)
         panels.append((name, dataclasses.replace(drawn, layers=layers)))
     first = panels[0][1]
     x, y = _all([p.x for _, p in panels]), _all([p.y for _, p in panels])
@@ -53,12 +57,15 @@ def _rows(snapshot: Snapshot, at: np.ndarray[tuple[int], np.dtype[np.int64]]) ->
     return dataclasses.replace(snapshot, rows=snapshot.rows[at], final=final)
 
 
-def _about(layer: Layer, at: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Layer:
-    """The layer with its rows numbered as those of the whole picture."""
-    row = layer.columns.get("row")
-    if not isinstance(row, np.ndarray):
-        return layer
-    return Layer(layer.kind, {**layer.columns, "row": at[row.astype(np.int64)].astype(np.float64)})
+def _about(layer: Layer, at: np.ndarray[tuple[int], np.dtype[np.int64]], shade: str | None) -> Layer:
+    """The layer in the key's colour, where there is one, with its rows numbered as those of the whole picture."""
+    changed: dict[str, Column] = {}
+    row, colour = layer.columns.get("row"), layer.columns.get("color")
+    if isinstance(row, np.ndarray):
+        changed["row"] = at[row.astype(np.int64)].astype(np.float64)
+    if shade is not None and isinstance(colour, list):
+        changed["color"] = [shade] * len(colour)
+    return Layer(layer.kind, {**layer.columns, **changed})
 
 
 def _all(axes: list[Axis | None]) -> Axis:

@@ -31,15 +31,20 @@ class Number:
         rows = snapshot.rows
         names = [n for n in roles.y if n in rows.columns][:MOST_NUMBERS]
         figures = [(label_of(name, snapshot, rows), rows.get_column(name), _last(snapshot)) for name in names]
+        shades: list[str] = []
         keys = [k for k in snapshot.key_columns if k in rows.columns and k not in names]
         if keys and names and 1 < rows.select(keys).n_unique() <= MOST_NUMBERS:
             label = label_of(names[0], snapshot, rows)
             numbered = rows.with_row_index(_AT)
-            figures = []
+            keyed = []
             for part in numbered.partition_by(keys, maintain_order=True):
-                key = ", ".join(words.cells(part.get_column(k))[0] for k in keys)
-                figures.append((f"{key} · {label}", part.get_column(names[0]), _last(snapshot, int(part[_AT][-1]))))
-            figures.sort(key=lambda figure: figure[0])
+                key = [words.cells(part.get_column(k))[0] for k in keys]
+                name = f"{', '.join(key)} · {label}"
+                keyed.append((key[0], name, part.get_column(names[0]), _last(snapshot, int(part[_AT][-1]))))
+            keyed.sort(key=lambda figure: figure[1])
+            first = [figure[0] for figure in keyed]
+            shades = colours.of_values(keys[0], first, [float(np.nan_to_num(floats(f[2])[-1])) for f in keyed])
+            figures = [figure[1:] for figure in keyed]
         note = None
         if snapshot.time_column in rows.columns and rows.height:
             assert snapshot.time_column is not None
@@ -51,7 +56,8 @@ class Number:
             (bool(figures) and not all(final for _, _, final in figures),) * min(1, rows.height),
             rows.tail(1),
         )
-        return Picture("number", table, note=note, past=tuple(floats(v)[-LONGEST_PAST:] for _, v, _ in figures))
+        past = tuple(floats(v)[-LONGEST_PAST:] for _, v, _ in figures)
+        return Picture("number", table, note=note, past=past, shades=tuple(shades))
 
 
 _AT: Final = "$at"

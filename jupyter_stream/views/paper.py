@@ -12,7 +12,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from jupyter_stream.views.colours import NIGHT
+from jupyter_stream.views.colours import NIGHT, PALETTE
 from jupyter_stream.views.number import change
 from jupyter_stream.views.picture import Axis, Floats, Layer, Picture, Ragged
 from jupyter_stream.views.ticks import day, ticks
@@ -316,8 +316,9 @@ def _numbers(picture: Picture, pen: Pen, theme: Theme) -> None:
             low, high = float(known.min()), float(known.max())
             across = x + np.linspace(0, min(160.0, each - 12), len(known))
             up = 120 - (known - low) / ((high - low) or 1.0) * 34
-            pen.lines([list(zip(across.tolist(), up.tolist(), strict=True))], "#3f90da", 1.8)
-            pen.dot(float(across[-1]), float(up[-1]), 2.5, "#3f90da")
+            colour = theme.shade(picture.shades[i] if picture.shades else PALETTE[0])
+            pen.lines([list(zip(across.tolist(), up.tolist(), strict=True))], colour, 1.8)
+            pen.dot(float(across[-1]), float(up[-1]), 2.5, colour)
 
 
 def _fitting(text: str, room: float, tallest: float) -> float:

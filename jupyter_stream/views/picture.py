@@ -130,6 +130,7 @@ class Picture:
         panels: (title, picture) of small multiples. They have the axes above, and their rows are those of `rows`.
         keys: of a table whose rows are one each for a key, the columns that are it.
         past: of numbers, for each its values up to now.
+        shades: of numbers that are keys', for each the key's colour.
         late: rows that came too late, in words, for the layers of late rows.
         beyond: whether anything in it is drawn light because its window reaches past the end of the data.
         steady: columns of a table that say when, and don't light up as time goes on.
@@ -148,6 +149,7 @@ class Picture:
     panels: tuple[tuple[str, Picture], ...] = ()
     keys: tuple[int, ...] = ()
     past: tuple[Floats, ...] = ()
+    shades: tuple[str, ...] = ()
     late: Table | None = None
     beyond: bool = False
     steady: tuple[int, ...] = ()

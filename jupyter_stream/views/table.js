@@ -114,7 +114,8 @@ class Table {
 }
 
 class Numbers {
-  constructor(parent) {
+  constructor(view, parent) {
+    this.view = view;
     this.el = make("div", "js-number", parent);
   }
 
@@ -136,6 +137,7 @@ class Numbers {
       const change = head.changes?.[i] ?? "";
       write(line.children[1], change);
       line.children[1].dataset.way = change.startsWith("▲") ? "up" : change.startsWith("▼") ? "down" : "";
+      spark.style.setProperty("--js-key", head.shades?.[i] ? this.view.shade(head.shades[i]) : "");
       this.spark(spark, columns[`s.${i}`] ?? []);
       el.classList.toggle("js-light", Boolean(head.light?.[0]));
     });
