@@ -24,11 +24,11 @@ from jupyter_stream.plan.catalog import (
     Watermark,
 )
 from jupyter_stream.plan.cost import cost, shares
-from jupyter_stream.plan.logical import Distinct, Filter, Project
+from jupyter_stream.plan.logical import Distinct, Filter
 from jupyter_stream.plan.patterns import Edge
 from jupyter_stream.plan.rates import Rates, together
 from jupyter_stream.plan.structures import kept
-from jupyter_stream.plan.wording import in_words, items_in_words
+from jupyter_stream.plan.wording import step_in_words
 
 _WIDTH: Final = 100
 """Characters of a line that fit in a cell's output beside the left sidebar."""
@@ -158,11 +158,7 @@ def _tree(
 
 def title(step: Step, edge: Edge | None) -> str:
     """What an operator does, as whoever wrote the query would say it."""
-    if edge is None:
-        return step.control.name
-    if isinstance(edge.plan, Project) and step.control.name.startswith("project "):
-        return edge.plan.words or f"project {items_in_words(edge.plan)}"
-    return in_words(step.control.name, edge.plan)
+    return step.control.name if edge is None else step_in_words(step.control.name, edge.plan)
 
 
 def in_queue(table: ControlTable) -> str:

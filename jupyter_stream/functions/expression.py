@@ -6,7 +6,7 @@ table and one small visitor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
@@ -108,8 +108,15 @@ class LambdaBody:
     body: Expr
 
     def __str__(self) -> str:
-        names = ", ".join(p.name for p in self.parameters)
-        return f"({names}) -> {show(self.body)}" if len(self.parameters) > 1 else f"{names} -> {show(self.body)}"
+        return self.in_words([c.name for c in self.captured])
+
+    def in_words(self, around: Sequence[str]) -> str:
+        """The lambda as it was written, from the words for what it takes from around it."""
+        said = {column.name: _as_parameter(column.name) for column in self.parameters}
+        names = ", ".join(said.values())
+        said |= {column.name: words for column, words in zip(self.captured, around, strict=False)}
+        body = fold(self.body, lambda e, args: said.get(e.name, e.name) if isinstance(e, Column) else in_words(e, args))
+        return f"({names}) -> {body}" if len(self.parameters) > 1 else f"{names} -> {body}"
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
@@ -188,11 +195,30 @@ def in_words(expr: Expr, args: tuple[str, ...]) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]} ... {text[-_SHOWN // 2 + 5 :]}"
 
 
+def _as_parameter(column: str) -> str:
+    """A lambda's parameter: `x`, of the column `$x 30` that it is inside."""
+    return column[1:].partition(" ")[0] if column.startswith("$") else column
+
+
+def _with_lambdas(call: Call, args: tuple[str, ...]) -> tuple[str, ...]:
+    """Words for a call's arguments, those of a lambda in it and not before it."""
+    said: list[str] = []
+    for arg, words in zip(call.args, args, strict=True):
+        if isinstance(arg, Literal) and isinstance(arg.value, LambdaBody):
+            first = max(0, len(said) - len(arg.value.captured))
+            said, around = said[:first], said[first:]
+            said.append(arg.value.in_words(around))
+        else:
+            said.append(words)
+    return tuple(said)
+
+
 def _said(expr: Expr, args: tuple[str, ...]) -> str:
     if isinstance(expr, Column):
         return expr.name
     if isinstance(expr, Literal):
         return f"'{expr.value}'" if isinstance(expr.value, str) else "NULL" if expr.value is None else str(expr.value)
+    args = _with_lambdas(expr, args)
     if expr.function == "cast":
         return f"cast({args[0]} AS {type_name(expr.dtype)})"
     if expr.function == "[]":

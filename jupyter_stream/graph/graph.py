@@ -72,6 +72,7 @@ from jupyter_stream.plan.promising import Plain, Promising
 from jupyter_stream.plan.relations import is_relation, makers
 from jupyter_stream.plan.rules import order_joins
 from jupyter_stream.plan.shedding import approximations
+from jupyter_stream.plan.wording import step_in_words
 from jupyter_stream.relations.instants_of_joins import LivesAtInstants, RelationAtInstants
 from jupyter_stream.relations.to_stream import to_stream
 from jupyter_stream.windowed.user_answers import Unfold
@@ -132,6 +133,9 @@ def build(query: BoundQuery) -> Graph:
     builder = _Builder(graph, Emit() if query.relation else query.emit, query, graph.plan, made_columns(plan), how)
     builder.visit(plan, None, nothing_is_final, None)
     graph.steps.reverse()
+    for step in graph.steps:
+        if step.edge is not None:  # hints, errors and tables of operators say its name
+            step.control.name = step_in_words(step.control.name, step.edge.plan)
     return graph
 
 

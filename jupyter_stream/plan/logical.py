@@ -432,6 +432,11 @@ class Over(OneInput):
     holds: ClassVar[Held] = "rows"
 
     @property
+    def calls(self) -> tuple[AggregateCall, ...]:
+        """The aggregates, as of `Aggregate`."""
+        return self.aggregates
+
+    @property
     def expressions(self) -> tuple[Expr, ...]:
         return (*self.window.expressions, *call_inputs(self.aggregates))
 

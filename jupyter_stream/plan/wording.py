@@ -8,7 +8,19 @@ from dataclasses import replace
 from jupyter_stream.aggregates.user.rows import HELD, ROWS
 from jupyter_stream.core.messages import ROW, TS, WINDOW_END, WINDOW_ID, WINDOW_START
 from jupyter_stream.functions.expression import Call, Expr, Literal, columns, fold, show
-from jupyter_stream.plan.logical import Aggregate, AggregateCall, ExtentRows, Over, Plan, Project, Scan, Union, walk
+from jupyter_stream.plan.logical import (
+    Aggregate,
+    AggregateCall,
+    ExtentRows,
+    Over,
+    Plan,
+    Project,
+    Scan,
+    Union,
+    WindowCall,
+    WindowFunctions,
+    walk,
+)
 from jupyter_stream.plan.relations import PART, staggered
 
 _INNER = re.compile(r"\$\w+")
@@ -33,6 +45,13 @@ def items_in_words(plan: Project) -> str:
     return ", ".join(said)
 
 
+def step_in_words(title: str, plan: Plan) -> str:
+    """What a step does for a plan's node, as whoever wrote the query would say it; `title` is its own word for it."""
+    if isinstance(plan, Project) and title.startswith("project "):
+        return plan.words or f"project {items_in_words(plan)}"
+    return in_words(title, plan)
+
+
 def call_in_words(call: AggregateCall, plan: Aggregate | Over) -> str:
     """An aggregate of a node; of one that puts answers of several windows together, what it is an answer of."""
     put_together = None if isinstance(plan, Over) else _of_part(call, plan)
@@ -45,6 +64,21 @@ def call_in_words(call: AggregateCall, plan: Aggregate | Over) -> str:
     listed = ", ".join(arguments) or ("*" if program is None else "")
     where = "" if call.where is None else f" FILTER (WHERE {_bare(call.where)})"
     return _said(f"{program or call.function}({'DISTINCT ' if call.distinct else ''}{listed}){where}", plan.inputs)
+
+
+def function_in_words(call: WindowCall, plan: WindowFunctions) -> str:
+    """A window function, or an aggregate over a frame: `rank() OVER (ORDER BY sum(v) DESC)`."""
+    if call.aggregate is None:
+        numbers = [str(call.number)] if call.function in ("lag", "lead", "nth_value", "ntile") else []
+        said = f"{call.function}({', '.join([*map(_bare, call.args), *numbers])})"
+    else:
+        arguments = ", ".join(map(_bare, call.aggregate.args)) or "*"
+        said = f"{call.aggregate.function}({'DISTINCT ' if call.aggregate.distinct else ''}{arguments})"
+    parts = [f"PARTITION BY {', '.join(plan.partition)}"] if plan.partition else []
+    if plan.order:
+        keys = ", ".join(f"{key.column} DESC" if key.descending else key.column for key in plan.order)
+        parts.append(f"ORDER BY {keys}")
+    return _said(f"{said} OVER ({' '.join(parts)})", plan.inputs)
 
 
 def _of_part(call: AggregateCall, plan: Aggregate) -> str | None:
@@ -99,9 +133,13 @@ def _meant(column: str, below: tuple[Plan, ...]) -> str:
             gathered = next(call for call in plan.input.aggregates if call.name == plan.column)
             return _said(_bare(gathered.args[plan.schema.names.index(column)]), plan.input.inputs)
         if isinstance(plan, Aggregate | Over):
-            for call in plan.calls if isinstance(plan, Aggregate) else plan.aggregates:
+            for call in plan.calls:
                 if call.name == column:
                     return call_in_words(call, plan) + (f" {plan.window}" if isinstance(plan, Over) else "")
+        if isinstance(plan, WindowFunctions):
+            own = next((call for call in plan.calls if call.name == column), None)
+            if own is not None:
+                return function_in_words(own, plan)
         named = plan.keys if isinstance(plan, Aggregate) else plan.items if isinstance(plan, Project) else ()
         for name, expr in named:
             if name == column:
@@ -122,4 +160,4 @@ def _bare(expr: Expr) -> str:
     return text[1:-1] if text.startswith("(") else text
 
 
-__all__ = ["call_in_words", "in_words", "items_in_words"]
+__all__ = ["call_in_words", "in_words", "items_in_words", "step_in_words"]

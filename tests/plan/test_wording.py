@@ -57,6 +57,16 @@ def session() -> Iterator[jupyter_stream.Session]:
             "SELECT k, middle(x + 1) FROM s [RANGE 5 SECONDS TUMBLING] GROUP BY k",
             ["k, middle(x + 1) ", "rows by pane merge"],
         ),
+        (
+            "SELECT k, rank() OVER (ORDER BY sum(x) DESC), sum(max(x)) OVER (PARTITION BY k) AS m"
+            " FROM s [RANGE 5 SECONDS TUMBLING] GROUP BY k",
+            ["rank() OVER (ORDER BY sum(x) DESC) AS rank()", "sum(max(x)) OVER (PARTITION BY k) AS m"],
+        ),
+        (
+            "SELECT transform(array(x, 1), y -> y + x * 2) AS t, aggregate(array(1), x, (a, b) -> a + b, a -> -a) AS u,"
+            " map_filter(map('a', 1), (k, v) -> v > s.x) AS w FROM s",
+            ["transform(array(x, 1), y -> (y + (x * 2))) AS t", "(a, b) -> (a + cast(b AS BIGINT))", "AS w"],
+        ),
     ],
 )
 def test_columns_without_a_name_are_shown_as_written(
@@ -94,3 +104,15 @@ def test_so_they_are_on_spark(session: jupyter_stream.Session, query: str, said:
     for part in said:
         assert part in text
     assert "$" not in text
+
+
+def test_a_running_querys_steps_have_names_in_its_words(session: jupyter_stream.Session) -> None:
+    """Hints about steps that take long, errors about settings and the table of operators say them."""
+    (query,) = session.execute(
+        "SELECT k, round(avg(x) + 1, 2) AS m FROM s [RANGE 5 SECONDS TUMBLING] GROUP BY k HAVING sum(x) > 3"
+    )
+    names = [step.control.name for step in query._pipeline.graph.steps]
+    query.stop()
+    assert "filter (sum(x) > 3)" in names
+    assert "project window_start, window_end, k, round((avg(x) + 1.0), 2) AS m" in names
+    assert "$" not in "".join(names)
