@@ -74,7 +74,7 @@ def _stacked(line: Picture, data: Points) -> Picture:
         "lines",
         {"xs": Ragged.of(xs), "ys": Ragged.of(ys), "color": colours, "alpha": np.array(alphas, dtype=np.float64)},
     )
-    y = y_axis(data.y_label, np.concatenate((below, tops)), zero=True)
+    y = y_axis(data, np.concatenate((below, tops)), zero=True)
     return replace(line, y=y, layers=(fill.layer(), edge, marks(data, tops)))
 
 

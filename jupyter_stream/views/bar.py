@@ -57,7 +57,7 @@ class Bar:
              "color": shades, "alpha": alphas},
         )  # fmt: skip
         return Picture(
-            "plot", table_of(snapshot), axis, y_axis(data.y_label, data.y, zero=True), (boxes,), data.legend,
+            "plot", table_of(snapshot), axis, y_axis(data, data.y, zero=True), (boxes,), data.legend,
             data.provisional, watermark, note, beyond=bool(data.beyond.any())
         )  # fmt: skip
 

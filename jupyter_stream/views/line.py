@@ -33,7 +33,7 @@ class Line:
         bands = () if errors is None else (band(data, errors),)
         high = data.y if errors is None else np.concatenate(limits(data.y, errors))
         return Picture(
-            "plot", table_of(snapshot), axis, y_axis(data.y_label, high, zero=False),
+            "plot", table_of(snapshot), axis, y_axis(data, high, zero=False),
             (*bands, lines(data), marks(data, data.y)), data.legend,
             provisional=data.provisional, watermark=watermark, beyond=bool(data.beyond.any()),
         )  # fmt: skip

@@ -34,7 +34,7 @@ Line: TypeAlias = "list[tuple[float, float]]"
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """The colours of paper and ink."""
+    """The colours of paper and ink; without paper of its own, `none`."""
 
     paper: str
     ink: str
@@ -50,6 +50,8 @@ class Theme:
 
 LIGHT: Final = Theme("#ffffff", "#333333", "#e2e2e2", "#888888")
 DARK: Final = Theme("#111418", "#d7dade", "#33383f", "#7d858f", NIGHT)
+ANY_PAGE: Final = Theme("none", "#7a7f86", "#80808040", "#7a7f86", NIGHT)
+"""On whatever page it stands, light or dark, which is seen through it: nobody tells an image which it is."""
 THEMES: Final = {"light": LIGHT, "dark": DARK}
 
 
@@ -99,7 +101,8 @@ def size(picture: Picture) -> tuple[int, int]:
 def draw(picture: Picture, pen: Pen, theme: Theme = LIGHT) -> None:
     """Draw a picture on paper of its `size`."""
     width, height = size(picture)
-    pen.rect(0, 0, width, height, theme.paper)
+    if theme.paper != "none":
+        pen.rect(0, 0, width, height, theme.paper)
     if picture.kind == "table":
         _table(picture, pen, theme)
     elif picture.kind == "number":
@@ -296,8 +299,9 @@ def _table(picture: Picture, pen: Pen, theme: Theme) -> None:
             pen.text(at, 16 + _ROW * (r + 1), _cut(column[r], most), theme.axis if light else theme.ink, anchor=anchor)
         x += wide[c] * each
     pen.line((8, 22), (WIDTH - 8, 22), theme.axis)
-    if picture.note:
-        pen.text(8, 14 + _ROW * (len(shown) + 1), _cut(picture.note, 100), theme.axis)
+    foot = picture.foot(len(shown))
+    if foot:
+        pen.text(8, 14 + _ROW * (len(shown) + 1), _cut(foot, 100), theme.axis)
 
 
 def _numbers(picture: Picture, pen: Pen, theme: Theme) -> None:

@@ -126,6 +126,8 @@ class Picture:
         provisional: whether anything in it is drawn light because it is not final.
         watermark: where the dashed line of the low-watermark stands on x; None for none.
         note: one line under the chart ("30 of 412 bars"), None mostly.
+        total: of a table, how many rows there are, those in it and others; None of what is no table.
+        ranked: which rows a table has, where they are the largest: what its foot says behind the count.
         scale: of a plot whose colours are amounts.
         panels: (title, picture) of small multiples. They have the axes above, and their rows are those of `rows`.
         keys: of a table whose rows are one each for a key, the columns that are it.
@@ -145,6 +147,8 @@ class Picture:
     provisional: bool = False
     watermark: float | None = None
     note: str | None = None
+    total: int | None = None
+    ranked: str = ""
     scale: Scale | None = None
     panels: tuple[tuple[str, Picture], ...] = ()
     keys: tuple[int, ...] = ()
@@ -153,6 +157,12 @@ class Picture:
     late: Table | None = None
     beyond: bool = False
     steady: tuple[int, ...] = ()
+
+    def foot(self, shown: int) -> str | None:
+        """The line under the picture where so many of its rows are shown: `showing 10 of 1,548`."""
+        if self.total is None or self.total <= shown:
+            return self.note
+        return f"showing {shown:,} of {self.total:,}{self.ranked}"
 
     @property
     def signs(self) -> tuple[tuple[str, str], ...]:

@@ -23,6 +23,8 @@ SOLID = 1.0
 FAINT = 0.35
 """Opacity of series without a colour of their own."""
 LONGEST_LABEL = 24
+_UNIT_WORDS = {"%": ("percent", "pct", "percentage"), "s": ("seconds", "second", "sec"), "°C": ("celsius",)}
+"""Words of a column's name that say its unit."""
 _APART = 3.0 + 1e-6
 """Slides between two points that a line still joins."""
 _NEARLY = 0.1
@@ -45,6 +47,7 @@ class Points:
         gap: how far apart on x two points of a series may be that a line joins; None for as far as they are.
         x_axis: the axis, its range fitting the points.
         y_label: the word for y.
+        percent: whether y is in percent.
     """
 
     x: Floats
@@ -58,6 +61,7 @@ class Points:
     gap: float | None
     x_axis: Axis
     y_label: str
+    percent: bool
 
     def colour(self, series: int) -> str:
         """The colour of a series."""
@@ -128,7 +132,7 @@ def points(snapshot: Snapshot, roles: Roles, colours: Colours, *, by_category: b
     return Points(
         np.tile(x, times), y, np.tile(np.arange(height, dtype=np.float64), times), codes.astype(np.int64), labels, slots,
         np.tile(final, times), np.tile(beyond(frame, snapshot, roles.x), times), _gap(axis, snapshot, roles.x), axis,
-        " / ".join(label_of(name, snapshot, frame) for name in roles.y),
+        " / ".join(label_of(name, snapshot, frame) for name in roles.y), in_percent(roles.y, snapshot),
     )  # fmt: skip
 
 
@@ -180,8 +184,14 @@ def label_of(name: str, snapshot: Snapshot, frame: pl.DataFrame) -> str:
     unit = snapshot.units.get(name)
     if unit is None and name in frame.columns and frame.schema[name] == pl.Duration:
         unit = "s"
-    said = unit is None or unit.lower() in name.lower().split("_")  # "bytes (bytes)" says it twice
-    return name if said else f"{name} ({unit})"
+    if unit is None or not {unit.lower(), *_UNIT_WORDS.get(unit, ())}.isdisjoint(name.lower().split("_")):
+        return name  # "bytes (bytes)" says it twice, and so does "percent (%)"
+    return f"{name} ({unit})"
+
+
+def in_percent(names: tuple[str, ...], snapshot: Snapshot) -> bool:
+    """Whether all of these columns are percentages."""
+    return bool(names) and all(snapshot.units.get(name) == "%" for name in names)
 
 
 def _axis(series: pl.Series, name: str, snapshot: Snapshot, by_category: bool) -> tuple[Floats, Axis]:
@@ -224,10 +234,17 @@ def extent(values: Floats) -> tuple[float, float]:
     return (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
 
 
-def y_axis(label: str, values: Floats, *, zero: bool) -> Axis:
-    """An axis that fits the values with a little air, from zero where asked or where zero is near; percentages show 0 to 100."""
+def y_axis(data: Points, values: Floats, *, zero: bool) -> Axis:
+    """An axis that fits the values with a little air, from zero where asked or where zero is near; percentages show 0 to 100.
+
+    Args:
+        data: whose axis it is.
+        values: what has to fit.
+        zero: whether it begins at zero.
+    """
+    label = data.y_label
     low, high = extent(values)
-    if label.endswith("(%)") and low >= 0 and high <= 100:
+    if data.percent and low >= 0 and high <= 100:
         return Axis(label, "number", 0.0, 104.0)
     if zero or (0 < low <= 0.4 * high):
         low = min(low, 0.0)

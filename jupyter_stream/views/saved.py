@@ -13,6 +13,7 @@ from html import escape
 from typing import Final
 
 from jupyter_stream.core.snapshot import Snapshot
+from jupyter_stream.views.paper import ANY_PAGE
 from jupyter_stream.views.picture import Picture, Table
 from jupyter_stream.views.strip import nothing_yet, summary
 from jupyter_stream.views.svg import svg
@@ -50,17 +51,22 @@ def html(snapshot: Snapshot, picture: Picture | None, taken: float) -> str:
     """
     parts = ["<div>"]
     if picture is not None and picture.kind != "table":
-        data = base64.b64encode(svg(picture).encode()).decode()
+        data = base64.b64encode(svg(picture, ANY_PAGE).encode()).decode()
         alt = escape(f"chart of {snapshot.name}", quote=True)
         parts.append(f'<img alt="{alt}" src="data:image/svg+xml;base64,{data}"/>')
     empty = nothing_yet(snapshot)
+    note = None if picture is None else picture.note
     if empty:
         parts.append(f"<p><i>{escape(empty)}</i></p>")
     if picture is not None and picture.rows.height and picture.kind != "number":
-        newest_first = picture.kind == "table" and not snapshot.relation
-        parts.append(_table(picture.rows, first=picture.kind == "table", reverse=newest_first))
+        whole = picture.kind == "table"
+        rows = range(picture.rows.height)[: 2 * LAST_ROWS] if whole else range(picture.rows.height)[-LAST_ROWS:]
+        parts.append(_table(picture.rows, rows))
+        note = picture.foot(len(rows)) if whole else picture.note
+    if note:
+        parts.append(f"<p>{escape(note)}</p>")
     if snapshot.error:
-        parts.append(f'<pre style="color:#b00020;white-space:pre-wrap">{escape(snapshot.error)}</pre>')
+        parts.append(f'<pre style="color:#dd3b43;white-space:pre-wrap">{escape(snapshot.error)}</pre>')
     if snapshot.hint:
         parts.append(f"<p><i>{escape(snapshot.hint)}</i></p>")
     parts.append(f"<p><b>{escape(snapshot.name)}</b>: {escape(summary(snapshot, taken))}</p></div>")
@@ -72,11 +78,7 @@ def text(snapshot: Snapshot, taken: float) -> str:
     return f"{snapshot.name}: {summary(snapshot, taken)}"
 
 
-def _table(rows: Table, *, first: bool, reverse: bool) -> str:
-    height = rows.height
-    shown = list(range(min(LAST_ROWS * 2, height))) if first else list(range(max(0, height - LAST_ROWS), height))
-    if reverse:
-        shown.reverse()
+def _table(rows: Table, shown: range) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in rows.names)
     body = "".join(
         ("<tr style='opacity:.55'>" if i < len(rows.light) and rows.light[i] else "<tr>")

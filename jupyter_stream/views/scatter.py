@@ -32,7 +32,7 @@ class Scatter:
             "plot",
             table_of(snapshot),
             axis,
-            y_axis(data.y_label, data.y, zero=False),
+            y_axis(data, data.y, zero=False),
             (dots,),
             data.legend,
             data.provisional,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -41,8 +42,8 @@ class TableChart:
         total = frame.height if snapshot.total is None else max(snapshot.total, frame.height)
         if ranked and total > frame.height:
             ranked += f" of the newest {frame.height:,}"
-        note = f"showing {rows.height:,} of {total:,}{ranked}" if total > rows.height else None
         when = tuple(i for i, name in enumerate(rows.columns) if name in (*_WINDOW, snapshot.time_column))
         keys = tuple(i for i, name in enumerate(rows.columns) if name in snapshot.key_columns)
         one_each = bool(keys) and not rows.select(rows.columns[i] for i in keys).is_duplicated().any()
-        return Picture("table", table_of(snapshot, rows, final), note=note, keys=keys if one_each else (), steady=when)
+        drawn = Picture("table", table_of(snapshot, rows, final), total=total, ranked=ranked, steady=when)
+        return replace(drawn, note=drawn.foot(rows.height), keys=keys if one_each else ())

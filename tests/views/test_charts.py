@@ -88,12 +88,14 @@ def test_axes_carry_the_word_and_the_unit(demo):
 
 
 def test_a_line_of_percentages_stands_between_0_and_100(demo):
-    frame = pl.DataFrame({"second": [1, 2], "load": [99.5, 100.0]})
-    shown = with_rows(demo(shape="keys").advance(1), frame, time_column=None, units={"load": "%"})
-    y = picture(shown, ViewOptions(chart="line", x="second", y="load"), Colours()).y
-    assert (y.low, y.high) == (0, 104)
-    more = dataclasses.replace(shown, rows=frame.with_columns(load=pl.Series([99.5, 130.0])))
-    assert picture(more, ViewOptions(chart="line", x="second", y="load"), Colours()).y.high > 130
+    for name in ("load", "percent"):
+        frame = pl.DataFrame({"second": [1, 2], name: [99.5, 100.0]})
+        shown = with_rows(demo(shape="keys").advance(1), frame, time_column=None, units={name: "%"})
+        how = ViewOptions(chart="line", x="second", y=name)
+        y = picture(shown, how, Colours()).y
+        assert (y.low, y.high) == (0, 104)
+        more = dataclasses.replace(shown, rows=frame.with_columns(pl.Series(name, [99.5, 130.0])))
+        assert picture(more, how, Colours()).y.high > 130
 
 
 def test_a_line_runs_left_to_right_whatever_order_rows_come_in(demo):
@@ -399,7 +401,15 @@ def test_columns_that_say_when_do_not_light_up(demo):
 
 @pytest.mark.parametrize(
     ("name", "unit", "label"),
-    [("bytes", "bytes", "bytes"), ("sum_bytes", "bytes", "sum_bytes"), ("len", "bytes", "len (bytes)")],
+    [
+        ("bytes", "bytes", "bytes"),
+        ("sum_bytes", "bytes", "sum_bytes"),
+        ("len", "bytes", "len (bytes)"),
+        ("percent", "%", "percent"),
+        ("cpu_pct", "%", "cpu_pct"),
+        ("share", "%", "share (%)"),
+        ("pct_s", "s", "pct_s"),
+    ],
 )
 def test_a_unit_is_said_once(demo, name, unit, label):
     assert points.label_of(name, dataclasses.replace(demo().snapshot(), units={name: unit}), pl.DataFrame()) == label

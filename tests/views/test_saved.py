@@ -1,4 +1,5 @@
 import base64
+import dataclasses
 import re
 import xml.etree.ElementTree as ET
 
@@ -12,7 +13,9 @@ from jupyter_stream.views.options import ViewOptions
 from jupyter_stream.views.paper import WIDTH
 from jupyter_stream.views.picture import Picture, Table
 from jupyter_stream.views.svg import svg
+from tests.views.test_colours import contrast
 
+PAGES = ("#ffffff", "#111111", "#1e1e1e")
 EVIL = "<script>alert(1)</script>\"'&\x00]]>"
 EMS = {",": 0.38, ".": 0.38, " ": 0.35, "-": 0.42, "+": 0.84, "(": 0.46, ")": 0.46, "G": 0.82, "%": 1.0}
 """How wide characters are in DejaVu Sans Bold; digits are 0.7."""
@@ -85,3 +88,45 @@ def test_numbers_side_by_side_are_whole_and_leave_room_between(figure, count):
 
 def test_numbers_are_saved_as_text(demo):
     assert "6,172.5" in image(page(demo(shape="number").advance(5)))
+
+
+@pytest.mark.parametrize(("rows", "foot"), [(8, None), (30, "showing 10 of 30"), (1548, "showing 10 of 1,548")])
+def test_the_foot_of_a_saved_table_counts_what_is_in_it(demo, rows, foot):
+    query = demo(shape="keys", keys=[f"k{i:04}" for i in range(rows)]).advance(1)
+    query.stop()
+    whole = dataclasses.replace(query.snapshot(5000), total=rows)
+    html = saved.html(whole, picture(whole, ViewOptions(chart="table"), Colours()), 1_700_000_000)
+    assert html.count("<tr") == 1 + min(rows, 10)
+    assert re.findall(r"<p>(showing .*?)</p>", html) == ([foot] if foot else [])
+
+
+def test_the_foot_of_a_table_on_paper_counts_what_is_on_it(demo):
+    query = demo(shape="keys", keys=[f"k{i:04}" for i in range(60)]).advance(1)
+    assert "showing 40 of 60<" in svg(picture(query.snapshot(5000), ViewOptions(chart="table"), Colours()))
+    top = picture(query.snapshot(5000), ViewOptions(chart="table", top=50), Colours())
+    assert (top.note, "showing 40 of 60, those with the largest n<" in svg(top)) == (
+        "showing 50 of 60, those with the largest n",
+        True,
+    )
+
+
+def test_a_saved_table_of_a_stream_has_its_newest_rows_first_as_the_live_one(demo):
+    html = page(demo(shape="events").advance(30))
+    assert re.findall(r"event \d+", html) == [f"event {i}" for i in range(30, 20, -1)]
+
+
+def test_a_saved_chart_says_what_the_live_one_says_under_it(demo):
+    html = page(demo(shape="keys", keys=[f"k{i}" for i in range(60)]).advance(3))
+    assert "<p>the 40 largest of 60 bars</p>" in html
+
+
+@pytest.mark.parametrize("chart", [kind.name for kind in KINDS if kind.name not in ("table", "summary")])
+def test_a_saved_picture_is_read_on_light_and_dark_pages(demo, chart):
+    """It has no paper of its own, and its words are as far from white as from black."""
+    drawn = ET.fromstring(image(page(demo(keys=["north", "south"]).advance(12), chart=chart)))
+    width = drawn.get("width")
+    assert not [box for box in drawn.iter() if box.tag.endswith("rect") and box.get("width") == f"{width}.0"]
+    inks = {part.get("fill") for part in drawn.iter() if part.tag.endswith("text")}
+    assert inks and min(contrast(ink, page) for ink in inks for page in PAGES) > 4
+    lines = {part.get("stroke") for part in drawn.iter() if part.get("stroke-width")}
+    assert not lines & {"#bd1f01", "#832db6"}  # these can't be seen on dark pages
