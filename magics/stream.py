@@ -93,7 +93,9 @@ class StreamMagics(Magics, defaults.Defaults):  # type: ignore[misc] # IPython p
             %stream status hot      counters and times of one
             %stream stop all        end all that run
 
-        `%stream help` lists the subcommands. Write statements in cells that begin with %%stream.
+            %%stream hot            as the first line of a cell: starts a query, here one called hot; %%stream? says how
+
+        `%stream help` lists the subcommands.
         """
         try:
             commands.run(self.session, options.split(line))
