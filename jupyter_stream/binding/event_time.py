@@ -110,8 +110,8 @@ def dates_as_times(statement: CreateStream, schema: Schema) -> Schema | None:
     return Schema(tuple(replace(f, dtype=TIMESTAMP) if f is field else f for f in schema))
 
 
-def with_a_time(name: str, schema: Schema, time: str, uri: str, options: Mapping[str, str]) -> str:
-    """The statement that declares a stream with all its columns, one of them as its time.
+def with_a_time(name: str, schema: Schema, time: str | None, uri: str, options: Mapping[str, str]) -> str:
+    """The statement that declares a stream with all its columns, one of them as its time if one is.
 
     Args:
         name: of the stream.
@@ -120,10 +120,16 @@ def with_a_time(name: str, schema: Schema, time: str, uri: str, options: Mapping
         uri: SOURCE.
         options: of WITH.
     """
-    columns = ", ".join(f"{as_written(f.name)} {'TIMESTAMP' if f.name == time else type_name(f.dtype)}" for f in schema)
     words = ", ".join(f"{n} = {_text('...' if secret(n) else value)}" for n, value in options.items())
+    order = "" if time is None else f" ORDER BY {as_written(time)}"
     reads = f" WITH ({words})" if words else ""
-    return f"CREATE STREAM {as_written(name)} ({columns}) ORDER BY {as_written(time)} SOURCE {_text(uri)}{reads}"
+    return f"{with_columns(name, schema, time)}{order} SOURCE {_text(uri)}{reads}"
+
+
+def with_columns(name: str, schema: Schema, time: str | None) -> str:
+    """The beginning of that statement."""
+    columns = ", ".join(f"{as_written(f.name)} {'TIMESTAMP' if f.name == time else type_name(f.dtype)}" for f in schema)
+    return f"CREATE STREAM {as_written(name)} ({columns})"
 
 
 def _text(value: str) -> str:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import polars as pl
 
@@ -29,6 +29,9 @@ from jupyter_stream.plan.catalog import ON_DEMAND, Enabling, StreamDef
 from jupyter_stream.sources.counted import Given, counted, without_given
 from jupyter_stream.sources.pacing import pace, parse_rate
 from jupyter_stream.sources.protocol import BATCH_ROWS, REPLAY_ROWS, Chunk, Informs, Request, Resumes
+
+if TYPE_CHECKING:
+    from jupyter_stream.sources.late_fields import LateFields
 
 log = logging.getLogger(__name__)
 
@@ -278,6 +281,11 @@ class Feed:
     def remarks(self) -> Sequence[str]:
         """What the source has found in its rows that people should know, also when it has ended."""
         return self._request.remarks.texts
+
+    @property
+    def late_fields(self) -> LateFields | None:
+        """Fields of its records that came after the columns had been found."""
+        return self._request.remarks.late_fields
 
     @property
     def share(self) -> float | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from jupyter_stream.binding.event_time import with_a_time, with_time_texts
+from jupyter_stream.binding.event_time import with_a_time, with_columns, with_time_texts
 from jupyter_stream.core.instants import parse_instants
 from jupyter_stream.core.time import other_unit
 from jupyter_stream.engine.preparation import Preparation
 from jupyter_stream.errors import SourceError
-from jupyter_stream.plan.catalog import StreamDef
+from jupyter_stream.plan.catalog import StreamDef, Watermark
+from jupyter_stream.sources.late_fields import LateFields
 from jupyter_stream.sources.protocol import Chunk, Peeks
 
 UNITS = {"s": "seconds", "ms": "milliseconds", "ns": "nanoseconds"}
@@ -47,6 +48,22 @@ def about_time(stream: StreamDef) -> str:
     if any(isinstance(f.dtype, pl.Datetime) for f in stream.schema):
         return ""
     return "It has no TIMESTAMP column, so windows of time go by the time of arrival." + _advice_on_units(stream)
+
+
+def about_late_fields(stream: StreamDef, late: LateFields | None) -> list[str]:
+    """A sentence about fields that came after the columns had been found, with the declaration that reads them."""
+    types = {} if late is None else late.types
+    if late is None or not types:
+        return []
+    names = ", ".join(".".join(path) for path in types) + (" and others" if late.more else "")
+    schema, time = late.completed(stream.base), stream.time
+    column = {"internal": "current_time", "external": time.column}.get(time.kind)
+    written = with_a_time(stream.name, schema, column, stream.uri, stream.options)
+    if stream.steps or stream.constraints or (isinstance(time.progress, Watermark) and time.progress.declared):
+        written = f"{with_columns(stream.name, schema, column)[:-1]}, ...), the rest as it is"
+    return [
+        f"It has fields that no column reads, since they came after the first records: {names}. To read them, write {written}."
+    ]
 
 
 def _type(stream: StreamDef, column: str) -> pl.DataType | None:

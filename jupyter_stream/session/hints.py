@@ -9,7 +9,7 @@ from jupyter_stream.core.time import other_unit
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.plan.catalog import Tells, Watermark
 from jupyter_stream.session.clock_ahead import clock_ahead
-from jupyter_stream.session.declared_time import unit_advice
+from jupyter_stream.session.declared_time import about_late_fields, unit_advice
 from jupyter_stream.session.no_progress import no_progress
 from jupyter_stream.session.tables_of import tables_of
 from jupyter_stream.sources.file import FileSource
@@ -67,7 +67,7 @@ def _found(run: Pipeline | SparkRun) -> str | None:
     for feed in run.feeds:
         source = feed.stream.source
         notes = source.notes if feed.stream.by_address and isinstance(source, Tells) else ()
-        said = list(dict.fromkeys([*feed.remarks, *notes]))
+        said = list(dict.fromkeys([*feed.remarks, *about_late_fields(feed.stream, feed.late_fields), *notes]))
         if said:
             return f"{feed.stream.name}: {' '.join(said)}"
     return None

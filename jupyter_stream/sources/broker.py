@@ -105,6 +105,7 @@ class BrokerSource(ABC):
         else:
             self.schema = context.schema
         self._form = self._format(self.schema, told)
+        self._form.is_found = context.schema is None
 
     # -- what a connector says ------------------------------------------------------------------------------------------
 
@@ -161,7 +162,7 @@ class BrokerSource(ABC):
 
     def parser(self, request: Request) -> MessageParser:
         """What makes rows of messages for one read."""
-        return self._form.parser(wanted(self.schema, request))
+        return self._form.parser(wanted(self.schema, request), request.remarks)
 
     def described(self, items: list[Item], told: Sequence[str], number: int) -> Messages:
         """Messages with what the server says of them, of which `number` came before."""

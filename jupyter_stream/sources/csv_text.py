@@ -40,7 +40,7 @@ from jupyter_stream.sources.csv_records import records
 from jupyter_stream.sources.csv_spelling import CsvSpelling
 from jupyter_stream.sources.encoding import suggested
 from jupyter_stream.sources.options import flag
-from jupyter_stream.sources.protocol import Chunk
+from jupyter_stream.sources.protocol import Chunk, Remarks
 from jupyter_stream.sources.text import LONGEST, is_utf8
 from jupyter_stream.sources.utf8 import NOT_UTF8
 
@@ -130,13 +130,13 @@ class CsvFormat:
         even = [w == widths[0] for w in widths[1:]]
         return Fit(declared, sum(even) / len(even) if even else 1.0, widths[0])
 
-    def knowing(self, found: frozenset[str]) -> CsvFormat:
-        """The same, where the types of these columns were found and not declared."""
+    def knowing(self, found: Schema) -> CsvFormat:
+        """The same, where these columns were found and not declared."""
         other = copy(self)
-        other.spelling = self.spelling.knowing(found)
+        other.spelling = self.spelling.knowing(frozenset(found.names))
         return other
 
-    def parser(self, path: Path, schema: Schema, fields: Sequence[Field]) -> CsvParser:
+    def parser(self, path: Path, schema: Schema, fields: Sequence[Field], remarks: Remarks | None = None) -> CsvParser:
         """A parser for one file of a stream of that schema, giving these fields of it."""
         return CsvParser(self, path, schema, fields)
 

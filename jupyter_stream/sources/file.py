@@ -173,7 +173,7 @@ class FileSource:
             for chunk in read_parquet(path, own, self._tick, request):
                 yield folder.filled(chunk, fields)
             return
-        parser = self._parser_of(form, path, folder, fields)
+        parser = self._parser_of(form, path, folder, fields, request)
         for chunk in read_text(path, Decoded(InFolder(parser, folder, fields), self._encoding, path), request, waits):
             if isinstance(parser, CsvParser):
                 self._say_missing(path, parser.missing or [], request)
@@ -191,8 +191,11 @@ class FileSource:
             match_names(own, parquet_columns(path).raw.names, str(path))
         return [f.name for f in own if f.name not in names]
 
-    def _parser_of(self, form: TextFormat, path: Path, folder: NamedFolder, fields: Sequence[Field]) -> TextParser:
-        return form.parser(path, Schema(tuple(folder.others(self.schema.fields))), self._own(folder, fields))
+    def _parser_of(
+        self, form: TextFormat, path: Path, folder: NamedFolder, fields: Sequence[Field], request: Request
+    ) -> TextParser:
+        schema = Schema(tuple(folder.others(self.schema.fields)))
+        return form.parser(path, schema, self._own(folder, fields), request.remarks)
 
     def _own(self, folder: NamedFolder, fields: Sequence[Field]) -> list[Field]:
         """Those of the fields that are in the file itself; one of any where none is, for there to be rows."""
@@ -234,8 +237,7 @@ class FileSource:
             raise SourceError(f"{files[0]} is empty.", hint="Declare the columns of the stream.")
         schema = found.schema(columns_of(files, self._text))
         self.notes += [*found.notes, *found.lacks(schema)]
-        names = frozenset(schema.names)
-        self._texts = {k: f.knowing(names) if isinstance(f, CsvFormat) else f for k, f in self._texts.items()}
+        self._texts = {k: f.knowing(schema) for k, f in self._texts.items()}
         return schema
 
     def _look_into(self, path: Path, found: FileColumns) -> None:
@@ -322,10 +324,7 @@ class FileSource:
     @property
     def files(self) -> list[Path]:
         """What it reads, in name order."""
-        return [path for path in matching(self._text) if self._is_ours(path)]
-
-    def _is_ours(self, path: Path) -> bool:
-        return self._kind(path) is not None
+        return [path for path in matching(self._text) if self._kind(path) is not None]
 
     def _text_format(self, path: Path) -> TextFormat | None:
         """None for Parquet."""
@@ -375,9 +374,9 @@ class FollowedFiles(FileSource):
         fields = wanted(self.schema, request)
         tail = Tail(
             self._text,
-            parser=lambda path: self._parser(path, fields),
+            parser=lambda path: self._parser(path, fields, request),
             whole=lambda path, waits: self._whole(path, fields, request, waits),
-            is_wanted=self._is_ours,
+            is_wanted=lambda path: self._kind(path) is not None,
             nothing=Schema(tuple(fields)).empty(),
             journal=journal,
             places=places,
@@ -408,12 +407,12 @@ class FollowedFiles(FileSource):
                 self._say_missing(path, parser.missing, request)
                 del self._begun[path]
 
-    def _parser(self, path: Path, fields: Sequence[Field]) -> TextParser | None:
+    def _parser(self, path: Path, fields: Sequence[Field], request: Request) -> TextParser | None:
         form = self._text_format(path)
         if form is None or is_packed(path):
             return None
         folder = NamedFolder(path, self._text, self.schema.fields)
-        parser = self._parser_of(form, path, folder, fields)
+        parser = self._parser_of(form, path, folder, fields, request)
         if isinstance(parser, CsvParser):
             self._begun[path] = parser
         return Decoded(InFolder(parser, folder, fields), self._encoding, path)

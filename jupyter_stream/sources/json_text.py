@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,8 +18,9 @@ from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.conform import both, conform, rejected
 from jupyter_stream.sources.json_array import ArrayItems
+from jupyter_stream.sources.late_fields import LateFields, of_read
 from jupyter_stream.sources.nested import text_of
-from jupyter_stream.sources.protocol import Chunk
+from jupyter_stream.sources.protocol import Chunk, Remarks
 from jupyter_stream.sources.text import TextParser, is_utf8, type_of_text
 from jupyter_stream.sources.utf8 import NOT_UTF8
 from jupyter_stream.sources.values import infer
@@ -41,11 +43,18 @@ class JsonFormat:
         self.tick = tick
         self.place = place
         self.found: Schema | None = None
-        """The columns, where nobody declared them."""
+        """All columns of the stream, where nobody declared them."""
 
-    def parser(self, path: Path, schema: Schema, fields: Sequence[Field]) -> TextParser:
+    def knowing(self, found: Schema) -> JsonFormat:
+        """The same, where these columns were found and not declared."""
+        other = copy(self)
+        other.found = found
+        return other
+
+    def parser(self, path: Path, schema: Schema, fields: Sequence[Field], remarks: Remarks | None = None) -> TextParser:
         """A parser for one file, giving these fields of the stream's schema; a key that is missing is NULL."""
-        return _JsonParser(self, path, fields)
+        looked = None if self.found is None or remarks is None else of_read(remarks, self.found, _of_words)
+        return _JsonParser(self, path, fields, looked)
 
     def discover(self, head: bytes, path: Path, nothing: pl.DataType | None = None) -> Schema:
         """Columns and types as the first objects have them; text that is all times becomes TIMESTAMP or DATE.
@@ -61,7 +70,6 @@ class JsonFormat:
             raise SourceError(
                 f"{path} does not begin with JSON objects.", hint="Declare the columns, or write WITH (format = 'csv')."
             )
-        self.found = found
         return found
 
     def check(self, head: bytes, path: Path, schema: Schema) -> None:
@@ -75,8 +83,9 @@ class JsonFormat:
 
 
 class _JsonParser:
-    def __init__(self, form: JsonFormat, path: Path, fields: Sequence[Field]) -> None:
+    def __init__(self, form: JsonFormat, path: Path, fields: Sequence[Field], late: LateFields | None) -> None:
         self._path = path
+        self._late = late
         self._fields = fields
         self._tick = form.tick
         self._place = form.place or self._place_in_file
@@ -101,6 +110,8 @@ class _JsonParser:
         first_line = self._line
         self._line += data.count(b"\n")
         self._spell(data)
+        if self._late is not None:
+            self._late.look_into(data, self._line - first_line)
         whole = None if _LONE.search(data) else self._decode(data)
         if whole is None:
             return self._by_line(data, first_line)

@@ -116,6 +116,7 @@ class KafkaSource:
         self._consumer(_quiet).close()  # settings that can't be are told here
         self.schema: Schema = context.schema or self._found(options, told, context.uri)
         self._form = MessageFormat(options, self.schema, told, _BROKER, f"kafka://{where}")
+        self._form.is_found = context.schema is None
         if self.replayable:
             self._look_at_topic()
 
@@ -175,7 +176,7 @@ class KafkaSource:
         messages: Callable[[Any], Iterator[list[Any]]],
         reached: dict[int, int] | None = None,
     ) -> Iterator[Chunk]:
-        parser = self._form.parser(wanted(self.schema, request))
+        parser = self._form.parser(wanted(self.schema, request), request.remarks)
         complaints = Complaints(log, f"kafka://{self._brokers}/{self._topic}")
         consumer = self._consumer(lambda error: self._heard(error, complaints, request))
         try:

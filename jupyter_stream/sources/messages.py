@@ -24,7 +24,7 @@ from jupyter_stream.sources.conform import both, check_castable, conform, match_
 from jupyter_stream.sources.csv_text import CsvFormat
 from jupyter_stream.sources.json_text import JsonFormat
 from jupyter_stream.sources.options import choice
-from jupyter_stream.sources.protocol import Chunk
+from jupyter_stream.sources.protocol import Chunk, Remarks
 from jupyter_stream.sources.text import TextFormat
 
 OPTIONS: Final = {
@@ -94,6 +94,8 @@ class MessageFormat:
                 f"The messages of {where} are text, for one column of type STRING besides what the broker tells.",
                 hint="Declare it: CREATE STREAM name (line STRING), or write format = 'json'.",
             )
+        self.is_found = False
+        """Whether its columns were found in the first messages."""
         self._options = {**options, "header": "false"}
         self._delimiter = "\t" if kind == "tsv" else ","
         self.quote = b"" if self.is_json or self.avro is not None else options.get("quote", '"').encode()
@@ -114,9 +116,9 @@ class MessageFormat:
         lines = [value.replace(b"\n", b" ") if self.is_json else value for value in values]
         return self.text(lambda line: "").discover(b"\n".join(lines) + b"\n", Path(self.where))
 
-    def parser(self, fields: Sequence[Field]) -> MessageParser:
-        """A parser for one read, giving these fields."""
-        return MessageParser(self, fields)
+    def parser(self, fields: Sequence[Field], remarks: Remarks | None = None) -> MessageParser:
+        """A parser for one read, giving these fields; what it finds is for `remarks`."""
+        return MessageParser(self, fields, remarks)
 
 
 class MessageParser:
@@ -125,12 +127,13 @@ class MessageParser:
     Args:
         form: how.
         fields: of the stream's columns, those wanted, in order.
+        remarks: what is found goes there.
 
     Attributes:
         told: the broker's columns among them, which `Messages.about` is to have.
     """
 
-    def __init__(self, form: MessageFormat, fields: Sequence[Field]) -> None:
+    def __init__(self, form: MessageFormat, fields: Sequence[Field], remarks: Remarks | None = None) -> None:
         self._form = form
         self._fields = fields
         self.told = [form.told[f.name] for f in fields if f.name in form.told]
@@ -138,7 +141,9 @@ class MessageParser:
         record = [f for f in fields if f.name not in form.told] or list(form.record.fields[:1])
         self._record = record
         lines = bool(record) and form.avro is None
-        self._text = form.text(self._place).parser(Path(form.where), form.record, record) if lines else None
+        text = form.text(self._place)
+        text = text.knowing(form.schema) if form.is_found and form.is_json else text
+        self._text = text.parser(Path(form.where), form.record, record, remarks) if lines else None
         self._line = 1  # of the lot under way, as the parser of text counts them
         self._ends: list[int] | None = None
         self._lot: Sequence[bytes] = ()

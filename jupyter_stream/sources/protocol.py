@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,9 @@ from jupyter_stream.core import threads
 from jupyter_stream.core.figures import Figures
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.core.share import Share
+
+if TYPE_CHECKING:
+    from jupyter_stream.sources.late_fields import LateFields
 
 BATCH_ROWS = 65_536
 """Rows joined or handed over at once where they come in small lots."""
@@ -67,10 +70,12 @@ class Remarks:
 
     Attributes:
         texts: sentences.
+        late_fields: fields that came after the columns had been found; None where nobody looks for them.
     """
 
     def __init__(self) -> None:
         self.texts: list[str] = []
+        self.late_fields: LateFields | None = None
         self._said: set[Hashable] = set()
 
     def say(self, about: Hashable, text: str) -> None:

@@ -20,6 +20,7 @@ from jupyter_stream.core.schema import Schema
 from jupyter_stream.errors import SourceError, StreamError
 from jupyter_stream.sources.casting import TICKS
 from jupyter_stream.sources.conform import check_castable, conform, match_names
+from jupyter_stream.sources.late_fields import of_read
 from jupyter_stream.sources.options import choice, did_you_mean
 from jupyter_stream.sources.protocol import BATCH_ROWS, Chunk, Context, Request, Source, SourceConnector, wanted
 from jupyter_stream.sources.tabular import declared, is_frame, raw_schema, slices
@@ -57,6 +58,7 @@ class PythonSource:
         value = self._value()
         self.replayable = not isinstance(value, Iterator | AsyncIterator)
         self.schema: Schema = context.schema or self._inferred(value)
+        self._is_found = context.schema is None
         self.units = {}
         self._live: _Pull | None = None
         self._lock = threading.Lock()
@@ -93,6 +95,8 @@ class PythonSource:
 
     def _chunks(self, items: list[object], request: Request) -> Iterator[Chunk]:
         fields = wanted(self.schema, request)
+        if self._is_found:
+            of_read(request.remarks, self.schema).look_at(items)
         rows: list[object] = []
         for item in items:
             if type(item) in _ROWS or not is_frame(item):

@@ -19,7 +19,7 @@ from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.conform import both, rejected
 from jupyter_stream.sources.encoding import head_as_utf8
 from jupyter_stream.sources.packed import open_bytes
-from jupyter_stream.sources.protocol import BATCH_ROWS, Chunk, Request
+from jupyter_stream.sources.protocol import BATCH_ROWS, Chunk, Remarks, Request
 
 BLOCK: Final = 4 << 20
 """Bytes read at once: about `BATCH_ROWS` records of 64 bytes."""
@@ -47,8 +47,11 @@ class TextParser(Protocol):
 class TextFormat(Protocol):
     """CSV or JSON lines, with its options."""
 
-    def parser(self, path: Path, schema: Schema, fields: Sequence[Field]) -> TextParser:
-        """A parser for one file of a stream of that schema, giving these fields of it."""
+    def parser(self, path: Path, schema: Schema, fields: Sequence[Field], remarks: Remarks | None = None) -> TextParser:
+        """A parser for one file of a stream of that schema, giving these fields of it; what it finds is for `remarks`."""
+
+    def knowing(self, found: Schema) -> TextFormat:
+        """The same, where these columns were found and not declared."""
 
     def discover(self, head: bytes, path: Path) -> Schema:
         """Columns and types as the first records tell them."""
