@@ -21,6 +21,14 @@ _SCHEME: Final = re.compile(r"(?:SOURCE|FROM|JOIN)\s+'(\w*)$", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"(?:SOURCE|FROM|JOIN)\s+'(\w+)://([^']*)$", re.IGNORECASE)
 _PATH: Final = re.compile(r"(?:FROM|JOIN)\s+'([^':]*)$", re.IGNORECASE)
 _WINDOW: Final = re.compile(r"\[([^\[\]]*)$")
+_COLUMNS: Final = re.compile(
+    r"\bCREATE\s+(?:RETROACTIVE\s+)?(?:STREAM|TABLE)\s+\S+\s*\((.*)$", re.IGNORECASE | re.DOTALL
+)
+"""What is written of the columns of a declaration, up to the cursor."""
+_TYPES: Final = (
+    "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(10,2)", "STRING", "BINARY", "DATE",
+    "TIMESTAMP", "INTERVAL", "ARRAY<INT>", "STRUCT<a: INT>",
+)  # fmt: skip
 _EMIT: Final = re.compile(r"\bEMIT\s+(\w*)$", re.IGNORECASE)
 _DOT: Final = re.compile(r"(\w+)\.(\w*)$")
 _NAMED: Final = re.compile(
@@ -67,6 +75,9 @@ def in_statement(before: str, so_far: str, body: str, session: Session | None) -
         return starting(tolerance[1], _cased(_TOLERATED, tolerance[1])), tolerance[1]
     if _WITH.search(statement):
         return starting(fragment, ((name, "option") for name in _with_options(statement))), fragment
+    declared = _in_columns(statement, fragment)
+    if declared is not None:
+        return declared, fragment
     dot = _DOT.search(before)
     if dot:
         return starting(dot[2], _of_qualifier(dot[1], body, session)), dot[2]
@@ -144,6 +155,34 @@ def _in_window(inside: str, body: str, session: Session | None) -> tuple[list[Wo
         behind = starting(fragment, _cased(left, fragment))
         return (behind or starting(fragment, [*columns(body, session), *_keywords(fragment)])), fragment
     return [], fragment
+
+
+def _in_columns(statement: str, fragment: str) -> list[Word] | None:
+    """What goes on where columns are declared: a type or AS behind a name; None elsewhere, as in an expression."""
+    match = _COLUMNS.search(statement)
+    if match is None or _is_closed(match[1]):
+        return None
+    *before, item = re.split(r",(?![^(<]*[)>])", match[1])
+    words = item[: len(item) - len(fragment)].split()
+    names = [(each.split()[0], "column") for each in before if each.strip() and "FOR" not in each.upper().split()]
+    upper = [word.upper() for word in words]
+    if not words:
+        return starting(fragment, _cased(("WATERMARK FOR",), fragment))
+    if upper == ["WATERMARK", "FOR"]:
+        return starting(fragment, names)
+    if upper[:2] == ["WATERMARK", "FOR"]:
+        return starting(fragment, _cased(("AS",), fragment) if len(words) == 3 else names)
+    return starting(fragment, _cased((*_TYPES, "AS"), fragment)) if len(words) == 1 else None
+
+
+def _is_closed(inside: str) -> bool:
+    """Whether the parenthesis ends in what stands behind it."""
+    depth = 0
+    for sign in inside:
+        depth += (sign == "(") - (sign == ")")
+        if depth < 0:
+            return True
+    return False
 
 
 def _of_qualifier(qualifier: str, body: str, session: Session | None) -> list[Word]:

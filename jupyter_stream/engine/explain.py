@@ -30,6 +30,18 @@ from jupyter_stream.plan.rates import Rates, together
 from jupyter_stream.plan.structures import kept
 from jupyter_stream.plan.wording import step_in_words
 
+_READING: Final = (
+    "ahead",
+    "decimal",
+    "delimiter",
+    "encoding",
+    "null",
+    "quote",
+    "thousands",
+    "timestamp_format",
+    "timestamp_unit",
+)
+"""Options that say how rows are read, and which are."""
 _WIDTH: Final = 100
 """Characters of a line that fit in a cell's output beside the left sidebar."""
 
@@ -139,7 +151,7 @@ def _tree(
     edge = graph.edge(node)
     share = None
     if isinstance(node, Entry):
-        name = f"scan {node.stream.name}, {promises(node.stream)}"
+        name = f"scan {node.stream.name}, {'; '.join([promises(node.stream), *made(node.stream)])}"
         table = None if feeds is None else feeds.get(node.stream.name)
     else:
         name, table = title(node, edge), node.control
@@ -225,6 +237,14 @@ def roles(stream: StreamDef, column: str) -> str:
 def filtered(stream: StreamDef) -> list[str]:
     """Which rows of its source are its own, where not all are."""
     return [f"only rows where {show_expression(step.predicate)}" for step in stream.steps if isinstance(step, Kept)]
+
+
+def made(stream: StreamDef) -> list[str]:
+    """Which columns are computed, and how what its source has is read where that was said."""
+    items = [item for step in stream.steps if isinstance(step, Computed) for item in step.items]
+    found = [f"{name} is {show_expression(value)}" for name, value in items if stream.base.find(name) is None]
+    written = ", ".join(f"{name} = '{text}'" for name, text in stream.options.items() if name in _READING)
+    return [*found, f"read with {written}"] if written else found
 
 
 def enabling(stream: StreamDef) -> list[str]:

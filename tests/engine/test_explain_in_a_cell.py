@@ -1,5 +1,7 @@
 """What EXPLAIN looks like under a cell: no line is too long for it, and nothing is left out."""
 
+from pathlib import Path
+
 import polars as pl
 from IPython.lib.pretty import pretty
 
@@ -26,3 +28,25 @@ def test_long_lines_go_on_under_their_own_beginning() -> None:
     at = next(i for i, line in enumerate(shown.splitlines()) if "[RANGE 2" in line)
     behind = shown.splitlines()[at + 1]
     assert len(behind) - len(behind.lstrip()) == branch + 5
+
+
+def test_the_clauses_of_a_declaration_are_shown(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("raw;v\n01.05.2024 10:00;1,5\n")
+    form = "'dd.MM.yyyy HH:mm'"
+    with Session({}) as session:
+        session.run(
+            f"CREATE STREAM s (raw STRING, v DOUBLE, at AS to_timestamp(raw, {form}), WATERMARK FOR at AS at) "
+            f"SOURCE 'file://{path}' WHERE v > 1 WITH (decimal = ',', ahead = '5 minutes')"
+        )
+        session.run(
+            f"CREATE STREAM t ORDER BY raw SOURCE 'file://{path}' WITH (timestamp_format = {form}, encoding = 'cp1252')"
+        )
+        shown = [str(session.run(f"EXPLAIN SELECT v FROM {name} WHERE v > 2")[0]) for name in "st"]
+    for part in (
+        "only rows where (v > 1",
+        f"at is to_timestamp(raw, {form})",
+        "read with decimal = ',', ahead = '5 minutes'",
+    ):
+        assert part in shown[0]
+    assert f"read with timestamp_format = {form}, encoding = 'cp1252'" in shown[1] and "raw is" not in shown[1]

@@ -29,6 +29,28 @@ def test_sources_and_their_options(notebook):
     assert "follow" in notebook.complete("%%stream\nCREATE STREAM s SOURCE 'file://x' WITH (fo|")
 
 
+def test_the_clauses_of_a_declaration(notebook):
+    create = "%%stream\nCREATE STREAM s ({}|"
+    assert notebook.complete(create.format("at TIM")) == ["TIMESTAMP"]
+    assert notebook.complete(create.format("at a")) == ["array<int>", "as"]
+    assert "to_timestamp" in notebook.complete(create.format("raw STRING, at AS to_t"))
+    assert notebook.complete(create.format("at TIMESTAMP, d DECIMAL(10,2), W")) == ["WATERMARK FOR"]
+    assert notebook.complete(create.format("at TIMESTAMP, d DECIMAL(10,2), WATERMARK FOR a")) == ["at"]
+    assert notebook.complete(create.format("at TIMESTAMP, WATERMARK FOR at A")) == ["AS"]
+    behind = create.format("at TIMESTAMP, v DOUBLE) ORDER BY at SOURCE 'file://x' {}")
+    assert {"WHERE", "WITH"} <= set(notebook.complete(behind.format("W")))
+    offered = notebook.complete(behind.format("WITH ("))
+    assert {"timestamp_format", "ahead", "decimal", "thousands", "encoding"} <= set(offered)
+    for option, value in {
+        "timestamp_format": "dd.MM.yyyy HH:mm",
+        "ahead": "off",
+        "decimal": ",",
+        "thousands": ".",
+    }.items():
+        assert value in notebook.complete(behind.format(f"WITH ({option} = '")), option
+    assert "cp1252" in notebook.complete(behind.format("WITH (encoding = 'c"))
+
+
 def test_nothing_of_python_is_offered_in_a_stream_cell(trades):
     trades.names["prices_of_python"] = 1
     assert "prices_of_python" not in trades.complete("%%stream\nSELECT pri| FROM trades")
