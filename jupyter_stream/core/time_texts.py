@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from typing import Final
 
 import polars as pl
+
+from jupyter_stream.core.instants import parse_instants
 
 _ZONE: Final = r"(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}|[A-Z]{3,4})?"
 _CLOCK: Final = rf"\d{{1,2}}[:.h]\d{{2}}(?:[:.]\d{{2}}(?:[.,]\d{{1,9}})?)?\s*(?:[AaPp]\.?[Mm]\.?)?\s*{_ZONE}"
@@ -19,6 +22,17 @@ _FORMS: Final = (
     r"\d{8}[T ]\d{4,6}(?:[.,]\d{1,9})?Z?",
 )
 _LIKE: Final = rf"^\s*(?:{'|'.join(_FORMS)})\s*$"
+_EXAMPLE: Final = {
+    "yyyy": "2024",
+    "yy": "24",
+    "MM": "05",
+    "M": "5",
+    "dd": "01",
+    "d": "1",
+    "HH": "10",
+    "hh": "10",
+    "a": "AM",
+}
 _PARTS: Final = re.compile(
     r"\s*(?P<a>\d{1,4})(?P<s>[-/.])(?P<b>\d{1,2})[-/.](?P<c>\d{1,4})(?P<gap>[T ,_]*)"
     r"(?P<clock>\d{1,2}[:.]\d{2}(?P<second>[:.]\d{2}(?:(?P<point>[.,])(?P<fraction>\d{1,9}))?)?)?\s*(?P<half>[AaPp][Mm])?\s*"
@@ -64,4 +78,25 @@ def pattern_of(values: pl.Series) -> str | None:
     return f"{day}{gap}{hour}:mm{second}{' a' if first['half'] else ''}"
 
 
-__all__ = ["look_like_times", "pattern_of"]
+def pattern_to_declare(values: pl.Series) -> str | None:
+    """The pattern of texts that are days or times in a spelling that isn't read without one; None where that can't be told."""
+    parts = ((value, _PARTS.fullmatch(value)) for value in values.drop_nulls())
+    days = [value for value, found in parts if found is not None and _is_day(found)]
+    pattern = pattern_of(pl.Series(days, dtype=pl.String))
+    if pattern is None:
+        return None
+    example = re.sub("[a-zA-Z]+", lambda m: _EXAMPLE.get(m[0], "0" * len(m[0])), pattern.replace("'T'", " "))
+    return pattern if parse_instants(pl.Series([example]))[0] is None else None
+
+
+def _is_day(parts: re.Match[str]) -> bool:
+    """Whether the calendar has it, with day and month in either order."""
+    a, b, c = int(parts["a"]), int(parts["b"]), int(parts["c"])
+    if len(parts["a"]) <= 2 and len(parts["c"]) not in (2, 4):
+        return False
+    if len(parts["a"]) > 2:
+        return 1 <= b <= 12 and 1 <= c <= monthrange(max(1, a), b)[1]
+    return any(1 <= month <= 12 and 1 <= day <= monthrange(max(1, c), month)[1] for day, month in ((a, b), (b, a)))
+
+
+__all__ = ["look_like_times", "pattern_of", "pattern_to_declare"]

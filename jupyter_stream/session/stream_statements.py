@@ -12,7 +12,6 @@ from jupyter_stream.core.counting import counted
 from jupyter_stream.core.table import TableRows, ViewRows
 from jupyter_stream.engine.explain import promises
 from jupyter_stream.plan.catalog import Catalog, Entry, StreamDef, Tells
-from jupyter_stream.plan.odd_columns import about_columns
 from jupyter_stream.session import listings
 from jupyter_stream.session.declared_time import about_time
 from jupyter_stream.session.query import Message, Query, Result
@@ -32,7 +31,7 @@ def declare(session: Session, entry: Entry) -> Message:
     said = f"Stream {entry.name} {'declared' if former is None else AGAIN}: {counted(len(entry.schema), 'column')}"
     if isinstance(entry, StreamDef):
         found = entry.source.notes if isinstance(entry.source, Tells) else ()
-        told = [t for t in (*found, about_time(entry), about_columns(entry.source)) if t]
+        told = [t for t in (*dict.fromkeys(found), about_time(entry)) if t]
         return Message(" ".join([f"{said}, {promises(entry)}.", *told]))
     return Message(f"{said}.")
 

@@ -7,10 +7,11 @@ from typing import Final, Protocol
 
 import polars as pl
 
-from jupyter_stream.core.far import pythonic
+from jupyter_stream.core.far import as_json, pythonic
 from jupyter_stream.core.messages import FAULT, FAULTS
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.core.time import other_unit
+from jupyter_stream.core.time_texts import pattern_to_declare
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.casting import cast, cast_by_leaf, castable
 from jupyter_stream.sources.nested import Faults, shown
@@ -18,6 +19,8 @@ from jupyter_stream.sources.options import did_you_mean
 from jupyter_stream.sources.protocol import REJECTED, Chunk
 from jupyter_stream.sources.utf8 import NOT_UTF8
 
+_LOOKED_AT: Final = 1_000
+"""Bad values looked at to find how they are written."""
 _DIGITS: Final = 30
 """Digits of a number looked at to find which unit of time it counts."""
 
@@ -65,11 +68,12 @@ def conform(
         after, wrong = _fitted(raw.get_column(field.name), field, tick, spelling)
         for fault in (*(faults.get(field.name, ()) if faults else ()), *wrong):
             name = ".".join((field.name, *fault.path))
+            form = _form(fault.values) if isinstance(field.dtype, pl.Datetime) else ""
             for row, value in zip(fault.rows.tolist(), fault.values, strict=True):
                 advice = (
                     spelling.advice(str(value), field) if spelling is not None and not field.dtype.is_nested() else ""
                 )
-                reason = f"column {name}: {_no(value, fault.dtype, tick)}{f' ({advice})' if advice else ''}"
+                reason = f"column {name}: {_no(value, fault.dtype, tick)}{f' ({advice})' if advice else form}"
                 if field.by_part:
                     parts.setdefault(row, []).append(((field.name, *fault.path), reason))
                 else:
@@ -209,6 +213,19 @@ def _no(value: object, dtype: pl.DataType, tick: int | None) -> str:
     return told
 
 
+def _form(values: Sequence[object]) -> str:
+    """How to say in which way times are written, by texts that aren't read; empty where that can't be told."""
+    texts = [v for v in values[:_LOOKED_AT] if isinstance(v, str)]
+    pattern = pattern_to_declare(pl.Series(texts, dtype=pl.String)) if texts else None
+    return "" if pattern is None else f" (declare how it is written: WITH (timestamp_format = '{pattern}'))"
+
+
 def _texts(raw: pl.DataFrame) -> list[str]:
-    rows = pl.DataFrame([pythonic(c) for c in raw.get_columns()]).iter_rows(named=True)
-    return ["{" + ", ".join(f"{name}: {value!r}" for name, value in row.items()) + "}" for row in rows]
+    """Rows as JSON; of bytes in the place of text what can be shown."""
+    shown = [
+        pl.Series(c.name, [None if v is None else v.decode(errors="replace") for v in c], dtype=pl.String)
+        if isinstance(c.dtype, pl.Binary)
+        else c
+        for c in raw.get_columns()
+    ]
+    return as_json(pl.DataFrame(shown)).to_list()

@@ -25,6 +25,9 @@ _DECIMAL_COMMAS: Final = r"^\s*[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?\s*$"
 _THOUSANDS: Final = r"^\s*[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?\s*$"
 _NO_VALUE: Final = ("na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "--", "?", ".")
 """Words that often stand for a missing number."""
+_POINTS: Final = (".", ",")
+_SEPARATORS: Final = ("", ".", ",", " ", "'", "\u2019", "_", "\u00a0", "\u202f", "\u2009")
+"""What sets thousands apart in one country or another."""
 _DAY: Final = 86_400_000_000
 
 
@@ -35,19 +38,19 @@ class CsvSpelling:
         options: those.
 
     Raises:
-        SourceError: an option that is not one character, or both the same.
+        SourceError: an option that is no such sign, or both the same.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.decimal = options.get("decimal", ".")
         self.thousands = options.get("thousands", "")
         self.found: frozenset[str] = frozenset()
-        for name, text, least in (("decimal", self.decimal, 1), ("thousands", self.thousands, 0)):
-            if not least <= len(text) <= 1 or text.isdigit():
-                example = "decimal = ','" if name == "decimal" else "thousands = '.'"
-                raise SourceError(f"Option {name} = '{text}' is not one character.", hint=f"Write {example}.").about(
-                    name
-                )
+        for name, text, signs, usual in (
+            ("decimal", self.decimal, _POINTS, "',' or '.'"),
+            ("thousands", self.thousands, _SEPARATORS, "'.', ',', ' ' or '_', or '' for none"),
+        ):
+            if text not in signs:
+                raise SourceError(f"Option {name} can't be '{text}'.", hint=f"Write {name} = {usual}.").about(name)
         if self.decimal == self.thousands:
             raise SourceError(
                 f"Options decimal and thousands can't both be '{self.decimal}'.",

@@ -70,10 +70,16 @@ class CsvFormat:
         self.delimiter = {"\\t": "\t", "tab": "\t"}.get(given, given)
         self.quote = options.get("quote", '"')
         for name, text, least in (("delimiter", self.delimiter, 1), ("quote", self.quote, 0)):
-            if not least <= len(text.encode()) <= 1:
+            if not least <= len(text.encode()) <= 1 or text.isalnum() or text in ("\r", "\n"):
+                usual = "';', '|' or 'tab'" if name == "delimiter" else "'\"', or '' for none"
                 raise SourceError(
-                    f"Option {name} = '{text}' is not one ASCII character.", hint=f"Write {name} = ';'."
+                    f"Option {name} = '{text}' is not one ASCII sign that words and numbers are without.",
+                    hint=f"Write {name} = {usual}.",
                 ).about(name)
+        if self.delimiter == self.quote:
+            raise SourceError(
+                f"Options delimiter and quote can't both be '{self.quote}'.", hint="Write delimiter = ';'."
+            ).about("quote")
         self.header = flag(options, "header", default=True)
         self.nulls = ("", *(word.strip() for word in options.get("null", "").split(",") if word.strip()))
         self.tick = tick

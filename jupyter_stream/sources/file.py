@@ -79,7 +79,6 @@ class FileSource:
         self._settled: set[str] = set()
         self.replayable = not self._follow
         self.units = {}
-        self.texts: dict[str, str] = {}
         self.left_out: dict[str, str] = {}
         self.notes: list[str] = []
         self.schema: Schema = self._opened(context.schema)
@@ -245,9 +244,9 @@ class FileSource:
         form = self._text_format(path)
         if form is None or kind is None:
             columns = parquet_columns(path)
-            self.texts |= columns.texts
             self.left_out |= columns.left_out
-            found.add(path, *parquet_found(path, columns.raw))
+            schema, notes = parquet_found(path, columns.raw)
+            found.add(path, schema, [*notes, *columns.notes])
             return
         head = head_of(path, self._encoding, _FURTHER if len(found) else HEAD)
         if not head.strip():
@@ -439,9 +438,9 @@ FILE = SourceConnector(
         "delimiter": "what separates the fields of CSV; by default the one of ',', ';', '|' and tab that fits",
         "quote": "what quotes fields of CSV, by default '\"'; '' for none",
         "null": "words for NULL in CSV besides the empty field, such as 'NA, -'",
-        "decimal": "what stands before the decimals of numbers in CSV, by default '.'",
-        "thousands": "what sets thousands apart in numbers in CSV, such as '.'; by default nothing",
-        "encoding": "the encoding of CSV and JSON without a byte-order mark: 'cp1252', 'utf-16-le'; by default UTF-8",
+        "decimal": "what stands before the decimals of numbers in CSV: '.', the default, or ','",
+        "thousands": "what sets thousands apart in numbers in CSV: '.', ',', ' ' or '_'; by default nothing",
+        "encoding": "the encoding of CSV and JSON without a byte-order mark: 'cp1252', 'latin-1', 'utf-16-le'; by default UTF-8",
         "timestamp_unit": "what numbers in TIMESTAMP columns count since 1970: 's', 'ms', 'us' or 'ns'",
     },
     open=_open,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -37,7 +38,6 @@ class FrameSource:
     """
 
     units: Mapping[str, str]
-    texts: Mapping[str, str]
     left_out: Mapping[str, str]
 
     def __init__(self, context: Context) -> None:
@@ -50,8 +50,8 @@ class FrameSource:
         self.replayable = not is_once(value)
         self.schema: Schema = context.schema or declared(columns.raw, bounds_of(value) if self.replayable else None)
         self._matched(columns.raw, self.schema.fields)
-        self.notes = [] if context.schema else remarks(columns.raw, self.schema)
-        self.texts = {} if context.schema else columns.texts
+        found = columns if context.schema is None else replace(columns, texts={})
+        self.notes = [*([] if context.schema else remarks(columns.raw, self.schema)), *found.notes]
         self.left_out = columns.left_out
         self.units = {}
 

@@ -77,9 +77,13 @@ def fixed_folder(text: str) -> Path:
 
 
 def is_path(text: str) -> bool:
-    """Whether a text is the path of files rather than a name: it has folders, a pattern, or an ending data have."""
+    """Whether a text is the path of files rather than a name: it has folders, a pattern, or an ending data have, or a
+    folder here with such files is called so.
+    """
     known = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".gz")
-    return "/" in text or glob.has_magic(text) or text.lower().endswith(known)
+    if "/" in text or glob.has_magic(text) or text.lower().endswith(known):
+        return True
+    return Path(text).is_dir() and any(p.name.lower().endswith(known) for p in matching(text))
 
 
 def nothing_there(text: str) -> SourceError:

@@ -5,7 +5,7 @@ Not for types declared by the user: `conform` casts the slices.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -50,6 +50,22 @@ class Columns:
     raw: Schema
     texts: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about both."""
+        said = []
+        if self.texts:
+            said.append(f"{_listed(self.texts)} {'is' if len(self.texts) == 1 else 'are'} read as STRING.")
+        if self.left_out:
+            verb = "is" if len(self.left_out) == 1 else "are"
+            said.append(f"{_listed(self.left_out)} can't be read and {verb} left out.")
+        return said
+
+
+def _listed(columns: Mapping[str, str]) -> str:
+    names = [f"{name} ({kind})" for name, kind in columns.items()]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def is_frame(value: object) -> bool:

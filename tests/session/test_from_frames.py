@@ -55,6 +55,22 @@ def test_what_was_declared_goes_before_a_frame_of_that_name(session: Session) ->
     assert answer(session, "SELECT w FROM orders").rows() == [("a",)]
 
 
+def test_a_folder_of_files_is_called_by_its_name(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("readings", "orders"):
+        (tmp_path / name).mkdir()
+        ORDERS[:7].write_ndjson(tmp_path / name / "a.jsonl")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("no data")
+    for name in ("'readings'", "'readings/'", "readings"):
+        assert answer(session, f"SELECT n FROM {name}").height == 7
+    assert answer(session, "SELECT n FROM orders").height == 120, "the frame of that name"
+    with pytest.raises(QueryError, match="there is no stream called notes"):
+        session.execute("SELECT * FROM 'notes'")
+
+
 def test_files_and_addresses_stand_in_quotes(session: Session, tmp_path: Path) -> None:
     for i in range(2):
         ORDERS[60 * i : 60 * i + 60].write_ndjson(tmp_path / f"{i}.jsonl")

@@ -268,6 +268,11 @@ def test_numbers_are_read_as_the_options_say_or_refused(
 @pytest.mark.parametrize(
     ("options", "about"),
     [({"decimal": "ab"}, "decimal"), ({"decimal": ""}, "decimal"), ({"thousands": "5"}, "thousands"),
+     ({"decimal": "x"}, "decimal"), ({"decimal": "-"}, "decimal"), ({"decimal": " "}, "decimal"),
+     ({"thousands": "e"}, "thousands"), ({"thousands": "+"}, "thousands"), ({"delimiter": "x"}, "delimiter"),
+     ({"delimiter": "7"}, "delimiter"),
+     ({"delimiter": "\n"}, "delimiter"), ({"quote": "q"}, "quote"), ({"quote": ";", "delimiter": ";"}, "quote"),
+     ({"header": "maybe"}, "header"),
      ({"decimal": ",", "thousands": ","}, "thousands"), ({"encoding": "utf-9"}, "encoding"), ({"encoding": "base64"}, "encoding"),
      ({"encoding": "utf-7"}, "encoding"), ({"encoding": ""}, "encoding"), ({"encoding": "idna"}, "encoding")],
 )  # fmt: skip

@@ -155,8 +155,8 @@ def test_values_that_do_not_fit_the_declared_type_are_told_apart(read):
     found = read(open_source("frame://f", schema, {}, names))
     assert found.rows == [(1, 1), (None, 3)]
     assert found.rejected == [
-        ("{n: 2.5, s: 'x'}", "column n: 2.5 can't be read as TINYINT"),
-        ("{n: 300.0, s: '4'}", "column n: 300.0 can't be read as TINYINT"),
+        ('{"n":2.5,"s":"x"}', "column n: 2.5 can't be read as TINYINT"),
+        ('{"n":300.0,"s":"4"}', "column n: 300.0 can't be read as TINYINT"),
     ]
 
 

@@ -221,8 +221,14 @@ def test_every_type_of_pandas_is_read_and_what_becomes_text_is_told() -> None:
         assert found[name].to_list() == values, name
     with Session({"df": frame}) as session:
         said = str(session.run("CREATE STREAM s SOURCE 'frame://df'")[0])
-    assert "band (interval), interval (interval), month (period), coded_month (period) and complex (complex)" in said
-    assert said.endswith("are read as STRING.")
+        (query,) = session.execute("SELECT count(*) AS n FROM df")
+        assert isinstance(query, Query) and query.wait(100)
+        hint = query.snapshot().hint or ""
+    for told in (said, hint):
+        assert (
+            "band (interval), interval (interval), month (period), coded_month (period) and complex (complex)" in told
+        )
+        assert "are read as STRING." in told
 
 
 def test_intervals_and_periods_of_pandas_keep_their_text_in_a_file_and_in_polars(tmp_path: Path) -> None:

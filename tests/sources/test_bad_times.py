@@ -1,0 +1,81 @@
+"""A text that isn't read as the TIMESTAMP it was declared to be: the reason names the declaration that reads it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from jupyter_stream import Session
+from jupyter_stream.core.time_texts import pattern_to_declare
+from jupyter_stream.session.query import Query
+
+TEN = dt.datetime(2024, 5, 1, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        ("01.05.2024 10:00", "dd.MM.yyyy HH:mm"),
+        ("1.5.2024 10:00:00,5", "d.M.yyyy HH:mm:ss,S"),
+        ("2024/05/01 10:00", "yyyy/MM/dd HH:mm"),
+        ("31/12/24 23:59", "dd/MM/yy HH:mm"),
+        ("45.13.2024 10:00", None),
+        ("31.04.2024", None),
+        ("2024-02-30 10:00", None),
+        ("2024-05-01 25:00", None),
+        ("1.2.3", None),
+        ("10:00", None),
+        ("soon", None),
+    ],
+)
+def test_the_pattern_to_declare(text: str, pattern: str | None) -> None:
+    assert pattern_to_declare(pl.Series([text])) == pattern
+
+
+@pytest.mark.parametrize("source", ["x.csv", "x.jsonl", "x.parquet", "python://items", "frame://items"])
+def test_the_reason_names_the_declaration_that_reads_it(source: str, tmp_path: Path) -> None:
+    texts = [f"{day:02}.05.2024 10:00" for day in (1, 13)]
+    frame = pl.DataFrame({"at": texts, "n": [1, 2]})
+    path = tmp_path / source
+    namespace: dict[str, object] = {"items": frame if source.startswith("frame") else frame.to_dicts()}
+    if source.endswith(".csv"):
+        frame.write_csv(path)
+    elif source.endswith(".jsonl"):
+        frame.write_ndjson(path)
+    elif source.endswith(".parquet"):
+        frame.write_parquet(path)
+    uri = source if "://" in source else f"file://{path}"
+    statement = f"CREATE STREAM s (at TIMESTAMP, n INT) ORDER BY at SOURCE '{uri}'"
+    with Session(namespace) as session:
+        session.run(statement)
+        query = answered(session, "SELECT at, n FROM s")
+        reasons = query.errors["reason"].to_list()
+        assert len(reasons) == 2
+        for reason in reasons:
+            assert "column at: '" in reason and "WITH (timestamp_format = 'dd.MM.yyyy HH:mm')" in reason
+        session.run(f"{statement} {reasons[0].partition('is written: ')[2].partition(')')[0]})")
+        assert answered(session, "SELECT at FROM s").to_polars()["at"].to_list() == [TEN, TEN + dt.timedelta(days=12)]
+
+
+@pytest.mark.parametrize("source", ["parquet", "frame"])
+def test_rows_that_are_refused_are_shown_as_json(source: str, tmp_path: Path) -> None:
+    frame = pl.DataFrame({"k": ['a "b"'], "v": ["x"], "t": [TEN], "l": [[1, 2]], "m": [{"a": None}], "b": [b"caf\xe9"]})
+    frame.write_parquet(tmp_path / "x.parquet")
+    uri = f"file://{tmp_path}/x.parquet" if source == "parquet" else "frame://df"
+    with Session({"df": frame}) as session:
+        columns = "(k STRING, v INT, t TIMESTAMP, l ARRAY<INT>, m STRUCT<a: STRING>, b STRING)"
+        session.run(f"CREATE STREAM s {columns} ORDER BY t SOURCE '{uri}'")
+        (raw,) = answered(session, "SELECT * FROM s").errors["raw"].to_list()
+    assert json.loads(raw) == {
+        "k": 'a "b"', "v": "x", "t": "2024-05-01 10:00:00", "l": [1, 2], "m": {"a": None}, "b": "caf\ufffd",
+    }  # fmt: skip
+
+
+def answered(session: Session, text: str) -> Query:
+    (query,) = session.execute(text)
+    assert isinstance(query, Query) and query.wait(100)
+    return query
