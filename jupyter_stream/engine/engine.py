@@ -569,14 +569,16 @@ class Engine:
         self._windows.go_on()
 
     def _broadcast(self, feed: Feed, messages: Iterable[Message]) -> Agenda:
+        stash = None  # late rows of the last batch, which what follows it speaks of
         for message in messages:
             if isinstance(message, Failed):
                 self._refuse(feed.stream.name, as_errors(message), feed.readers)
                 continue
+            if isinstance(message, Batch):
+                stash = late_rows(message)
             if isinstance(message, Batch) and FAULT in message.frame.columns:
                 yield from self._faulty(feed, message)
                 continue
-            stash = late_rows(message) if isinstance(message, Batch) else None
             for reader in [*feed.readers]:
                 yield reader, partial(self._give, reader, feed, message, stash), True
             for part in [*feed.parts]:
@@ -611,7 +613,7 @@ class Engine:
             self._side("errors", feed.stream.name).add(errors)
 
     def _give(self, taker: FeedReader | Part, feed: Feed, message: Message, stash: pl.DataFrame | None) -> None:
-        if isinstance(message, Batch):
+        if isinstance(message, Batch | Missed):  # each: another thread may have become the engine's in between
             have_at_hand(stash)
         taker.accept(feed, message)
 

@@ -1,8 +1,14 @@
 """`late(name)` merged back into the stream it is of."""
 
-import polars as pl
+import threading
+from typing import Any
 
-from jupyter_stream import Session
+import polars as pl
+import pytest
+
+from jupyter_stream import Query, Session
+from jupyter_stream.core.messages import Missed
+from jupyter_stream.engine.engine import Engine
 
 
 def test_late_rows_merged_back_into_their_stream_end_with_it() -> None:
@@ -47,3 +53,25 @@ def test_a_column_called_punctuation_holds_punctuations_and_late_rows_keep_it() 
         (query,) = session.execute("SELECT count(*) AS c FROM s [RANGE 10 MICROSECONDS TUMBLING]")
         assert query.wait(200) and query.to_polars()["c"].to_list() == [1]
         assert query.late.rows() == [(3, None, 10, 1)]
+
+
+def test_rows_that_broke_a_constraint_are_late_whichever_thread_hears_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    give = Engine._give
+
+    def elsewhere(engine: Engine, taker: Any, feed: Any, message: Any, stash: Any) -> None:
+        if not isinstance(message, Missed):
+            give(engine, taker, feed, message, stash)
+            return
+        thread = threading.Thread(target=give, args=(engine, taker, feed, message, stash))
+        thread.start()
+        thread.join()
+
+    monkeypatch.setattr(Engine, "_give", elsewhere)
+    rows = pl.DataFrame({"ts": [0, 1, 2, 3, 4, 5], "k": [1, 1, 2, 2, 1, 2]})
+    with Session({"rows": rows}) as session:
+        session.execute(
+            "CREATE STREAM s (ts BIGINT, k BIGINT, CLUSTERED (k) WITHIN 1 ROW) ORDER BY ts SOURCE 'frame://rows'"
+        )
+        (query,) = session.execute("SELECT count(*) AS c FROM s [RANGE 10 MICROSECONDS TUMBLING]")
+        assert isinstance(query, Query) and query.wait(100)
+        assert query.late.select("ts", "missed").rows() == [(4, 0)]
