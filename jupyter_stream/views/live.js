@@ -48,6 +48,7 @@ class Store {
   lost(known) {
     if (this.still) return;
     this.gone = known ? "known" : this.gone || "cut";
+    if (this.gone === "cut") this.hello(); // of a query that has ended nothing else would come
     for (const view of this.views) redraw(view);
   }
 
@@ -296,10 +297,10 @@ class View {
     write(this.name, head.name);
     const ended = ENDED.has(head.state);
     const { silent } = this.store;
-    const gone = Boolean(this.store.gone) && !ended;
+    const gone = Boolean(this.store.gone);
     const past = this.store.still && !ended;
     write(this.state, gone ? "kernel gone: run the cell again" : silent ? "no answer" : past ? `was ${head.state}` : head.state);
-    this.state.title = gone ? "The kernel that ran this query was restarted or has ended, and the query with it."
+    this.state.title = gone ? "The kernel that ran this query was restarted or has ended, and the query's handle with it."
       : silent ? "Nothing has come from the kernel for 3 seconds: it may be busy, restarted or gone." : "";
     this.root.dataset.state = gone ? "gone" : silent ? "silent" : past ? "past" : head.state;
     this.root.dataset.rows = head.rowCount ?? 0;
@@ -311,7 +312,7 @@ class View {
     this.drawLegend(head);
     const held = this.link.held && head.x?.kind === "time" ? "zoomed: double-click to follow again" : "";
     const picked = head.picked ? `${head.name}.selected has ${head.picked} row${head.picked === 1 ? "" : "s"}` : "";
-    const then = gone ? `as it was at ${new Date(this.store.heard).toLocaleString()}` : "";
+    const then = gone ? `${ended ? `${head.state}, ` : ""}as it was at ${new Date(this.store.heard).toLocaleString()}` : "";
     const note = [then, head.note, held, picked, head.hint].filter(Boolean).join(" · ");
     write(this.note, note);
     write(this.error, head.error ?? "");

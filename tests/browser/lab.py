@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import TimeoutError as OutOfTime
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # pictures.py is a program
+import jupyter_stream
 from tests.kernels import TRANSPORT, short_folder
 from tests.waiting import PATIENCE
 
@@ -30,6 +31,8 @@ ARGUMENTS = (
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PROMPT = "n => document.querySelectorAll('.jp-Notebook .jp-Cell')[n].querySelector('.jp-InputPrompt').textContent"
 VIEWS = Path(__file__).parents[1] / "views"
+OUR_CODE = Path(jupyter_stream.__file__).parents[1]
+"""Kernels run what the tests import: in a second working tree the code there, not that of the first one, which is installed."""
 STEPPED = """n => {
   const [cell, next] = [...document.querySelectorAll('.jp-Notebook .jp-Cell')].slice(n, n + 2);
   const started = /[0-9*]/.test(cell.querySelector('.jp-InputPrompt')?.textContent);
@@ -84,7 +87,7 @@ class Lab:
              "--IdentityProvider.token=t", f"--ServerApp.root_dir={self.root}",
              "--ServerApp.jpserver_extensions={'notebook': True, 'jupyterlab': True}",
              "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"],
-            stdout=self.log, stderr=self.log, env={**os.environ, **private, "PYTHONPATH": str(VIEWS)},
+            stdout=self.log, stderr=self.log, env={**os.environ, **private, "PYTHONPATH": f"{VIEWS}{os.pathsep}{OUR_CODE}"},
         )  # fmt: skip
         told = Path(self._runtime.name) / f"jpserver-{self.process.pid}.json"
         end = time.monotonic() + PATIENCE

@@ -200,10 +200,31 @@ def test_a_chart_follows_the_theme(book):
     )
 
 
+FINISHED = """from demo import Demo
+from jupyter_stream import views
+ended = Demo(name='ended', shape='number').advance(20)
+ended.finish()
+views.display(ended);"""
+
+
 @slow
 @in_notebook_7
 def test_a_view_says_when_nothing_comes_and_when_its_kernel_has_gone(book):
-    book, view = book()
+    book, view = book(FINISHED)
+    book.run(2)
+    finished = book.live(2)
+    finished.locator(".js-state").get_by_text("finished", exact=True).wait_for()
+    memory = finished.locator(".js-reading[data-label=state] .js-value")
+    assert memory.inner_text() != "–"
+    cut = """el => {
+      const store = globalThis.__jupyterStreamPage.stores.get(el.dataset.key);
+      store.lost(false);
+      return store.gone;
+    }"""
+    assert finished.evaluate(cut) == "cut"  # the line alone: the kernel is asked, and answers
+    back = "el => globalThis.__jupyterStreamPage.stores.get(el.dataset.key).gone === false"
+    book.until(lambda: finished.evaluate(back), "the view knows that the kernel is there")
+    finished.locator(".js-state").get_by_text("finished", exact=True).wait_for()
     pill, rates = view.locator(".js-state"), view.locator(".js-reading[data-label=in] .js-value")
     held = """([el, way]) => {
       const store = globalThis.__jupyterStreamPage.stores.get(el.dataset.key);
@@ -224,5 +245,12 @@ def test_a_view_says_when_nothing_comes_and_when_its_kernel_has_gone(book):
     assert "as it was at" in view.locator(".js-note").inner_text()
     assert not view.locator(".js-buttons").is_visible()
     assert view.evaluate(SHOWN)["sources"][1]["y"]
+    # so does one whose query had ended: what it counted stays, what is of the moment goes
+    finished.scroll_into_view_if_needed()  # off the screen nothing is drawn
+    finished.locator(".js-state").get_by_text("kernel gone: run the cell again", exact=True).wait_for()
+    assert memory.inner_text() == "–"
+    assert finished.locator(".js-reading[data-label=in] .js-value").inner_text() != "–"
+    assert finished.locator(".js-note").inner_text().startswith("finished, as it was at ")
+    assert not finished.locator(".js-buttons").is_visible()
     idle = "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'"
     book.page.wait_for_function(idle)  # a kernel that begins can't be ended
