@@ -117,9 +117,7 @@ class Watched:
         self._begun = self._over = False
         self._error: BaseException | None = None
         self.thread = threading.Thread(target=self._guarded, name=name, daemon=True)
-        vars(self.thread)["_started"] = (
-            Event()
-        )  # for which it waits in `start`: locked by an interrupt, the thread never ran
+        vars(self.thread)["_started"] = Event()  # `start` waits for it: left locked, the thread would never run
 
     @property
     def alive(self) -> bool:

@@ -161,14 +161,15 @@ class SparkJob:
 
     def follow(self) -> None:
         """Run until there is nothing more to come, or `stopping` is set. Raises what ended it before."""
-        if self._all_came():
-            self._take_at_once()
-            return
         stalls = 0
         slow: tuple[int, float] | None = None  # answered, and since when Python processes start too slowly
         while not self.stopping.is_set():
             try:
-                query = self._begin()
+                spark = self._session()
+                if self._all_came(spark):
+                    self._take_at_once(spark)
+                    return
+                query = self._begin(spark)
                 if query is not None:
                     self._watch(query)
                 return
@@ -192,25 +193,23 @@ class SparkJob:
                 self._let_go(self.streaming)
             self.broken = None
 
-    def _all_came(self) -> bool:
-        """Whether all rows are there before Spark would begin: few, since more would have waited for Spark to take some.
+    def _all_came(self, spark: object) -> bool:
+        """Whether all rows are there before Spark's query would begin, and one batch job may answer them.
 
-        A batch job answers them in a fraction of the time that a streaming query takes to begin, and to end.
+        That takes a fraction of the time in which a streaming query begins and ends. Rows that our connectors read are few then:
+        more would wait for Spark to take some.
         """
         settled = self._settings.trigger is None and self._settings.at_once is None and not self._tables
-        if not self.brief or not settled or not all(i.all_there for i in self._inlets):
-            return False
-        if is_remote(self._session()):
-            release(self._sessions.pop())
+        if not self.brief or not settled or is_remote(spark) or not all(i.all_there for i in self._inlets):
             return False
         return self.input_ended.wait(_GATHER) and not self.table_changed.is_set()
 
-    def _take_at_once(self) -> None:
+    def _take_at_once(self, spark: object) -> None:
         for inlet in self._inlets:
             inlet.spool.show()
         began = time.monotonic()
-        table = answered(self._session(), self.answer_once, self.stopping)
-        if table is not None and not self.stopping.is_set():
+        table = self._answers(spark)
+        if table is not None:
             self._counted(sum(i.spool.written for i in self._inlets), time.monotonic() - began)
             self._take(0, table)
             self.answered = 0
@@ -221,7 +220,7 @@ class SparkJob:
             return f". {_LONGER}"
         return "" if self._context.getConf().get(SOCKETS) == "true" else f". {_STRANGERS}"
 
-    def answer_once(self, path: str | None = None) -> Any:
+    def answer_once(self, path: str | None = None) -> object:
         """All answers as a `pyarrow.Table`, by a batch job; None if it is to end before its input has.
 
         Args:
@@ -230,7 +229,10 @@ class SparkJob:
         while path is None and not self.input_ended.wait(_LOOK):
             if self.stopping.is_set():
                 return None
-        spark = self._session()
+        return self._answers(self._session(), path)
+
+    def _answers(self, spark: Any, path: str | None = None) -> object:
+        """Those of a batch job; None if it was stopped."""
 
         def rows(inlet: Inlet) -> Any:
             if path is None:
@@ -240,8 +242,8 @@ class SparkJob:
         buckets = 0 if self._inside is None else int(spark.conf.get("spark.sql.shuffle.partitions"))
         made = self._made(spark, rows, buckets)
         self.phases.enter("first micro-batch")
-        table = made.toArrow()
-        self.phases.leave()
+        table = answered(spark, made.toArrow, self.stopping)
+        self.phases.leave(measured=table is not None)
         return table
 
     def stop(self) -> None:
@@ -264,10 +266,9 @@ class SparkJob:
             self._sessions.append(spark)
         return spark
 
-    def _begin(self) -> Any:
+    def _begin(self, spark: Any) -> Any:
         """Spark's query, started; None if `stopping` was set while another Spark still had the checkpoint."""
         self.table_changed.clear()
-        spark = self._session()
         windowed = self._inside is not None or any(i.way.stage is not None for i in self._inlets)
 
         def rows(inlet: Inlet) -> Any:
@@ -354,7 +355,7 @@ class SparkJob:
                     raise StreamError("a table of the query was changed, which a query on Spark Connect can't follow")
                 self._let_go(query)
                 self._look(query)  # for the rows of the micro-batch that was under way, which no later report counts
-                query, progress = self._begin(), Progress(self._context, self._settings.stalled)
+                query, progress = self._begin(self._session()), Progress(self._context, self._settings.stalled)
             if ended and drained is None:
                 drained = drained_by(query)
             if progress.stalled(query, self.answered):

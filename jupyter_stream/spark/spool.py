@@ -18,6 +18,7 @@ from jupyter_stream.core.messages import BROKEN, BROKEN_BY_ALL, LATE_ID, ROW, TS
 from jupyter_stream.core.schema import TIMESTAMP, Field, Schema
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.spark.expressions import SHIFT, quoted
+from jupyter_stream.spark.node_support import Frame
 from jupyter_stream.spark.numbered import NumberedFiles
 from jupyter_stream.spark.promised import Promised
 from jupyter_stream.spark.types import spark_ddl, to_spark
@@ -346,7 +347,7 @@ class Spool:
         # past one that is not deterministic
         return found.where(f"CASE WHEN spark_partition_id() >= 0 THEN {self._shown} END")
 
-    def _completed(self, found: Any) -> Any:
+    def _completed(self, found: Frame) -> Frame:
         """Rows with the columns of ours that files handed over as they are lack."""
         if self._handed is None:
             return found

@@ -62,7 +62,7 @@ def html(snapshot: Snapshot, picture: Picture | None, taken: float) -> str:
         whole = picture.kind == "table"
         rows = range(picture.rows.height)[: 2 * LAST_ROWS] if whole else range(picture.rows.height)[-LAST_ROWS:]
         parts.append(_table(picture.rows, rows))
-        note = picture.foot(len(rows)) if whole else picture.note
+        note = picture.foot(len(rows))
     if note:
         parts.append(f"<p>{escape(note)}</p>")
     if snapshot.error:

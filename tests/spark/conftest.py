@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from jupyter_stream.session import run_options
+from jupyter_stream.spark import job
 from jupyter_stream.spark.job import SparkJob
 from jupyter_stream.spark.settings import Settings, settings
 from jupyter_stream.spark.worker_python import worker_python
 from tests.leftovers import shared
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 BATCH = SparkJob._all_came
 SOON = 100.0
@@ -39,13 +40,19 @@ def soon() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows that are all there would be answered by one batch job: here they are to show what streams do."""
-    monkeypatch.setattr(SparkJob, "_all_came", lambda job: False)
+    monkeypatch.setattr(SparkJob, "_all_came", lambda job, spark: False)
+
+
+def allow_batch_jobs(patch: pytest.MonkeyPatch) -> None:
+    """Have them answered by that job, however long it takes until they are there."""
+    patch.setattr(SparkJob, "_all_came", BATCH)
+    patch.setattr(job, "_GATHER", PATIENCE)
 
 
 @pytest.fixture
 def at_once(streamed: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for this test, which is about that job."""
-    monkeypatch.setattr(SparkJob, "_all_came", BATCH)
+    allow_batch_jobs(monkeypatch)
 
 
 @pytest.fixture

@@ -62,11 +62,11 @@ def test_who_asks_for_micro_batches_gets_them(more: str, sessions: Callable[...,
 def test_a_batch_job_that_is_stopped_ends(sessions: Callable[..., Session], monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[Any] = []
 
-    def long(job: SparkJob) -> Any:
-        begun.append(job._session())
-        return begun[-1].range(10**12).selectExpr("sum(id)").toArrow()
+    def long(job: SparkJob, spark: Any, rows: object, buckets: int) -> Any:
+        begun.append(spark)
+        return spark.range(10**12).selectExpr("sum(id)")
 
-    monkeypatch.setattr(SparkJob, "answer_once", long)
+    monkeypatch.setattr(SparkJob, "_made", long)
     session = sessions(rows=ROWS)
     session.run(DECLARED.format("frame://rows"))
     handle: Any = session.run("SELECT count(*) AS v FROM s [RANGE 10 SECONDS TUMBLING]", engine="spark")[-1]
@@ -76,3 +76,23 @@ def test_a_batch_job_that_is_stopped_ends(sessions: Callable[..., Session], monk
     until(lambda: not begun[0].sparkContext.statusTracker().getActiveJobsIds())
     handle._pipeline._thread.join(PATIENCE)
     assert not handle._pipeline._thread.is_alive() and handle._pipeline.error is None
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_batch_job_whose_python_begins_too_slowly_is_done_again(
+    sessions: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[Any] = []
+    answers = SparkJob._answers
+
+    def slow_at_first(job: SparkJob, spark: Any, path: str | None = None) -> object:
+        tried.append(spark)
+        if len(tried) == 1:
+            raise RuntimeError("the Python worker failed to connect back")
+        return answers(job, spark, path)
+
+    monkeypatch.setattr(SparkJob, "_answers", slow_at_first)
+    session = sessions(rows=ROWS)
+    session.run(DECLARED.format("frame://rows"))
+    handle = answered(session, "SELECT count(*) AS v FROM s [RANGE 10 SECONDS TUMBLING]")
+    assert handle.to_polars()["v"].sum() == ROWS.height and len(tried) == 2

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from jupyter_stream.spark import remote
 from jupyter_stream.spark.settings import settings
 from tests.tiers import slow
 
+ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import time
 import polars as pl
@@ -63,10 +65,12 @@ print("stopped", flush=True)
 
 @slow
 @pytest.mark.timeout(900)
-def test_queries_on_spark_connect_give_what_the_kernel_gives_and_leave_nothing_open() -> None:
+def test_queries_on_spark_connect_give_what_the_kernel_gives_and_leave_nothing_open(tmp_path: Path) -> None:
     # a process of its own: PySpark is of one kind in each
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.split() == ["same"] * 3 + ["stopped"]
 

@@ -11,9 +11,8 @@ import polars as pl
 import pytest
 
 from jupyter_stream.session.session import Session
-from jupyter_stream.spark.job import SparkJob
 from tests.oracle.compare import assert_same_bag, plain_rows
-from tests.spark.conftest import BATCH
+from tests.spark.conftest import allow_batch_jobs
 from tests.tiers import only, slow
 from tests.waiting import PATIENCE
 
@@ -117,9 +116,10 @@ def both(sessions: Callable[..., Session], text: str, **names: object) -> tuple[
         assert handle.wait(PATIENCE), "it doesn't end"
     if spark._pipeline._job.brief:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(SparkJob, "_all_came", BATCH)
+            allow_batch_jobs(patch)
             at_once: Any = session.run(query, engine="spark")[-1]
             assert at_once.wait(PATIENCE), "its batch job doesn't end"
+            assert at_once._pipeline._job.streaming is None
         assert_same(kernel, at_once)
     return kernel, spark
 
