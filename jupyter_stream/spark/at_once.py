@@ -25,17 +25,19 @@ def answered(spark: Any, ask: Callable[[], object], stopping: threads.Event) -> 
     Raises:
         Exception: what Spark raises.
     """
+    context = spark.sparkContext
+    # not the session's addTag: its interruptTag finds the tags of the thread that calls it alone
     tag = f"jupyter-stream-{os.getpid()}-{next(_numbers)}"
     found: threads.Answer[object] = threads.Answer()
 
     def run() -> None:
-        spark.addTag(tag)
+        context.addJobTag(tag)
         try:
             found.give(ask())
         except BaseException as error:
             found.fail(error)
         finally:
-            spark.removeTag(tag)
+            context.removeJobTag(tag)
 
     def failed(error: BaseException | None) -> None:
         if not found.done():
@@ -44,7 +46,7 @@ def answered(spark: Any, ask: Callable[[], object], stopping: threads.Event) -> 
     threads.begin("jupyter-stream spark batch", run, failed)
     while not found.wait(_LOOK):
         if stopping.is_set():
-            spark.interruptTag(tag)  # again and again: a job may be about to begin
+            context.cancelJobsWithTag(tag)  # again and again: a job may be about to begin
     try:
         return found.result()
     except Exception:
