@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from jupyter_stream.spark.hold import Hold
 from jupyter_stream.spark.inlet import Inlet
 from jupyter_stream.spark.inside import ROCKSDB, Network, partition, run_inside
 from jupyter_stream.spark.phases import Phases
-from jupyter_stream.spark.progress import Progress, drained_by
+from jupyter_stream.spark.progress import Progress, Stalled, drained_by, micro_batches
 from jupyter_stream.spark.reasons import reason_of
 from jupyter_stream.spark.remote import MemorySink, is_remote, release
 from jupyter_stream.spark.settings import STALLED, Settings
@@ -71,10 +72,6 @@ class _Expected(logging.Filter):
 
 for _name in ("py4j.clientserver", "py4j.java_gateway"):
     logging.getLogger(_name).addFilter(_Expected())
-
-
-class _Stalled(Exception):
-    """Spark's query is in a micro-batch that gets nowhere."""
 
 
 class SparkJob:
@@ -176,7 +173,7 @@ class SparkJob:
             except Exception as error:
                 text = reason_of(error)
                 silent = SILENT in text
-                stalled = silent or isinstance(error, _Stalled)
+                stalled = silent or isinstance(error, Stalled)
                 if self.stopping.is_set() or self._sink is not None or not (stalled or _SLOW in text):
                     raise  # a sink of Spark's memory has no checkpoint to go on from
                 if stalled:
@@ -242,7 +239,7 @@ class SparkJob:
         buckets = 0 if self._inside is None else int(spark.conf.get("spark.sql.shuffle.partitions"))
         made = self._made(spark, rows, buckets)
         self.phases.enter("first micro-batch")
-        table = answered(spark, made.toArrow, self.stopping)
+        table = answered(spark, made.toArrow, self.stopping, self._settings.stalled)
         self.phases.leave(measured=table is not None)
         return table
 
@@ -264,6 +261,8 @@ class SparkJob:
         self.phases.enter("planning")
         if is_remote(spark):
             self._sessions.append(spark)
+        else:
+            self._context = spark.sparkContext
         return spark
 
     def _begin(self, spark: Any) -> Any:
@@ -290,7 +289,6 @@ class SparkJob:
         else:
             writer = writer.foreachBatch(self._batch).queryName(self._name)
             writer = writer.option("checkpointLocation", str(self._folder / "checkpoint"))
-            self._context = spark.sparkContext
             if not self._hold.take(self._context, self.stopping, self._settings.stalled):
                 return None
         if self._settings.trigger is not None:
@@ -358,8 +356,8 @@ class SparkJob:
                 query, progress = self._begin(self._session()), Progress(self._context, self._settings.stalled)
             if ended and drained is None:
                 drained = drained_by(query)
-            if progress.stalled(query, self.answered):
-                raise _Stalled(f"Spark made no progress for {self._settings.stalled:g} seconds: no task ended")
+            if progress.stalled(str(query.runId), partial(micro_batches, query, self.answered)):
+                raise Stalled(self._settings.stalled)
         failure = query.exception()
         self._look(query)
         self._poll(query, last=failure is None and not self.stopping.is_set())

@@ -53,8 +53,7 @@ def page() -> str:
         "`errors(name)`, and Spark drops no others. There is one exception: if an expression fails on an answer of an inner",
         "window (a window over windows), the query ends with Spark's message.",
         "",
-        "Until the first answer, the view says what is being done (starting Java, planning, first micro-batch), for how long,",
-        "and how long it took last time.",
+        *_FIRST_ANSWERS,
         "",
         "The rows go to Spark as files: in a temporary folder of this machine, or on [a cluster](#a-cluster) in a folder that",
         "you name.",
@@ -182,6 +181,16 @@ _OPTIONS: Final = (
         "`--trigger '5 seconds'`",
         "time between micro-batches. Without it, the next one begins when there are rows",
     ),
+)
+
+_FIRST_ANSWERS: Final = (
+    "Until the first answer, the view says what is being done (starting Java, planning, first micro-batch), for how long,",
+    "and how long it took last time.",
+    "",
+    "Rows that are all there by the time Spark could begin (a frame, files) are answered by one batch job. That takes a",
+    "second or two where a streaming query takes four, and all answers come at once. A query has micro-batches if its rows",
+    "are live or paced, if it has `--trigger`, `--checkpoint` or `EMIT`, joins a table, gives an answer that changes, has",
+    "Spark write it to a sink, or runs on Spark Connect.",
 )
 
 _CHECKPOINTS: Final = (

@@ -31,6 +31,7 @@ def in_utc(interpreting: Any) -> Iterator[Any]:
     time.tzset()
 
 
+@slow
 def test_every_function_of_the_table_is_drawn() -> None:
     assert set(names()) - set(drawable()) == NOT_DRAWN
 

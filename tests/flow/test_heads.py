@@ -10,6 +10,7 @@ import pytest
 from jupyter_stream import Session
 from jupyter_stream.flow.protocol import Shown
 from tests.operator_rooms import operator_modules
+from tests.tiers import thinned
 from tests.waiting import settle, until
 
 QUERIES = {
@@ -74,7 +75,7 @@ def heads(query):
     }
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", thinned(QUERIES))
 def test_state_has_a_head_in_the_rows_own_columns(session, name):
     (query,) = session.execute(QUERIES[name], name="q")
     found = heads(query)

@@ -11,6 +11,7 @@ import pytest
 
 from jupyter_stream.session.session import Session
 from jupyter_stream.spark.job import SparkJob
+from jupyter_stream.spark.progress import Progress
 from tests.tiers import slow
 from tests.waiting import PATIENCE, until
 
@@ -76,6 +77,29 @@ def test_a_batch_job_that_is_stopped_ends(sessions: Callable[..., Session], monk
     until(lambda: not begun[0].sparkContext.statusTracker().getActiveJobsIds())
     handle._pipeline._thread.join(PATIENCE)
     assert not handle._pipeline._thread.is_alive() and handle._pipeline.error is None
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_batch_job_that_gets_nowhere_ends_and_is_done_again(
+    sessions: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[Any] = []
+    made = SparkJob._made
+
+    def long_at_first(job: SparkJob, spark: Any, rows: Any, buckets: int) -> Any:
+        tried.append(spark)
+        return spark.range(10**12).selectExpr("max(hash(id))") if len(tried) == 1 else made(job, spark, rows, buckets)
+
+    def stalled(progress: Progress, group: str, far: object) -> bool:
+        return len(tried) == 1 and bool(tried[0].sparkContext.statusTracker().getJobIdsForGroup(group))
+
+    monkeypatch.setattr(SparkJob, "_made", long_at_first)
+    monkeypatch.setattr(Progress, "stalled", stalled)
+    session = sessions(rows=ROWS)
+    session.run(DECLARED.format("frame://rows"))
+    handle = answered(session, "SELECT count(*) AS v FROM s [RANGE 10 SECONDS TUMBLING]")
+    assert handle.to_polars()["v"].sum() == ROWS.height and len(tried) == 2
+    until(lambda: not tried[0].sparkContext.statusTracker().getActiveJobsIds())
 
 
 @pytest.mark.usefixtures("at_once")

@@ -52,11 +52,14 @@ for text in (QUERIES["rows that fail"], QUERIES["ungrouped, with empty extents"]
     assert kernel.to_polars().height > 2
     assert_same(kernel, found)
     print("same", flush=True)
+ROWS.write_parquet("archive.parquet")
+over = session.over(found.name, "file://archive.parquet", engine="spark", conf=["spark.sql.shuffle.partitions=2"])
+assert over.wait(800) and over.to_polars().height > 2 and not over.error, over.error
 end = time.monotonic() + 200
 while any(not s.client.is_closed for s in made) and time.monotonic() < end:
     time.sleep(0.1)  # a query's own thread lets go of its session after the query has ended
 left = [s for s in made if not s.client.is_closed]
-assert len(made) == 3 and not left, left  # a client left open would ask the stopped server again and again at the end
+assert len(made) == 4 and not left, left  # a client left open would ask the stopped server again and again at the end
 session.close()
 spark.stop()
 print("stopped", flush=True)

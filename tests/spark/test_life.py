@@ -375,6 +375,5 @@ def test_tasks_that_do_not_begin_are_waited_for_only_while_others_are_at_work(ot
         getStageInfo=stages.get,
     )
     progress = Progress(SimpleNamespace(statusTracker=lambda: tracker), 0.01)
-    query = SimpleNamespace(status={"isTriggerActive": True}, runId="run", lastProgress=None)
-    seen = [progress.stalled(query, -1) for _ in range(20) if time.sleep(0.01) is None]
+    seen = [progress.stalled("run", tuple) for _ in range(20) if time.sleep(0.01) is None]
     assert any(seen) == waits

@@ -7,7 +7,7 @@ import io
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import get_args
 
@@ -33,6 +33,10 @@ ROOMS_OF_PLANS = {"plan", "binding", "graph", "spark"}
 """These make nodes, work out facts about them, and make something of each."""
 
 
+parsed = lru_cache(4)(ast.parse)
+"""Of the file at hand."""
+
+
 def lines(node: ast.AST) -> int:
     return (getattr(node, "end_lineno", 0) or 0) - getattr(node, "lineno", 0) + 1
 
@@ -53,7 +57,7 @@ def long_functions(tree: ast.AST) -> int:
 
 def named(text: str, module: str, name: str) -> Iterator[ast.AST]:
     """Where a name of a module is used, under whatever name it was imported."""
-    nodes = list(ast.walk(ast.parse(text))) if name in text else []
+    nodes = list(ast.walk(parsed(text))) if name in text else []
     names, modules = set(), set()
     for node in (n for n in nodes if isinstance(n, ast.ImportFrom | ast.Import)):
         if isinstance(node, ast.ImportFrom) and node.module == module:
@@ -71,7 +75,7 @@ def sleeps(text: str) -> int:
     """How often it sleeps, in the cells and programs among its strings too."""
     if "sleep" not in text:
         return 0
-    told = (n.value for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+    told = (n.value for n in ast.walk(parsed(text)) if isinstance(n, ast.Constant) and isinstance(n.value, str))
     return sum(1 for _ in named(text, "time", "sleep")) + sum(value.count("time.sleep(") for value in told)
 
 
@@ -86,7 +90,7 @@ def loose_locks(text: str) -> int:
     """How often it makes what takes a lock in a function written in Python: see `core.threads.Event`."""
     if "threading" not in text:
         return 0
-    calls = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call)]
+    calls = [n for n in ast.walk(parsed(text)) if isinstance(n, ast.Call)]
     bare = {(n.func.lineno, n.func.col_offset) for n in calls if not n.args}
     bare |= {(k.value.lineno, k.value.col_offset) for n in calls for k in n.keywords if k.arg == "default_factory"}
     kinds = [n for kind in ("Event", "Semaphore", "Barrier", "Condition") for n in named(text, "threading", kind)]
@@ -95,7 +99,7 @@ def loose_locks(text: str) -> int:
 
 def figures(file: str, text: str) -> Iterator[tuple[str, int]]:
     """What one file adds to which figure."""
-    tree = ast.parse(text)
+    tree = parsed(text)
     long = long_functions(tree)
     yield "functions over 60 lines", long
     yield "files over 450 lines", text.count("\n") > LONG_FILE
@@ -132,7 +136,7 @@ def found() -> tuple[dict[str, Counter[str]], set[str]]:
             for what, n in figures(file, text):
                 counted[what][file] += n
             if file.startswith(PACKAGE) and text.count("\n") > LONG_CLASS:
-                classes = (n for n in statements(ast.parse(text)) if isinstance(n, ast.ClassDef))
+                classes = (n for n in statements(parsed(text)) if isinstance(n, ast.ClassDef))
                 large |= {n.name for n in classes if lines(n) > LONG_CLASS}
     return counted, large
 
