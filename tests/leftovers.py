@@ -86,6 +86,8 @@ def listens_at(descriptor: int) -> str:
         if not asked.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             return ""
         at = asked.getsockname()
+        if isinstance(at, bytes):  # a name in no folder
+            return at.replace(b"\0", b"@").decode()
         return str(at[1] if isinstance(at, tuple) else at)
     finally:
         asked.detach()  # it is somebody's: it stays open
