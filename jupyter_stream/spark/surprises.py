@@ -52,7 +52,7 @@ SURPRISES: Final = (
         "rows_at_the_watermark",
         "a row at exactly the watermark, in a join",
         "is dropped",
-        "it keeps the promise, and has its partners",
+        "is in time, and is joined",
     ),
     Surprise(
         "last_windows",
@@ -70,18 +70,18 @@ SURPRISES: Final = (
         "touching_sessions",
         "rows exactly a gap apart",
         "are one session",
-        "are two: a session's end is no part of it",
+        "are in two sessions: a session's end isn't part of it",
     ),
     Surprise(
         "conditions_of_one_side",
         "an outer or anti join with a condition of one side, `l.v > 0`",
         "the constant is taken for a time: rows without a partner never come, and the state grows",
-        "rows without a partner come when none can come any more, and the state follows the times",
+        "rows without a partner come when no partner can come any more, and the state drops old rows",
     ),
     Surprise(
         "conditions_that_fold",
         "a stream-stream join with a condition that is always false",
-        "is refused: it has no equality any more",
+        "is refused, since no equality is left of it",
         "no row has a partner",
     ),
     Surprise(
@@ -99,7 +99,7 @@ SURPRISES: Final = (
     Surprise(
         "sums_beyond_bigint",
         "`sum` of BIGINT beyond its range on the way",
-        "fails or not by the order of rows",
+        "fails or doesn't, depending on the order of rows",
         "is exact, whatever the order",
     ),
     Surprise(
@@ -116,15 +116,15 @@ SURPRISES: Final = (
     ),
     Surprise(
         "timers",
-        "a timer set where another one expired (`transformWithState`), for a time that has passed",
+        "a timer for a time that has passed, set when another one expires (`transformWithState`)",
         "waits for the next micro-batch",
-        "our operators say all that a watermark makes final in that micro-batch",
+        "our operators give all that a watermark makes final in that same micro-batch",
     ),
     Surprise(
         "tester",
         "the tester of `transformWithState`",
-        "its watermark stays where it is put, whatever rows it is given, and it refuses such a timer, which the engine takes",
-        "no test of ours uses it: all run a query of Spark's",
+        "its watermark doesn't move with the rows, and it refuses such a timer, which the engine takes",
+        "our tests don't use it: they run queries on Spark",
     ),
 )
 
