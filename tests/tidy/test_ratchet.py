@@ -34,7 +34,13 @@ ROOMS_OF_PLANS = {"plan", "binding", "graph", "spark"}
 
 
 parsed = lru_cache(4)(ast.parse)
-"""Of the file at hand."""
+"""The file at hand."""
+
+
+@lru_cache(4)
+def nodes_of(text: str) -> list[ast.AST]:
+    """All that is in it."""
+    return list(ast.walk(parsed(text)))
 
 
 def lines(node: ast.AST) -> int:
@@ -57,7 +63,7 @@ def long_functions(tree: ast.AST) -> int:
 
 def named(text: str, module: str, name: str) -> Iterator[ast.AST]:
     """Where a name of a module is used, under whatever name it was imported."""
-    nodes = list(ast.walk(parsed(text))) if name in text else []
+    nodes = nodes_of(text) if name in text else []
     names, modules = set(), set()
     for node in (n for n in nodes if isinstance(n, ast.ImportFrom | ast.Import)):
         if isinstance(node, ast.ImportFrom) and node.module == module:
@@ -75,7 +81,7 @@ def sleeps(text: str) -> int:
     """How often it sleeps, in the cells and programs among its strings too."""
     if "sleep" not in text:
         return 0
-    told = (n.value for n in ast.walk(parsed(text)) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+    told = (n.value for n in nodes_of(text) if isinstance(n, ast.Constant) and isinstance(n.value, str))
     return sum(1 for _ in named(text, "time", "sleep")) + sum(value.count("time.sleep(") for value in told)
 
 
@@ -90,7 +96,7 @@ def loose_locks(text: str) -> int:
     """How often it makes what takes a lock in a function written in Python: see `core.threads.Event`."""
     if "threading" not in text:
         return 0
-    calls = [n for n in ast.walk(parsed(text)) if isinstance(n, ast.Call)]
+    calls = [n for n in nodes_of(text) if isinstance(n, ast.Call)]
     bare = {(n.func.lineno, n.func.col_offset) for n in calls if not n.args}
     bare |= {(k.value.lineno, k.value.col_offset) for n in calls for k in n.keywords if k.arg == "default_factory"}
     kinds = [n for kind in ("Event", "Semaphore", "Barrier", "Condition") for n in named(text, "threading", kind)]
@@ -113,7 +119,7 @@ def figures(file: str, text: str) -> Iterator[tuple[str, int]]:
     yield "Any", sum(1 for _ in named(text, "typing", "Any"))
 
     def asks(of: set[str]) -> int:
-        return sum(1 for _ in type_tests(tree, of)) if any(name in text for name in of) else 0
+        return sum(1 for _ in type_tests(nodes_of(text), of)) if any(name in text for name in of) else 0
 
     if "/windows/" not in file:
         yield "asking which window outside windows/", asks(KINDS_OF_WINDOW)
@@ -191,7 +197,7 @@ match plan:
 table = {TimeWindow: 1, LifetimeWindow: 2}
 TimeWindow(1, 1) == w; {TimeWindow(1, 1): 3}; isinstance(w, int)
 """
-    assert len(list(type_tests(ast.parse(text), KINDS_OF_WINDOW))) == 8
+    assert len(list(type_tests(nodes_of(text), KINDS_OF_WINDOW))) == 8
 
 
 def test_every_way_to_ask_which_node_is_found() -> None:
@@ -205,4 +211,4 @@ table = {Project: 1, Where: 2}
 Filter(below, condition); {name: Filter(below, condition)}
 """
     assert len(NODES) > 20 and {"Scan", "WindowFunctions"} <= NODES
-    assert len(list(type_tests(ast.parse(text), NODES))) == 7
+    assert len(list(type_tests(nodes_of(text), NODES))) == 7

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+_TELLING = (ast.ImportFrom, ast.Call, ast.MatchClass, ast.Compare, ast.Dict)
 
-def type_tests(tree: ast.Module, of: Collection[str]) -> Iterator[ast.AST]:
-    """The places where a module asks for one of these classes, under whatever name it imports them."""
-    nodes = [
-        n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom | ast.Call | ast.MatchClass | ast.Compare | ast.Dict)
-    ]
+
+def type_tests(module: Collection[ast.AST], of: Collection[str]) -> Iterator[ast.AST]:
+    """The places where a module, all its nodes, asks for one of these classes, under whatever name it imports them."""
+    nodes = [n for n in module if isinstance(n, _TELLING)]
     renamed = [a for n in nodes if isinstance(n, ast.ImportFrom) for a in n.names if a.name in of]
     classes = {*of, *(a.asname for a in renamed if a.asname)}
 
