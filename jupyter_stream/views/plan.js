@@ -135,6 +135,7 @@ function render({ model, el }) {
   model.on("msg:custom", take);
   const lost = (known) => {
     gone = known ? "known" : gone || "cut";
+    if (gone === "cut") say({ say: "hello" }); // of a query that has ended nothing else would come
     root.dataset.state = "gone";
     // with nothing to show of its own it leaves the place to the picture in the file
     if (!said) { root.className = ""; root.style.display = "none"; }

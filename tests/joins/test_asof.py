@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream import Session
+from jupyter_stream.engine.progress import FAR
 
 START = dt.datetime(2024, 1, 1)
 STREAMS = """
@@ -27,7 +28,7 @@ def drawn(seed: int, count: int, times: range) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"k": pl.String, "n": pl.Int64, "ts": pl.Datetime("us")}, orient="row")
 
 
-def newest(rows: pl.DataFrame, k: str, at: dt.datetime) -> int | None:
+def newest(rows: pl.DataFrame, k: str, at: dt.datetime | int) -> int | None:
     found = [(ts, n) for key, n, ts in rows.rows() if key == k and ts <= at]
     return max(found)[1] if found else None
 
@@ -47,6 +48,29 @@ def test_each_row_meets_the_newest_one_up_to_its_time(seed: int) -> None:
             query: Any = session.execute(text)[-1]
             assert query.wait(200) and query.status == "finished", query.snapshot().error
             assert sorted(query.to_polars().rows(), key=str) == sorted(rows, key=str), text
+
+
+@pytest.mark.parametrize("base", [-FAR, FAR - 120])
+def test_near_the_ends_of_time_as_well(base: int) -> None:
+    dice = random.Random(base)
+    frames = {}
+    for name, count in (("a", 30), ("b", 20)):
+        times = sorted(dice.sample(range(120), count), key=lambda t: t + dice.uniform(0, 19))
+        rows = [(dice.choice("xyz"), i, base + t) for i, t in enumerate(times)]
+        frames[name] = pl.DataFrame(rows, schema={"k": pl.String, "n": pl.Int64, "ts": pl.Int64}, orient="row")
+    wanted = [(k, n, newest(frames["b"], k, ts)) for k, n, ts in frames["a"].rows()]
+    with Session(frames) as session:
+        for name in frames:
+            session.execute(
+                f"CREATE STREAM {name} (k STRING, n BIGINT, ts BIGINT, WATERMARK FOR ts AS ts - 20) SOURCE 'frame://{name}'"
+            )
+        for text in (
+            "SELECT a.k, a.n, b.n AS m FROM a ASOF LEFT JOIN b ON a.k = b.k AND b.ts <= a.ts",
+            "SELECT a.k, a.n, b.n AS m FROM a LEFT JOIN b FOR SYSTEM_TIME AS OF a.ts ON a.k = b.k",
+        ):
+            query: Any = session.execute(text)[-1]
+            assert query.wait(200) and query.status == "finished", query.snapshot().error
+            assert sorted(query.to_polars().rows(), key=str) == sorted(wanted, key=str), text
 
 
 def test_items_go_with_their_row_and_its_lifetime() -> None:

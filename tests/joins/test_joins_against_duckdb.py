@@ -9,15 +9,16 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from jupyter_stream import Session
+from jupyter_stream.engine.progress import FAR
 
 SEED = 20
 TICK = 1_000
 
 
-def rows(count: int, hot: float, keys: int, nulls: float, seed: int, late: int = 500) -> pl.DataFrame:
+def rows(count: int, hot: float, keys: int, nulls: float, seed: int, late: int = 500, base: int = 0) -> pl.DataFrame:
     """Rows out of order by at most `late` ticks: a key, half of them hot maybe, another that is a string, and a value."""
     rng = np.random.default_rng([SEED, seed])
-    ts = (np.arange(count) * 10 - rng.integers(0, late, count)) * TICK
+    ts = (np.arange(count) * 10 - rng.integers(0, late, count)) * TICK + base
     key = np.where(rng.random(count) < hot, 7, rng.integers(0, keys, count))
     return pl.DataFrame(
         {
@@ -83,6 +84,20 @@ def test_a_hot_key_with_half_the_rows_and_null_keys(kind: str, key: str) -> None
         b=b,
     )
     assert many > 500
+
+
+@pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN", "FULL JOIN", "ANTI JOIN"])
+@pytest.mark.parametrize("base", [500 * TICK - FAR, FAR - 600 * 10 * TICK])
+def test_near_the_ends_of_time(kind: str, base: int) -> None:
+    a, b = rows(600, 0.2, 30, 0.05, 14, base=base), rows(500, 0.2, 30, 0.05, 15, base=base)
+    listed = "a.ts, a.k, a.v" if kind == "ANTI JOIN" else "a.ts, a.k, a.v, b.ts, b.k, b.v"
+    agree(
+        f"SELECT {listed} FROM a {WINDOWS[0]} {kind.replace('ANTI', 'LEFT ANTI')} b {WINDOWS[1]} ON a.k = b.k",
+        f"SELECT {listed} FROM a {kind} b ON a.k = b.k AND {WITHIN}",
+        batch=90,
+        a=a,
+        b=b,
+    )
 
 
 @pytest.mark.parametrize("keys", [1, 40, 100_000])
