@@ -96,14 +96,24 @@ NOT_IN_POLARS = {*NOT_IN_PARQUET, "decimal256", "long_decimal", "view", "coded_a
 
 
 def nested(column: pa.Array, place: str) -> pa.Array:
-    if place == "struct":
-        return pa.StructArray.from_arrays([column, pa.array([1, 2, 3])], ["x", "n"])
-    return pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), column) if place == "list" else column
+    if place == "all NULL":
+        return pa.nulls(len(column), column.type)
+    if "struct" in place:
+        absent = pa.array([False, False, True]) if place == "NULL struct" else None
+        return pa.StructArray.from_arrays([column, pa.array([1, 2, 3])], ["x", "n"], mask=absent)
+    if "list" in place:
+        return pa.ListArray.from_arrays(pa.array([0, 1, None if place == "NULL list" else 2, 3], pa.int32()), column)
+    return column
 
 
 def wanted(values: list[object], place: str) -> list[object]:
-    if place == "struct":
-        return [{"x": v, "n": n} for n, v in enumerate(values, 1)]
+    if place == "all NULL":
+        return [None] * len(values)
+    if "struct" in place:
+        held = [{"x": v, "n": n} for n, v in enumerate(values, 1)]
+        return [*held[:2], None] if place == "NULL struct" else held
+    if place == "NULL list":
+        return [values[:1], values[1:], None]
     return [[v] for v in values] if place == "list" else values
 
 
@@ -129,7 +139,7 @@ def check(found: pl.DataFrame, place: str, names: list[str]) -> None:
 
 
 PLACES = ["top", "struct", "list"]
-EACH = only(PLACES, "top")
+EACH = only([*PLACES, "all NULL", "NULL struct", "NULL list"], "top")
 
 
 @pytest.mark.parametrize("place", EACH)
@@ -160,7 +170,7 @@ def test_every_type_of_a_polars_frame_is_read(place: str) -> None:
     check(read({"df": frame.lazy()}, "frame://df"), place, names)
 
 
-@pytest.mark.parametrize("place", only(["top", "struct"], "top"))
+@pytest.mark.parametrize("place", EACH)
 def test_every_type_of_arrow_in_a_pandas_frame_is_read(place: str) -> None:
     names = [n for n in ARROW if n not in {"runs", "either", "months"}]
     frame = pd.DataFrame({
