@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from jupyter_stream.aggregates.protocol import VALUE, AggregateFunction, Dense, FrameForm, Partial
+from jupyter_stream.aggregates.protocol import VALUE, AggregateFunction, Dense, FrameForm, Partial, nulls_of
 from jupyter_stream.core.messages import Int64s, ints
 
 
@@ -102,8 +102,8 @@ class Framed:
         return answers.cast(self.dtype), ints(beyond.get_column(by))
 
     def of_nothing(self) -> object:
-        """The answer over no rows: 0 for counts, NULL for the others."""
-        return self._function.of_nothing
+        """The answer over rows of which none counts: 0 for counts, an empty list for lists, NULL for the others."""
+        return nulls_of(self._function)
 
 
 def _update(partial: Partial, has_value: bool) -> pl.Expr:

@@ -94,12 +94,14 @@ class CollectList(AggregateFunction):
     name = "collect_list"
     signature = "collect_list([DISTINCT] x)"
     description = (
-        "All non-NULL values as a list, by event time, ties by arrival; with DISTINCT each once, ties by value."
+        "All non-NULL values as a list, by event time, ties by arrival; with DISTINCT each once, ties by value. "
+        "Where all are NULL it is empty."
     )
     example = "collect_list(price)"
     algebra: Algebra = "holistic"
     differential: Differential = "not"
     by_time = True
+    of_nulls: object = ()
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:
         """A list of the argument's type."""

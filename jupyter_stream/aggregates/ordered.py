@@ -114,6 +114,7 @@ class OrderedAggregate(AggregateFunction):
         self.description = f"{of}, in the order of its keys."
         self.example = f"{of}(x ORDER BY y)"
         self.algebra: Algebra = "algebraic" if of in ("first", "last") else "holistic"
+        self.of_nulls: object = () if of == "collect_list" else None
         self._of = of
 
     def resolve(self, types: Sequence[pl.DataType], distinct: bool) -> tuple[tuple[pl.DataType, ...], pl.DataType]:

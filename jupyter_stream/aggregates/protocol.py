@@ -118,6 +118,11 @@ class FrameForm(Protocol):
         """
 
 
+def nulls_of(function: AggregateFunction) -> object:
+    """The value of an aggregate over rows of which none counts."""
+    return function.of_nothing if function.of_nulls is None else function.of_nulls
+
+
 def check_one(types: Sequence[pl.DataType], name: str) -> None:
     """Refuse any number of arguments but one. Raises `BadArguments`."""
     if len(types) != 1:
@@ -182,6 +187,7 @@ class AggregateFunction(ABC):
         differential: whether rows can be taken back.
         constant_from: from which argument on they are constants; None for none.
         of_nothing: its value over no rows: 0 of counts, otherwise NULL.
+        of_nulls: its value over rows of which none counts, as where its argument is NULL: empty of lists, else as over none.
         by_time: whether it goes by event time, so that rows must have one.
         stretch: how it is worked out where rows come and go one by one; None for from their partial results, each time.
     """
@@ -194,6 +200,7 @@ class AggregateFunction(ABC):
     differential: Differential
     constant_from: int | None = None
     of_nothing: int | None = None
+    of_nulls: object = None
     by_time: bool = False
     stretch: Addition | Pick | None = None
 

@@ -161,7 +161,7 @@ def streams_need_a_time(plan: Plan, place: Span, source: SourceText) -> None:
 
 def texts_like_times(source: object) -> tuple[str, ...]:
     """The columns of text that look like times in the first rows of a source, where those can be looked at."""
-    if not isinstance(source, Peeked) or not getattr(source, "replayable", False):
+    if not isinstance(source, Peeked):
         return ()
     try:
         return tuple(c.name for c in source.peek().get_columns() if look_like_times(c))

@@ -13,12 +13,18 @@ from jupyter_stream.core.instants import parse_instants
 _ZONE: Final = r"(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}|[A-Z]{3,4})?"
 _CLOCK: Final = rf"\d{{1,2}}[:.h]\d{{2}}(?:[:.]\d{{2}}(?:[.,]\d{{1,9}})?)?\s*(?:[AaPp]\.?[Mm]\.?)?\s*{_ZONE}"
 _MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+_MONTH_NAME: Final = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|"
+    r"Nov(?:ember)?|Dec(?:ember)?)\.?"
+)
 _FORMS: Final = (
     rf"\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}(?:[T ,_]+{_CLOCK})?",
     rf"\d{{1,2}}[-/.]\d{{1,2}}[-/.]\d{{4}}(?:[T ,]+{_CLOCK})?",
     rf"\d{{1,2}}[-/.]\d{{1,2}}[-/.]\d{{2}}[T ,]+{_CLOCK}",
     rf"(?:[A-Za-z]{{3,9}},? )?\d{{1,2}}[ /-]{_MONTH}[ ,/-]+\d{{2,4}}(?:[ :T,]+{_CLOCK})?",
     rf"(?:[A-Za-z]{{3,9}},? )?{_MONTH}\.? +\d{{1,2}},?(?: \d{{4}})?[ ,]+{_CLOCK}(?: \d{{4}})?",
+    rf"{_MONTH_NAME} +\d{{1,2}}(?:st|nd|rd|th)?(?:,? +\d{{4}})?(?:[ ,]+{_CLOCK})?",
+    rf"\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? +{_MONTH_NAME}(?:,? +\d{{4}})?(?:[ ,]+{_CLOCK})?",
     r"\d{8}[T ]\d{4,6}(?:[.,]\d{1,9})?Z?",
 )
 _LIKE: Final = rf"^\s*(?:{'|'.join(_FORMS)})\s*$"

@@ -11,7 +11,7 @@ import polars as pl
 
 from jupyter_stream.aggregates import Dense
 from jupyter_stream.aggregates.count import DistinctValues
-from jupyter_stream.aggregates.protocol import SLOT, VALUE
+from jupyter_stream.aggregates.protocol import SLOT, VALUE, nulls_of
 from jupyter_stream.aggregates.user.python import ArrayProgram
 from jupyter_stream.aggregates.user.rows import HeldForm
 from jupyter_stream.core.messages import Int64s
@@ -114,7 +114,7 @@ class FramedPartials:
 
     def _answers(self, aggregate: int, found: pl.DataFrame, slots: int) -> FrameAnswers:
         of = self._aggregates[aggregate]
-        return FrameAnswers(found, slots, of.name, of.dtype, of.function.of_nothing)
+        return FrameAnswers(found, slots, of.name, of.dtype, nulls_of(of.function))
 
 
 def _made(aggregate: GroupAggregate, marks: bool, keyed: bool) -> FramePanes | UserPanes | ArrayPanes | DistinctPanes:

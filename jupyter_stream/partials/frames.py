@@ -146,13 +146,13 @@ class FrameAnswers:
         capacity: slots are below it.
         name: the output column.
         dtype: its type.
-        of_nothing: what a group without partial results gets.
+        of_nulls: what a group without partial results gets.
     """
 
     def __init__(
-        self, found: pl.DataFrame, capacity: int, name: str, dtype: pl.DataType, of_nothing: int | None = None
+        self, found: pl.DataFrame, capacity: int, name: str, dtype: pl.DataType, of_nulls: object = None
     ) -> None:
-        self._name, self._dtype, self._of_nothing = name, dtype, of_nothing
+        self._name, self._dtype, self._of_nulls = name, dtype, of_nulls
         self._values = found.get_column(VALUE) if VALUE in found.columns else None
         self._row_of = np.full(capacity, -1, np.int64)
         self._row_of[found.get_column(SLOT).to_numpy()] = np.arange(found.height)
@@ -167,6 +167,6 @@ class FrameAnswers:
             if (rows < 0).any():
                 at = at.set(pl.Series(rows < 0), None)
             series = self._values.gather(at)
-        if self._of_nothing is not None:
-            series = series.fill_null(self._of_nothing)
+        if self._of_nulls is not None:
+            series = series.fill_null(self._of_nulls)
         return series.cast(self._dtype).alias(self._name)

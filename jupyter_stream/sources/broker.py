@@ -95,9 +95,11 @@ class BrokerSource(ABC):
         self._address(rest, context.uri)
         self.check()
         told = {self.options[name]: name for name in self.about.names if name in self.options}
+        self._head: list[bytes] = []
         if context.schema is None:
             known = schema_of_options(self.options)
-            record = known or self.discover([item[0] for item in self._first_messages(context.uri)])
+            self._head = [] if known else [item[0] for item in self._first_messages(context.uri)]
+            record = known or self.discover(self._head)
             extra = [
                 (name, dict(_pairs(self.about))[column]) for name, column in told.items() if name not in record.names
             ]
@@ -141,6 +143,10 @@ class BrokerSource(ABC):
         """
         for chunk, _ in self.received(request, Inbox(request.trouble)):
             yield from batches(chunk)
+
+    def peek(self) -> pl.DataFrame:
+        """The messages that told the columns; none where they were declared."""
+        return self._form.first_rows(self._head)
 
     def received(self, request: Request, inbox: Inbox) -> Iterator[tuple[Chunk, list[Item]]]:
         """Rows as their messages come, and these messages."""

@@ -17,13 +17,13 @@ from jupyter_stream.sources.conform import check_castable, conform, match_names
 from jupyter_stream.sources.options import choice, did_you_mean
 from jupyter_stream.sources.protocol import PEEKED_ROWS, Chunk, Context, Request, Source, SourceConnector, wanted
 from jupyter_stream.sources.tabular import (
-    bounds_of,
     columns_of,
     declared,
     height,
     is_column,
     is_frame,
     is_once,
+    pieces_of,
     raw_schema,
     slices,
 )
@@ -48,7 +48,7 @@ class FrameSource:
         value = self._value()
         columns = columns_of(value, context.uri)
         self.replayable = not is_once(value)
-        self.schema: Schema = context.schema or declared(columns.raw, bounds_of(value) if self.replayable else None)
+        self.schema: Schema = context.schema or declared(columns.raw, pieces_of(value) if self.replayable else None)
         self._matched(columns.raw, self.schema.fields)
         found = columns if context.schema is None else replace(columns, texts={})
         self.notes = [*([] if context.schema else remarks(columns.raw, self.schema)), *found.notes]

@@ -113,6 +113,7 @@ class KafkaSource:
         self._known: list[int] = []
         self._from: Offsets = {}
         self._to: Offsets = {}
+        self._head: list[bytes] = []
         self._consumer(_quiet).close()  # settings that can't be are told here
         self.schema: Schema = context.schema or self._found(options, told, context.uri)
         self._form = MessageFormat(options, self.schema, told, _BROKER, f"kafka://{where}")
@@ -160,6 +161,10 @@ class KafkaSource:
         """
         reached = dict(cast("Offsets", place or {}))
         return self._rows(request, lambda consumer: self._from_there(consumer, request, reached), reached)
+
+    def peek(self) -> pl.DataFrame:
+        """The messages that told the columns; none where they were declared."""
+        return self._form.first_rows(self._head)
 
     def _from_there(self, consumer: Any, request: Request, reached: dict[int, int]) -> Iterator[list[Any]]:
         if self.replayable:
@@ -217,7 +222,7 @@ class KafkaSource:
                 raise SourceError(
                     f"No message came within 10 seconds. {undeclared(uri).message}", hint=undeclared(uri).hint
                 )
-            record = form.discover(values)
+            record, self._head = form.discover(values), values
         types = _BROKER.polars()
         return Schema.of(
             [*((f.name, f.dtype) for f in record), *((n, types[c]) for n, c in told.items() if n not in record.names)]

@@ -20,7 +20,7 @@ from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources.avro import AvroRecords, in_digits
 from jupyter_stream.sources.casting import TICKS, stream_type
-from jupyter_stream.sources.conform import both, check_castable, conform, match_names, rejected
+from jupyter_stream.sources.conform import both, check_castable, completed, conform, match_names, rejected
 from jupyter_stream.sources.csv_text import CsvFormat
 from jupyter_stream.sources.json_text import JsonFormat
 from jupyter_stream.sources.options import choice
@@ -115,6 +115,11 @@ class MessageFormat:
         """
         lines = [value.replace(b"\n", b" ") if self.is_json else value for value in values]
         return self.text(lambda line: "").discover(b"\n".join(lines) + b"\n", Path(self.where))
+
+    def first_rows(self, values: Sequence[bytes]) -> pl.DataFrame:
+        """The rows of the messages that told the columns; what the broker would say of them is NULL."""
+        chunk = MessageParser(self, self.record.fields).parse(Messages(values, pl.DataFrame(), lambda i: ""))
+        return completed(chunk.frame, self.schema.fields)
 
     def parser(self, fields: Sequence[Field], remarks: Remarks | None = None) -> MessageParser:
         """A parser for one read, giving these fields; what it finds is for `remarks`."""

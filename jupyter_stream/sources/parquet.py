@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -55,19 +54,20 @@ def parquet_columns(path: Path) -> Columns:
 
 def parquet_found(path: Path, raw: Schema) -> tuple[Schema, list[str]]:
     """The columns of a stream over a file's columns, and sentences about those that are of another type than they seem."""
-    schema = declared(raw, lambda name: _bounds(path, name))
+    schema = declared(raw, lambda name: _pieces(path, name))
     return schema, remarks(raw, schema)
 
 
-def _bounds(path: Path, column: str) -> tuple[int, int] | None:
-    """The least and the greatest of a column's whole numbers; None where it has none."""
-    if _for_arrow(path) is not None:
-        least, most = pc.min_max(pq.read_table(path, columns=[column]).column(column)).as_py().values()
-    else:
-        numbers = pl.col(column)
-        scan = pl.scan_parquet(path, glob=False)
-        least, most = scan.select(numbers.min(), numbers.max().alias("$most")).collect().row(0)
-    return None if least is None else (least, most)
+def _pieces(path: Path, column: str) -> Iterator[pl.Series]:
+    """The values of one column, in the file's type."""
+    if _for_arrow(path) is None:
+        scan = pl.scan_parquet(path, glob=False).select(column)
+        try:
+            yield from (readable(f).get_column(column) for f in scan.collect_batches(chunk_size=REPLAY_ROWS))
+            return
+        except pl.exceptions.PolarsError:  # text that is no UTF-8, or what Arrow says better
+            pass
+    yield from (frame.get_column(column) for frame in _row_by_row(path, [column], 0))
 
 
 def parquet_names(path: Path, fields: Sequence[Field], tick: int | None) -> dict[str, str]:

@@ -15,6 +15,8 @@ from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import polars as pl
+
 from jupyter_stream.core import threads
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.errors import SourceError, StreamError
@@ -22,7 +24,16 @@ from jupyter_stream.sources.casting import TICKS
 from jupyter_stream.sources.conform import check_castable, conform, match_names
 from jupyter_stream.sources.late_fields import of_read
 from jupyter_stream.sources.options import choice, did_you_mean
-from jupyter_stream.sources.protocol import BATCH_ROWS, Chunk, Context, Request, Source, SourceConnector, wanted
+from jupyter_stream.sources.protocol import (
+    BATCH_ROWS,
+    PEEKED_ROWS,
+    Chunk,
+    Context,
+    Request,
+    Source,
+    SourceConnector,
+    wanted,
+)
 from jupyter_stream.sources.tabular import declared, is_frame, raw_schema, slices
 from jupyter_stream.sources.values import infer, rows_to_chunk
 
@@ -78,6 +89,12 @@ class PythonSource:
                 yield from self._chunks(items, request)
         finally:
             pull.leave(queue)
+
+    def peek(self) -> pl.DataFrame:
+        """The first items of a list; nothing else is run to be looked at."""
+        value = self._value()
+        items = list(value[:PEEKED_ROWS]) if isinstance(value, list | tuple) else []
+        return next(self._chunks(items, Request()), Chunk(self.schema.empty())).frame
 
     def _started(self) -> tuple[_Pull, deque[object]]:
         """A new pull, or the one there is already where the generator is live and still the same; and what comes for one read."""

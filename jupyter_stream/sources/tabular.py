@@ -21,20 +21,19 @@ from jupyter_stream.sources.of_objects import objects, type_of_objects
 from jupyter_stream.sources.of_pandas import is_pandas_column, is_pandas_frame
 from jupyter_stream.sources.plain_arrow import plain, reading
 from jupyter_stream.sources.protocol import REPLAY_ROWS
-from jupyter_stream.sources.widest import between
+from jupyter_stream.sources.widest import bounds, fitting, may_be_beyond
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Slice: TypeAlias = Callable[[int, int], pl.Series]
-Bounds: TypeAlias = Callable[[str], tuple[int, int] | None]
-"""The least and the greatest of a column's whole numbers; None where it has none."""
+Pieces: TypeAlias = Callable[[str], Iterable[pl.Series]]
+"""Gives all values of a column, some at a time."""
 
 UNREADABLE: Final = (
     pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException, NotImplementedError, TypeError, ValueError,
 )  # fmt: skip
 """How a library says that it can't read a column."""
-_WIDE: Final = (pl.UInt64(), pl.Int128(), pl.UInt128())
 
 
 @dataclass(frozen=True)
@@ -112,30 +111,25 @@ def columns_of(value: Any, where: str) -> Columns:
     return columns_of_arrow(schema)
 
 
-def declared(raw: Schema, bounds: Bounds | None = None) -> Schema:
+def declared(raw: Schema, pieces: Pieces | None = None) -> Schema:
     """The schema a stream over such columns has when none was declared: those that have a name.
 
     Args:
         raw: the columns.
-        bounds: of columns that may have whole numbers beyond BIGINT; None where they can't be looked at.
+        pieces: of columns that may have whole numbers beyond BIGINT; None where they can't be looked at.
     """
-    return Schema.of((f.name, _wide(f, bounds) or stream_type(f.dtype)) for f in raw if f.name)
+    return Schema.of((f.name, _stream_type(f, pieces)) for f in raw if f.name)
 
 
-def _wide(field: Field, bounds: Bounds | None) -> pl.DataType | None:
-    found = bounds(field.name) if bounds is not None and field.dtype in _WIDE else None
-    return None if found is None else between(*found)
+def _stream_type(field: Field, pieces: Pieces | None) -> pl.DataType:
+    if pieces is None or not may_be_beyond(field.dtype):
+        return stream_type(field.dtype)
+    return fitting(field.dtype, bounds(pieces(field.name)))
 
 
-def bounds_of(value: object) -> Bounds:
+def pieces_of(value: object) -> Pieces:
     """Those of a frame's columns."""
-
-    def bounds(name: str) -> tuple[int, int] | None:
-        pieces = [p.get_column(name) for p in slices(value, [name])]
-        found = [int(b) for p in pieces for b in (p.min(), p.max()) if b is not None]  # type: ignore[arg-type]  # of integers
-        return (min(found), max(found)) if found else None
-
-    return bounds
+    return lambda name: (piece.get_column(name) for piece in slices(value, [name]))
 
 
 def height(value: Any) -> int:

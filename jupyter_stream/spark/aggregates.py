@@ -117,8 +117,7 @@ def _values(args: tuple[str, ...], where: Filter) -> str:
 
 
 def _collect_list(call: AggregateCall, args: tuple[str, ...], where: Filter) -> str:
-    values = _values(args, where)
-    return f"CASE WHEN size({values}) > 0 THEN {values} END"
+    return _values(args, where)
 
 
 def _string_agg(call: AggregateCall, args: tuple[str, ...], where: Filter) -> str:

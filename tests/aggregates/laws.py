@@ -29,7 +29,7 @@ def assert_answers(case: Case, rows: Sequence[Arrived], partials: pl.DataFrame) 
     for group in sorted({r.row["g"] for r in rows}, key=repr):
         value = case.model([r for r in rows if r.row["g"] == group])
         # a group without partials is answered as nothing is
-        if value in (0, None) and group not in answers:
+        if value in (0, None, ()) and group not in answers:
             continue
         if value == 0 and answers.get(group) is None:
             continue

@@ -161,16 +161,29 @@ def test_a_bucket_that_is_none_is_refused(session: Session, call: str) -> None:
         (["13/05/2024 10:00:00"], "dd/MM/yyyy HH:mm:ss"),
         (["2024-05-01 10:00:00,123"], "yyyy-MM-dd HH:mm:ss,SSS"),
         (["2024-05-01 10:00"], None),
+        (["May 1st", "Sept. 2nd, 2024"], "..."),
+        (["1st of May 2024", "2. Mar", "3 June 2024, 10:00 AM"], "..."),
     ],
 )
-def test_text_that_looks_like_a_time_is_asked_for_by_the_first_window(texts: list[str], pattern: str | None) -> None:
-    with Session({"df": pl.DataFrame({"at": texts, "v": range(len(texts))})}) as session:
+@pytest.mark.parametrize("scheme", ["frame", "python"])
+def test_text_that_looks_like_a_time_is_asked_for_by_the_first_window(
+    scheme: str, texts: list[str], pattern: str | None
+) -> None:
+    frame = pl.DataFrame({"at": texts, "v": range(len(texts))})
+    with Session({"df": frame if scheme == "frame" else frame.to_dicts()}) as session:
+        said = str(session.run(f"CREATE STREAM df SOURCE '{scheme}://df'")[0])
         (query,) = session.execute("SELECT v FROM df")  # needs no time
         assert isinstance(query, Query) and query.wait(200)
         with pytest.raises(QueryError, match="at looks like it, but is text") as error:
             session.execute("SELECT count(*) FROM df [RANGE 1 MINUTE TUMBLING]")
-    line = "CREATE STREAM df (at TIMESTAMP, v BIGINT) ORDER BY at SOURCE 'frame://df'"
-    assert line + ("." if pattern is None else f" WITH (timestamp_format = '{pattern}').") in str(error.value.hint)
+    line = f"CREATE STREAM df (at TIMESTAMP, v BIGINT) ORDER BY at SOURCE '{scheme}://df'"
+    line += "." if pattern is None else f" WITH (timestamp_format = '{pattern}')."
+    assert line in str(error.value.hint) and line in said
+
+
+def test_names_that_begin_as_months_do_are_no_times() -> None:
+    with Session({"df": [{"at": "Mayhem 12", "v": 1}, {"at": "Decker 10", "v": 2}]}) as session:
+        assert "looks like" not in str(session.run("CREATE STREAM df SOURCE 'python://df'")[0])
 
 
 @pytest.mark.parametrize("declared", ["CREATE STREAM `my log` SOURCE 'file://{}' WITH (decimal = ',')", None])

@@ -72,10 +72,15 @@ class Aggregate:
         if self.function == "count_if":
             return sum(v is True for v in present)
         if not present:
-            return None
+            return () if self.function == "collect_list" and rows else None
         if self.function in WITH_CONSTANT:
             return WITH_CONSTANT[self.function](present, self.constant)
         return BY_NAME[self.function](present)
+
+    def alive(self, rows: list[Arrived]) -> Value:
+        """Its value over the rows of a relation or of a row's OVER: a list of no rows is empty, where an extent's is NULL."""
+        value = self.over(rows)
+        return () if value is None and self.function == "collect_list" else value
 
 
 def is_special(values: list[Value]) -> bool:

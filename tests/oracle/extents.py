@@ -100,8 +100,8 @@ def grouped(keys: tuple[str, ...], rows: list[Arrived]) -> list[list[Arrived]]:
 
 
 def result_row(query: Query, group: list[Arrived], bounds: dict[str, int | None]) -> Row:
-    """One row of an answer."""
+    """One row of an answer; an extent's has its bounds, a relation's has none."""
     row: dict[str, Value] = dict(bounds)
     row.update({k: group[0].row[k] for k in query.keys})
-    row.update({f"a{i}": a.over(group) for i, a in enumerate(query.aggregates)})
+    row.update({f"a{i}": a.over(group) if bounds else a.alive(group) for i, a in enumerate(query.aggregates)})
     return row

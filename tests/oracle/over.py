@@ -79,7 +79,7 @@ def over(query: OverQuery) -> Answer:
                 found: Row = dict(r.row)
                 for n, aggregate in enumerate(query.aggregates):
                     one_by_one = isinstance(aggregate, UserAggregate) or not query.peers
-                    found[f"a{n}"] = aggregate.over(_seen(query, rows, i, one_by_one))
+                    found[f"a{n}"] = aggregate.alive(_seen(query, rows, i, one_by_one))
                 answer.rows.append(found)
     return answer
 

@@ -197,8 +197,14 @@ def test_tables_get_duckdbs_answers(seed: int) -> None:
             (mine,) = session.execute(query)
             assert mine.wait(200)
             got = sorted(map(close, mine.to_polars().rows()))
-            wanted = sorted(map(close, other.execute(query).fetchall()))
-            assert got == wanted, query
+            lists = [i for i, call in enumerate(calls, 1) if call.startswith("array_agg")]
+            theirs = [with_lists(row, lists) for row in other.execute(query).fetchall()]
+            assert got == sorted(map(close, theirs)), query
+
+
+def with_lists(row: tuple, lists: list[int]) -> tuple:
+    """A row with empty lists, as in Spark, where DuckDB's are NULL as there is no value."""
+    return tuple([] if i in lists and v is None else v for i, v in enumerate(row))
 
 
 def close(row: tuple) -> tuple:

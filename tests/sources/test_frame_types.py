@@ -96,14 +96,24 @@ NOT_IN_POLARS = {*NOT_IN_PARQUET, "decimal256", "long_decimal", "view", "coded_a
 
 
 def nested(column: pa.Array, place: str) -> pa.Array:
-    if place == "struct":
-        return pa.StructArray.from_arrays([column, pa.array([1, 2, 3])], ["x", "n"])
-    return pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), column) if place == "list" else column
+    if place == "all NULL":
+        return pa.nulls(len(column), column.type)
+    if "struct" in place:
+        absent = pa.array([False, False, True]) if place == "NULL struct" else None
+        return pa.StructArray.from_arrays([column, pa.array([1, 2, 3])], ["x", "n"], mask=absent)
+    if "list" in place:
+        return pa.ListArray.from_arrays(pa.array([0, 1, None if place == "NULL list" else 2, 3], pa.int32()), column)
+    return column
 
 
 def wanted(values: list[object], place: str) -> list[object]:
-    if place == "struct":
-        return [{"x": v, "n": n} for n, v in enumerate(values, 1)]
+    if place == "all NULL":
+        return [None] * len(values)
+    if "struct" in place:
+        held = [{"x": v, "n": n} for n, v in enumerate(values, 1)]
+        return [*held[:2], None] if place == "NULL struct" else held
+    if place == "NULL list":
+        return [values[:1], values[1:], None]
     return [[v] for v in values] if place == "list" else values
 
 
@@ -129,7 +139,7 @@ def check(found: pl.DataFrame, place: str, names: list[str]) -> None:
 
 
 PLACES = ["top", "struct", "list"]
-EACH = only(PLACES, "top")
+EACH = only([*PLACES, "all NULL", "NULL struct", "NULL list"], "top")
 
 
 @pytest.mark.parametrize("place", EACH)
@@ -160,7 +170,7 @@ def test_every_type_of_a_polars_frame_is_read(place: str) -> None:
     check(read({"df": frame.lazy()}, "frame://df"), place, names)
 
 
-@pytest.mark.parametrize("place", only(["top", "struct"], "top"))
+@pytest.mark.parametrize("place", EACH)
 def test_every_type_of_arrow_in_a_pandas_frame_is_read(place: str) -> None:
     names = [n for n in ARROW if n not in {"runs", "either", "months"}]
     frame = pd.DataFrame({
@@ -241,11 +251,54 @@ def test_intervals_and_periods_of_pandas_keep_their_text_in_a_file_and_in_polars
         assert found["band"].to_list() == ["(0, 1]", "(1, 2]", "(2, 3]"]
 
 
-def test_numbers_beyond_bigint_take_no_rows_away() -> None:
-    large = pl.DataFrame({"at": AT, "v": [1, 2, 3], "x": pl.Series([1, None, 2**64 - 1], dtype=pl.UInt64)})
-    for frame in (large, large.to_arrow()):
-        assert read({"df": frame}, "frame://df", "v").rows() == [(1,), (2,), (3,)]
-        assert read({"df": frame}, "frame://df")["x"].to_list() == [D(1), None, D(2**64 - 1)]
+BEYOND = [1, None, 2**64 - 1]
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("top", "x has values beyond BIGINT, so it is DECIMAL(20,0)."),
+        ("struct", "x.x has values beyond BIGINT, so it is DECIMAL(20,0)."),
+        ("list", "x has values beyond BIGINT, so it is ARRAY<DECIMAL(20,0)>."),
+    ],
+)
+def test_numbers_beyond_bigint_take_no_rows_away(place: str, said: str, tmp_path: Path) -> None:
+    arrow = pa.table({"at": AT, "v": [1, 2, 3], "x": nested(_of([*BEYOND], pa.uint64()), place)})
+    polars = pl.DataFrame(arrow)
+    pandas = pd.DataFrame({"at": AT, "v": [1, 2, 3], "x": pd.arrays.ArrowExtensionArray(arrow["x"])})
+    pq.write_table(arrow, path := tmp_path / "x.parquet")
+    exact = wanted([None if v is None else D(v) for v in BEYOND], place)
+    for frame in (polars, polars.lazy(), arrow, pandas, None):
+        frames, uri = ({}, f"file://{path}") if frame is None else ({"df": frame}, "frame://df")
+        assert read(frames, uri, "v").rows() == [(1,), (2,), (3,)]
+        assert read(frames, uri)["x"].to_list() == exact
+        with Session(dict(frames)) as session:
+            assert said in str(session.run(f"CREATE STREAM s SOURCE '{uri}'")[0])
+
+
+def test_python_objects_with_numbers_beyond_bigint_are_text_with_all_digits() -> None:
+    frame = pd.DataFrame({"at": AT, "x": _objects({"a": 1}, None, {"a": 2**64 - 1})})
+    assert read({"df": frame}, "frame://df")["x"].to_list() == ['{"a": 1}', None, '{"a": 18446744073709551615}']
+
+
+def test_numbers_beyond_bigint_stand_deep_inside_and_beside_others(tmp_path: Path) -> None:
+    """What is beyond BIGINT in one field says nothing of its neighbours, whether it is shown by the first values or the last."""
+    many = [{"a": [{"h": i, "small": i, "t": "x"}], "s": i} for i in range(2_000)]
+    many[-1] = {"a": [None], "s": 7}
+    many[-2] = {"a": [{"h": 2**64 - 1, "small": 5, "t": None}, None], "s": 6}
+    inner = pa.struct([("h", pa.uint64()), ("small", pa.uint64()), ("t", pa.string())])
+    kind = pa.struct([("a", pa.list_(inner)), ("s", pa.uint64())])
+    pq.write_table(pa.table({"m": pa.array(many, kind)}), tmp_path / "m.parquet")
+    with Session({}) as session:
+        said = str(session.run(f"CREATE STREAM s SOURCE 'file://{tmp_path}/m.parquet'")[0])
+        assert (
+            "m.a has values beyond BIGINT, so it is ARRAY<STRUCT<h: DECIMAL(20,0), small: BIGINT, t: STRING>>." in said
+        )
+        (query,) = session.execute("SELECT m.a[0].h AS h, m.s AS s FROM s")
+        assert isinstance(query, Query) and query.wait(200)
+        assert query.errors.height == 0
+        assert query.to_polars()["h"].to_list() == [*map(D, range(1_998)), D(2**64 - 1), None]
+        assert query.to_polars()["s"].to_list() == [*range(1_998), 6, 7]
 
 
 def test_objects_of_polars_are_read() -> None:

@@ -6,8 +6,9 @@ import threading
 import polars as pl
 import pytest
 
+from jupyter_stream import Session
 from jupyter_stream.core.schema import Schema
-from jupyter_stream.errors import SourceError
+from jupyter_stream.errors import QueryError, SourceError
 from jupyter_stream.sources.inbox import Inbox
 from jupyter_stream.sources.protocol import Trouble
 from tests.sources.servers import Live, free_port, opened, receivers
@@ -66,6 +67,15 @@ def test_bad_lines_are_told_with_their_place(lines):
     where = f"socket://127.0.0.1:{lines.port}"
     assert places == {'{"n": "x"}': f"{where}, message 1)", "nonsense": f"{where}, message 2)"}
     live.stop()
+
+
+def test_text_of_the_first_messages_that_looks_like_a_time_is_asked_for_by_the_first_window(lines):
+    threading.Thread(target=lines.send, args=('{"at": "May 1st", "v": 1}\n',), daemon=True).start()
+    with Session({}) as session:
+        said = str(session.run(f"CREATE STREAM s SOURCE 'socket://127.0.0.1:{lines.port}'")[0])
+        assert "at looks like a time" in said
+        with pytest.raises(QueryError, match="at looks like it, but is text"):
+            session.execute("SELECT count(*) FROM s [RANGE 1 MINUTE TUMBLING]")
 
 
 @pytest.mark.parametrize(

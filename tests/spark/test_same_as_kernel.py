@@ -60,6 +60,8 @@ QUERIES = {
         FROM s [RANGE 10 SECONDS TUMBLING] GROUP BY k""",
     "aggregates by arrival": """SELECT first(x) AS f, last(x) AS l, arg_min(k, n) AS mi, arg_max(k, n) AS ma,
         collect_list(n) AS li, string_agg(k, '-') AS st FROM s [RANGE 8 SECONDS SLIDE 4 SECONDS] GROUP BY ok""",
+    "lists of NULLs": """SELECT k, collect_list(n) FILTER (WHERE n > 2) AS li, collect_list(CASE WHEN n > 9 THEN n END) AS none
+        FROM s [RANGE 4 SECONDS TUMBLING] GROUP BY k""",
     "aggregates of DECIMALs": """SELECT k, sum(p) AS s, avg(p) AS a, min(p) AS mi, max(p) AS ma, median(p) AS me,
         mode(p) AS mo, first(p) AS f, collect_list(p) AS li, count(DISTINCT p) AS dn, sum(DISTINCT p) AS ds,
         avg(DISTINCT p) AS da, var_pop(p) AS v, sum(w) AS sw
