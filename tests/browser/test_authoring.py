@@ -1,8 +1,10 @@
 """What helps while writing, in a real page: completion, `?`, defaults, and the system view."""
 
 import json
+from contextlib import suppress
 
 from lab import IN_BOTH, IN_LAB, IN_NOTEBOOK
+from playwright.sync_api import TimeoutError as OutOfTime
 
 from jupyter_stream.views.words import size
 from tests.tiers import slow
@@ -69,25 +71,32 @@ def test_completion_offers_columns_with_types_functions_with_signatures_options_
     book.run_all()
     book.page.wait_for_function("() => document.querySelectorAll('.jp-InputPrompt')[1].textContent === '[2]:'")
 
-    def offered(text):
-        write(book, 2, text)
-        book.page.keyboard.press("Tab")
-        book.page.locator(".jp-Completer-item").first.wait_for()
-        return dict(book.page.locator(".jp-Completer-item").evaluate_all(ITEMS))
+    def offered(text, *wanted):
+        """What is offered there. The page waits a second for the kernel, then shows what it knows itself: it is asked again."""
+        found = {}
 
-    def escape():
+        def is_there():
+            book.page.keyboard.press("Escape")
+            write(book, 2, text)
+            book.page.keyboard.press("Tab")
+            items = book.page.locator(".jp-Completer-item")
+            with suppress(OutOfTime):
+                items.first.wait_for(timeout=5_000)
+            found.clear()
+            found.update(items.evaluate_all(ITEMS))
+            return set(wanted) <= set(found)
+
+        book.until(is_there, f"{wanted} are offered")
         book.page.keyboard.press("Escape")
         book.page.locator(".jp-Completer-item").first.wait_for(state="hidden")
+        return found
 
-    found = offered("%%stream more\nSELECT * FROM trades WHERE s")
+    found = offered("%%stream more\nSELECT * FROM trades WHERE s", "symbol", "sum")
     assert found["symbol"] == "column string" and found["sum"] == "function sum([distinct] x)"
-    escape()
-    assert offered("%%stream more\nSELECT avg(price) FROM trades WHERE q")["quantile"] == "function quantile(x, q)"
-    escape()
-    assert {"--chart", "--by", "--budget"} <= set(offered("%%stream more --"))
-    escape()
-    assert {"scatter", "summary"} <= set(offered("%%stream more --chart s"))
-    escape()
+    found = offered("%%stream more\nSELECT avg(price) FROM trades WHERE q", "quantile")
+    assert found["quantile"] == "function quantile(x, q)"
+    offered("%%stream more --", "--chart", "--by", "--budget")
+    offered("%%stream more --chart s", "scatter", "summary")
     # nothing of ours in Python
     write(book, 2, "symb")
     book.page.keyboard.press("Tab")

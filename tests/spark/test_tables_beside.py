@@ -39,7 +39,7 @@ class Live:
         self.begun.wait(600)
         yield frame(dt.datetime(2024, 5, 1, 12), "abcabcabc")
         self.go_on.wait(600)
-        yield frame(dt.datetime.now(dt.UTC).replace(tzinfo=None) + dt.timedelta(days=1), "cacac")
+        yield frame(dt.datetime.now(dt.UTC).replace(tzinfo=None) + dt.timedelta(hours=1), "cacac")
         self.over.wait(600)
 
 
