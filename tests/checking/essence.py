@@ -25,5 +25,5 @@ ESSENCE = (
     "sql/test_query_files.py::test_query_file",
     "differential/test_calls.py::test_drawn_calls_get_sparks_values",
     "packaging/test_package_list.py::test_package_list_equals_the_folders",
-    "packaging/test_contributing.py::test_an_addition_works_and_nothing_does_its_work_without_it",
+    "packaging/test_contributing.py::test_additions_work_and_nothing_does_their_work_without_them",
 )
