@@ -22,6 +22,7 @@ from jupyter_stream.plan.logical import BoundQuery, Emit, Plan, Project, Top
 from jupyter_stream.plan.relations import answered, is_relation, staggered
 from jupyter_stream.plan.time_columns import time_columns
 from jupyter_stream.syntax.diagnose import did_you_mean
+from jupyter_stream.syntax.dialect import as_written
 from jupyter_stream.syntax.nodes import ColumnRef
 from jupyter_stream.syntax.source_text import Name, SourceText
 from jupyter_stream.syntax.syntax import CreateStreamAs, CreateTableAs, CreateView, Select
@@ -141,7 +142,9 @@ def _check_order(plan: Plan, column: Name, source: SourceText) -> None:
     raise source.error(
         f"a stream can only be ordered by its time column, and {field.name} is not that",
         column.span,
-        f"Write ORDER BY {times[0]}." if times else "Select the time column of the stream, and order by it.",
+        f"Write ORDER BY {as_written(times[0])}."
+        if times
+        else "Select the time column of the stream, and order by it.",
     )
 
 

@@ -40,6 +40,7 @@ from jupyter_stream.plan.catalog import (
 )
 from jupyter_stream.plan.time_of import CURRENT_TIME
 from jupyter_stream.syntax.diagnose import did_you_mean, nearest
+from jupyter_stream.syntax.dialect import as_written
 from jupyter_stream.syntax.durations import parse_duration
 from jupyter_stream.syntax.option_places import placed_at_option
 from jupyter_stream.syntax.source_text import Name, SourceText, Span
@@ -202,7 +203,7 @@ def _time(
                 raise source.error(
                     "this stream has no time column, and this option needs one",
                     place,
-                    f"Name the time column: ORDER BY {(*times, 'ts')[0]}.",
+                    f"Name the time column: ORDER BY {as_written((*times, 'ts')[0])}.",
                 )
             return TimeSpec("latent", CURRENT_TIME, Watermark(0, declared=False), undecided=times)
         field = schema.find(times[0])
@@ -262,7 +263,9 @@ def time_column(name: Name, schema: Schema, source: SourceText, statement: Creat
         raise source.error(f"there is no column called {name.text}", name.span, hint)
     if not is_time(field.dtype):
         hint = "A time column must be a TIMESTAMP, or a BIGINT of microseconds."
-        if isinstance(field.dtype, pl.String):
+        if field.dtype.is_float() and statement is not None:
+            hint = "If it counts seconds since 1970, write WITH (timestamp_unit = 's')."
+        elif isinstance(field.dtype, pl.String):
             hint = (
                 f"If it holds times such as '2024-01-01 10:00', write {_with_a_time(statement, schema, field)}"
                 if statement is not None and statement.columns is None

@@ -87,7 +87,7 @@ def numbers_as_times(statement: CreateStream, schema: Schema) -> Schema | None:
         raise statement.source.error(
             f"{UNIT} gives the unit of a time column, and no time column is named",
             unit.name.span,
-            f"Name the time column: ORDER BY {(*numbers, 'ts')[0]}.",
+            f"Name the time column: ORDER BY {as_written((*numbers, 'ts')[0])}.",
         )
     return None
 
@@ -190,6 +190,6 @@ def _which(stream: str, columns: Sequence[str], place: Span, source: SourceText,
     return source.error(
         f"this query needs the time column of {stream}, and several could be it: {names}",
         place,
-        f"Name it where the stream is declared: CREATE STREAM {stream} ... ORDER BY {columns[0]}. "
+        f"Name it where the stream is declared: CREATE STREAM {as_written(stream)} ... ORDER BY {as_written(columns[0])}. "
         "For the time of arrival: ORDER BY current_time.",
     )

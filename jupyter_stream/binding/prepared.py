@@ -20,6 +20,7 @@ from jupyter_stream.functions.types import instance
 from jupyter_stream.plan.catalog import Computed, Kept, OpenSource, Step, StreamDef, TimeSpec, Watermark
 from jupyter_stream.plan.logical import Scan
 from jupyter_stream.syntax.diagnose import did_you_mean
+from jupyter_stream.syntax.dialect import as_written
 from jupyter_stream.syntax.nodes import ColumnRef, Constant, FieldOf, Node, walk
 from jupyter_stream.syntax.source_text import Name
 from jupyter_stream.syntax.syntax import CreateStream
@@ -156,7 +157,7 @@ class _Preparing:
             raise self._statement.source.error(
                 f"{FORMAT} says how times are written, and no column is named that holds any",
                 option.name.span,
-                f"Declare one TIMESTAMP, or name it: ORDER BY {next(iter(texts), 'ts')}.",
+                f"Declare one TIMESTAMP, or name it: ORDER BY {as_written(min(texts, default='ts'))}.",
             )
         found = [(name, self._as_time(value) if name in named else value) for name, value in items]
         self._computed |= {name.lower(): value for name, value in found if name in named}

@@ -12,6 +12,7 @@ from jupyter_stream.errors import SourceError
 from jupyter_stream.plan.catalog import StreamDef, Watermark
 from jupyter_stream.sources.late_fields import LateFields
 from jupyter_stream.sources.protocol import Chunk, Peeks
+from jupyter_stream.syntax.dialect import as_written
 
 UNITS = {"s": "seconds", "ms": "milliseconds", "ns": "nanoseconds"}
 """Values of `timestamp_unit` but for our own, in words."""
@@ -28,10 +29,10 @@ def about_time(stream: StreamDef) -> str:
             if time.dates
             else f"{time.column} is its only TIMESTAMP column, so it is the event time."
         )
-        late = "DAY" if time.dates else "MINUTE"
+        late, named = "DAY" if time.dates else "MINUTE", as_written(time.column or "")
         return (
             f"{only} If rows can come late, write "
-            f"WATERMARK FOR {time.column} AS {time.column} - INTERVAL 1 {late}. "
+            f"WATERMARK FOR {named} AS {named} - INTERVAL 1 {late}. "
             "For the time of arrival, write ORDER BY current_time."
         )
     if time.undecided and isinstance(_type(stream, time.undecided[0]), pl.String):
@@ -41,7 +42,8 @@ def about_time(stream: StreamDef) -> str:
         )
     if time.undecided:
         return (
-            f"It has several TIMESTAMP columns. For windows of time, name the one to use: ORDER BY {time.undecided[0]}."
+            "It has several TIMESTAMP columns. For windows of time, name the one to use: "
+            f"ORDER BY {as_written(time.undecided[0])}."
         )
     if time.kind == "external":
         return _counted(stream)
@@ -96,7 +98,7 @@ def _advice_on_units(stream: StreamDef) -> str:
         if unit is not None:
             return (
                 f" {field.name} looks like {UNITS[unit]} since 1970; if it is the event time, write "
-                f"ORDER BY {field.name} and WITH (timestamp_unit = '{unit}')."
+                f"ORDER BY {as_written(field.name)} and WITH (timestamp_unit = '{unit}')."
             )
         if _are_times(values):
             line = with_a_time(stream.name, stream.schema, field.name, stream.uri, stream.options)
@@ -116,9 +118,12 @@ def _peek(stream: StreamDef) -> pl.DataFrame:
 
 def _unit(values: pl.Series) -> str | None:
     """The unit that all values can only be counted in, if they are numbers of our age."""
-    if not values.dtype.is_integer() or values.null_count() == len(values):
+    if not values.dtype.is_integer() and not values.dtype.is_float():
         return None
-    return other_unit(int(values.min()), int(values.max()))  # type: ignore[arg-type]  # there are values
+    known = values.filter(values.is_finite())
+    if known.is_empty():
+        return None
+    return other_unit(int(known.min()), int(known.max()))  # type: ignore[arg-type]  # there are values
 
 
 def _are_times(values: pl.Series) -> bool:

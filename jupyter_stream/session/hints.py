@@ -13,6 +13,7 @@ from jupyter_stream.session.declared_time import about_late_fields, unit_advice
 from jupyter_stream.session.no_progress import no_progress
 from jupyter_stream.session.tables_of import tables_of
 from jupyter_stream.sources.file import FileSource
+from jupyter_stream.syntax.dialect import as_written
 
 if TYPE_CHECKING:
     from jupyter_stream.engine.feed import Feed
@@ -54,7 +55,7 @@ def _late(run: Pipeline | SparkRun) -> str | None:
     for feed in run.feeds:
         progress = feed.stream.time.progress
         if isinstance(progress, Watermark) and not progress.declared and feed.stream.time.kind == "external":
-            column = feed.stream.time.column
+            column = as_written(feed.stream.time.column or "")
             return (
                 f"{counted(run.late, 'row')} came late: {feed.stream.name} declares no watermark, so its rows "
                 f"are expected in order. Declare one: WATERMARK FOR {column} AS {column} - INTERVAL 1 MINUTE"

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from types import FunctionType
 
+import numpy as np
 import polars as pl
 
 from jupyter_stream.core.schema import Schema
@@ -162,6 +163,12 @@ class SessionCatalog(Catalog):
         if _iterates(value):
             declare = f"CREATE STREAM {name} (...) SOURCE 'python://{name}'"
             return f"{name} is a {type(value).__name__} of the notebook. Declare a stream of it first: {declare}."
+        turned = f"{name}.to_frame()" if callable(getattr(value, "to_frame", None)) else f"pd.DataFrame({name})"
+        if turned.endswith("_frame()") or isinstance(value, Mapping | np.ndarray):
+            kind = type(value).__name__
+            return (
+                f"{name} is a {kind} of the notebook, and no frame. Make one of it: df = {turned}, and write FROM df."
+            )
         return None
 
     def add(self, entry: Entry) -> None:

@@ -10,6 +10,7 @@ from jupyter_stream.core.time import MIN_TIME, show
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.plan.catalog import PunctuationColumn, Slack
 from jupyter_stream.plan.logical import walk
+from jupyter_stream.syntax.dialect import as_written
 
 if TYPE_CHECKING:
     from jupyter_stream.engine.feed import Feed
@@ -59,9 +60,10 @@ def _standing(feed: Feed, run: Pipeline | SparkRun) -> str | None:
     if isinstance(time_.progress, PunctuationColumn):
         if frontier.value != MIN_TIME:
             return None
+        named = as_written(time_.column or "")
         return (
             f"{stream.name}: no punctuation has come in {time_.progress.column} yet, so its time makes no progress and nothing "
-            f"is final. If none will come, declare WATERMARK FOR {time_.column} AS {time_.column} - INTERVAL 5 SECONDS."
+            f"is final. If none will come, declare WATERMARK FOR {named} AS {named} - INTERVAL 5 SECONDS."
         )
     if frontier.value == MIN_TIME and isinstance(time_.progress, Slack):
         return (

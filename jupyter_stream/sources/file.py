@@ -27,7 +27,7 @@ from jupyter_stream.sources.follow import Tail
 from jupyter_stream.sources.follow_places import Key, Places
 from jupyter_stream.sources.json_text import JsonFormat
 from jupyter_stream.sources.options import choice, flag
-from jupyter_stream.sources.packed import is_packed
+from jupyter_stream.sources.packed import is_packed, open_bytes
 from jupyter_stream.sources.parquet import (
     has_types,
     parquet_columns,
@@ -209,10 +209,12 @@ class FileSource:
         files = self.files
         if files:
             return self._found(files) if schema is None else self._declared(files, schema)
-        if matching(self._text) and not self._follow:
+        others = matching(self._text)
+        if others and not self._follow:
+            open_bytes(others[0]).close()  # refused, with what to do instead, where it can't be read as text
             raise SourceError(
                 f"No file that matches {absolute(self._text)} has a known ending ({', '.join(_BY_SUFFIX)}).",
-                hint="Name their format: WITH (format = 'csv').",
+                hint=f"Name their format: CREATE STREAM name SOURCE 'file://{self._text}' WITH (format = 'csv').",
             )
         if not (self._follow and is_open_ended(self._text)):
             raise nothing_there(self._text)

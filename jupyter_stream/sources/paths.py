@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -78,12 +79,14 @@ def fixed_folder(text: str) -> Path:
 
 def is_path(text: str) -> bool:
     """Whether a text is the path of files rather than a name: it has folders, a pattern, or an ending data have, or a
-    folder here with such files is called so.
+    file here with any ending, or a folder with such files, is called so.
     """
     known = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".gz")
     if "/" in text or glob.has_magic(text) or text.lower().endswith(known):
         return True
-    return Path(text).is_dir() and any(p.name.lower().endswith(known) for p in matching(text))
+    if "." in text and os.path.isfile(text):  # noqa: PTH113  a text too long for a path is none
+        return True
+    return os.path.isdir(text) and any(p.name.lower().endswith(known) for p in matching(text))  # noqa: PTH112  the same
 
 
 def nothing_there(text: str) -> SourceError:

@@ -34,6 +34,10 @@ def session() -> Iterator[Session]:
         "two_days": pl.DataFrame({"day": DAYS, "other": DAYS}),
         "stamped_days": pl.DataFrame({"day": DAYS, "ts": TIMES[:6]}),
         "indexed": pd.DataFrame({"n": HOUR}, index=pd.DatetimeIndex(TIMES)),
+        "floats": pl.DataFrame({"ts": [None, 1_704_067_200.25, float("nan")]}),
+        "spaced": pl.DataFrame({"Event Time": TIMES[:3]}),
+        "spaced_twice": pl.DataFrame({"@ts": TIMES[:3], "order": TIMES[:3]}),
+        "spaced_seconds": pl.DataFrame({"sent at": [1_704_067_200]}),
         "live": iter([{"ts": 1_704_067_200 + i} for i in HOUR]),
     }
     with Session(frames) as session:
@@ -55,6 +59,28 @@ def test_the_only_timestamp_is_the_event_time_and_the_message_says_so(session: S
     assert "ts is its only TIMESTAMP column" in said
     assert "WATERMARK FOR ts AS ts - INTERVAL 1 MINUTE" in said and "ORDER BY current_time" in said
     assert counts(session, "o") == [300] * 12
+
+
+def test_names_that_need_backticks_have_them_in_what_is_to_be_written(session: Session) -> None:
+    said = told(session, "CREATE STREAM o SOURCE 'frame://spaced'")
+    assert "WATERMARK FOR `Event Time` AS `Event Time` - INTERVAL 1 MINUTE" in said
+    assert "ORDER BY `@ts`" in told(session, "CREATE STREAM o SOURCE 'frame://spaced_twice'")
+    with pytest.raises(QueryError) as caught:
+        session.execute("SELECT count(*) FROM o [RANGE 1 MINUTE TUMBLING]")
+    assert "CREATE STREAM o ... ORDER BY `@ts`" in str(caught.value.hint)
+    assert "ORDER BY `sent at`" in told(session, "CREATE STREAM o SOURCE 'frame://spaced_seconds'")
+
+
+def test_seconds_with_fractions_are_told_and_read(session: Session) -> None:
+    said = told(session, "CREATE STREAM o SOURCE 'frame://floats'")
+    assert "ts looks like seconds since 1970" in said and "WITH (timestamp_unit = 's')" in said
+    with pytest.raises(QueryError, match="ts is DOUBLE and can't be the time column") as caught:
+        session.execute("CREATE STREAM o ORDER BY ts SOURCE 'frame://floats'")
+    assert "WITH (timestamp_unit = 's')" in str(caught.value.hint)
+    session.execute("CREATE STREAM o ORDER BY ts SOURCE 'frame://floats' WITH (timestamp_unit = 's')")
+    (query,) = session.execute("SELECT ts FROM o")
+    assert isinstance(query, Query) and query.wait(200)
+    assert dt.datetime(2024, 1, 1, 0, 0, 0, 250_000) in query.to_polars()["ts"].to_list()
 
 
 def test_the_only_date_is_the_event_time_where_there_is_no_timestamp(session: Session) -> None:

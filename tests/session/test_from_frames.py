@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -19,9 +20,16 @@ ORDERS = pl.DataFrame({"ts": [START + dt.timedelta(minutes=i) for i in range(120
 
 @pytest.fixture
 def session() -> Iterator[Session]:
-    with Session(
-        {"orders": ORDERS, "Deliveries": ORDERS, "words": pl.DataFrame({"w": ["a"]}), "ticks": [{"n": 1}]}
-    ) as made:
+    namespace: dict[str, object] = {
+        "orders": ORDERS,
+        "Deliveries": ORDERS,
+        "words": pl.DataFrame({"w": ["a"]}),
+        "ticks": [{"n": 1}],
+        "column": ORDERS["n"],
+        "columns": {"n": [1]},
+        "numbers": np.arange(3),
+    }
+    with Session(namespace) as made:
         yield made
 
 
@@ -81,6 +89,33 @@ def test_files_and_addresses_stand_in_quotes(session: Session, tmp_path: Path) -
     assert answer(session, "SELECT count(*) AS n FROM 'generate://packets?rows=9'")["n"].to_list() == [9]
 
 
+@pytest.mark.parametrize(
+    ("name", "start", "hint"),
+    [
+        ("a.txt", b"ts\tn\n", "CREATE STREAM name SOURCE 'file://a.txt' WITH (format = 'csv')"),
+        ("access.log", b"127.0.0.1 - -", "WITH (format = 'csv')"),
+        ("a.xlsx", b"PK\x03\x04", "df = pd.read_excel(...)"),
+        ("a.csv.bz2", b"BZh9", "pack it by gzip"),
+        ("a.feather", b"ARROW1", "df = pl.read_ipc(...)"),
+        ("a.db", b"SQLite format 3\0", "SOURCE 'sqlite://path'"),
+    ],
+)
+def test_a_file_with_another_ending_is_refused_as_a_file(
+    name: str, start: bytes, hint: str, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(start)
+    for text in (f"SELECT * FROM '{name}'", f"CREATE STREAM s SOURCE 'file://{name}'"):
+        with pytest.raises(QueryError) as caught:
+            session.execute(text)
+        assert hint in str(caught.value.hint)
+
+
+def test_a_name_longer_than_any_path_is_a_name(session: Session) -> None:
+    with pytest.raises(QueryError, match="there is no stream called"):
+        session.execute(f"SELECT * FROM {'a' * 300}")
+
+
 def test_a_file_that_is_not_there_is_an_error_at_its_place(session: Session, tmp_path: Path) -> None:
     with pytest.raises(QueryError, match="No file matches") as caught:
         session.execute(f"SELECT *\nFROM '{tmp_path}/x.jsonl'")
@@ -92,6 +127,12 @@ def test_a_file_that_is_not_there_is_an_error_at_its_place(session: Session, tmp
     [
         ("SELECT * FROM odrers", "Did you mean orders?"),
         ("SELECT * FROM ticks", "SOURCE 'python://ticks'"),
+        ("SELECT * FROM column", "df = column.to_frame(), and write FROM df"),
+        (
+            "SELECT * FROM columns",
+            "columns is a dict of the notebook, and no frame. Make one of it: df = pd.DataFrame(columns)",
+        ),
+        ("SELECT * FROM numbers", "df = pd.DataFrame(numbers)"),
         ("CREATE STREAM s SOURCE 'orders'", "Write SOURCE 'frame://orders'."),
         ("CREATE STREAM s SOURCE 'ticks'", "Write SOURCE 'python://ticks'."),
         ("CREATE STREAM s SOURCE 'logs/a.jsonl'", "Write SOURCE 'file://logs/a.jsonl'."),
