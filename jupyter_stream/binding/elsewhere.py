@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from jupyter_stream.syntax.dialect import as_written
 from jupyter_stream.syntax.nodes import Constant, FunctionCall, Node
 from jupyter_stream.syntax.source_text import SourceText
 
@@ -62,8 +63,11 @@ def instead(function: str, node: Node, source: SourceText) -> str | None:
 
 
 def about_arguments(function: str, node: FunctionCall, source: SourceText) -> str | None:
-    """What to write where other systems give an aggregate of ours more arguments: `last(v, ts)`, `first(v, true)`."""
+    """What to write where other systems give an aggregate more arguments, `last(v, ts)`, or quote a column, `avg("v")`."""
     lower = function.lower()
+    first = node.args[0]
+    if isinstance(first, Constant) and source.slice(first.span).startswith('"'):
+        return f"Text in quotes is a value. For the column write {as_written(str(first.value))}."
     if lower not in ("first", "last", "first_value", "last_value") or len(node.args) != 2:
         return None
     value, second = (source.slice(a.span) for a in node.args)

@@ -10,7 +10,8 @@ import polars as pl
 
 from jupyter_stream.core.instants import parse_instants
 
-_ZONE: Final = r"(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}|[A-Z]{3,4})?"
+_OFFSET: Final = r"(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}|[A-Z]{3,4})?"
+_ZONE: Final = rf"{_OFFSET}\s*(?:\[?[A-Z][a-z]+/[A-Za-z_/-]+\]?)?"
 _CLOCK: Final = rf"\d{{1,2}}[:.h]\d{{2}}(?:[:.]\d{{2}}(?:[.,]\d{{1,9}})?)?\s*(?:[AaPp]\.?[Mm]\.?)?\s*{_ZONE}"
 _MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _MONTH_NAME: Final = (
@@ -27,7 +28,7 @@ _FORMS: Final = (
     rf"\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? +{_MONTH_NAME}(?:,? +\d{{4}})?(?:[ ,]+{_CLOCK})?",
     r"\d{8}[T ]\d{4,6}(?:[.,]\d{1,9})?Z?",
 )
-_LIKE: Final = rf"^\s*(?:{'|'.join(_FORMS)})\s*$"
+_LIKE: Final = rf"^\s*\[?(?:{'|'.join(_FORMS)})\]?\s*$"
 _EXAMPLE: Final = {
     "yyyy": "2024",
     "yy": "24",
@@ -43,6 +44,10 @@ _PARTS: Final = re.compile(
     r"\s*(?P<a>\d{1,4})(?P<s>[-/.])(?P<b>\d{1,2})[-/.](?P<c>\d{1,4})(?P<gap>[T ,_]*)"
     r"(?P<clock>\d{1,2}[:.]\d{2}(?P<second>[:.]\d{2}(?:(?P<point>[.,])(?P<fraction>\d{1,9}))?)?)?\s*(?P<half>[AaPp][Mm])?\s*"
 )
+_NAMED: Final = re.compile(
+    rf"\s*(?P<open>\[?)(?P<day>\d{{1,2}})(?P<s>[ /-])(?P<month>{_MONTH})(?P<t>[ /-])\d{{4}}"
+    r"(?:(?P<gap>[ :T])\d{2}:\d{2}(?P<second>:\d{2})?(?P<zone> [+-]\d{4})?)?(?P<close>\]?)\s*"
+)
 
 
 def look_like_times(values: pl.Series) -> bool:
@@ -54,13 +59,13 @@ def look_like_times(values: pl.Series) -> bool:
 
 
 def pattern_of(values: pl.Series) -> str | None:
-    """The pattern by which texts of digits are read, as in `dd.MM.yyyy HH:mm`; None where that can't be told.
+    """The pattern by which texts are read, as in `dd.MM.yyyy HH:mm` or `dd/MMM/yyyy:HH:mm:ss Z`; None where that can't be told.
 
     Where day and month could be either, points and dashes have the day first, slashes the month.
     """
     found = [m for m in map(_PARTS.fullmatch, values.drop_nulls()) if m is not None]
     if not found:
-        return None
+        return _with_names([m for m in map(_NAMED.fullmatch, values.drop_nulls()) if m is not None])
     first, sign = found[0], found[0]["s"]
     if len(first["a"]) == 4:
         day = sign.join(("yyyy", "MM", "dd"))
@@ -82,6 +87,21 @@ def pattern_of(values: pl.Series) -> str | None:
         else ":ss" + (f"{first['point']}{'S' * len(first['fraction'])}" if first["point"] else "")
     )
     return f"{day}{gap}{hour}:mm{second}{' a' if first['half'] else ''}"
+
+
+def _with_names(found: list[re.Match[str]]) -> str | None:
+    """The pattern of texts whose months are words."""
+    if not found:
+        return None
+    first = found[0]
+    day = "dd" if all(len(m["day"]) == 2 for m in found) else "d"
+    month = "MMMM" if any(len(m["month"]) > 3 for m in found) else "MMM"
+    clock = ""
+    if first["gap"]:
+        gap = "'T'" if first["gap"] == "T" else first["gap"]
+        clock = f"{gap}HH:mm{':ss' if first['second'] else ''}{' Z' if first['zone'] else ''}"
+    ends = [f"'{sign}'" if sign else "" for sign in (first["open"], first["close"])]
+    return f"{ends[0]}{day}{first['s']}{month}{first['t']}yyyy{clock}{ends[1]}"
 
 
 def pattern_to_declare(values: pl.Series) -> str | None:

@@ -209,12 +209,12 @@ class FileSource:
         files = self.files
         if files:
             return self._found(files) if schema is None else self._declared(files, schema)
-        others = matching(self._text)
-        if others and not self._follow:
+        if (others := matching(self._text)) and not self._follow:
             open_bytes(others[0]).close()  # refused, with what to do instead, where it can't be read as text
+            written = self._text.replace("'", "''")
             raise SourceError(
                 f"No file that matches {absolute(self._text)} has a known ending ({', '.join(_BY_SUFFIX)}).",
-                hint=f"Name their format: CREATE STREAM name SOURCE 'file://{self._text}' WITH (format = 'csv').",
+                hint=f"Name their format: CREATE STREAM name SOURCE 'file://{written}' WITH (format = 'csv').",
             )
         if not (self._follow and is_open_ended(self._text)):
             raise nothing_there(self._text)

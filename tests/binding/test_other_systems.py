@@ -160,6 +160,11 @@ def test_a_bucket_that_is_none_is_refused(session: Session, call: str) -> None:
         (["5/1/2024 10:00 AM", "5/13/2024 11:00 PM"], "M/d/yyyy hh:mm a"),
         (["13/05/2024 10:00:00"], "dd/MM/yyyy HH:mm:ss"),
         (["2024-05-01 10:00:00,123"], "yyyy-MM-dd HH:mm:ss,SSS"),
+        (["01/May/2024:10:00:00 +0000"], "dd/MMM/yyyy:HH:mm:ss Z"),
+        (["[01/May/2024:10:00:00 +0200]"], "''[''dd/MMM/yyyy:HH:mm:ss Z'']''"),
+        (["1 May 2024 10:00", "12 June 2024 10:01"], "d MMMM yyyy HH:mm"),
+        (["01-Feb-2024"], "dd-MMM-yyyy"),
+        (["2024-05-01 10:00:00 Europe/Vienna", "2024-05-01T10:00:00+02:00[Europe/Vienna]"], "..."),
         (["2024-05-01 10:00"], None),
         (["May 1st", "Sept. 2nd, 2024"], "..."),
         (["1st of May 2024", "2. Mar", "3 June 2024, 10:00 AM"], "..."),
@@ -179,6 +184,35 @@ def test_text_that_looks_like_a_time_is_asked_for_by_the_first_window(
     line = f"CREATE STREAM df (at TIMESTAMP, v BIGINT) ORDER BY at SOURCE '{scheme}://df'"
     line += "." if pattern is None else f" WITH (timestamp_format = '{pattern}')."
     assert line in str(error.value.hint) and line in said
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["01/May/2024:10:00:00 +0000"],
+        ["[01/May/2024:12:00:00 +0200]"],
+        ["1 May 2024 10:00"],
+        ["1 May 2024 10:00", "12 June 2024 10:01"],
+        ["01-May-2024 10:00:00"],
+    ],
+)
+def test_the_line_for_months_in_words_reads_them(texts: list[str]) -> None:
+    with Session({"df": pl.DataFrame({"at": texts})}) as session:
+        said = str(session.run("CREATE STREAM df SOURCE 'frame://df'")[0])
+        session.execute("CREATE STREAM df" + said.partition("CREATE STREAM df")[2].partition(". For the time of")[0])
+        (query,) = session.execute("SELECT at FROM df")
+        assert isinstance(query, Query) and query.wait(200)
+        assert query.to_polars()["at"][0] == AT[0].replace(second=0) and query.errors.is_empty()
+
+
+def test_a_column_in_quotes_is_told_how_to_be_written(session: Session) -> None:
+    for written, hint in (
+        ('avg("v")', "For the column write v."),
+        ('max(v) + sum("a b")', "For the column write `a b`."),
+    ):
+        with pytest.raises(QueryError, match="takes a number") as error:
+            session.execute(f"SELECT {written} FROM s [RANGE 1 MINUTE TUMBLING]")
+        assert hint in str(error.value.hint)
 
 
 def test_names_that_begin_as_months_do_are_no_times() -> None:
