@@ -54,7 +54,7 @@ for text in (QUERIES["rows that fail"], QUERIES["ungrouped, with empty extents"]
     print("same", flush=True)
 ROWS.write_parquet("archive.parquet")
 over = session.over(found.name, "file://archive.parquet", engine="spark", conf=["spark.sql.shuffle.partitions=2"])
-assert over.wait(800) and over.to_polars().height > 2 and not over.error, over.error
+assert over.wait(800) and over.to_polars().height > 2 and over.snapshot().error is None
 end = time.monotonic() + 200
 while any(not s.client.is_closed for s in made) and time.monotonic() < end:
     time.sleep(0.1)  # a query's own thread lets go of its session after the query has ended
