@@ -17,6 +17,7 @@ from jupyter_stream.binding.window_functions import misplaced
 from jupyter_stream.core.schema import TIMESTAMP, type_name
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.functions import Call, Expr, Literal
+from jupyter_stream.functions.types import RANGES
 from jupyter_stream.syntax.diagnose import did_you_mean, nearest
 from jupyter_stream.syntax.nodes import (
     CastTo,
@@ -257,6 +258,8 @@ class ExpressionBinder:
         first = args[0]
         if node.function == "neg" and isinstance(first, Literal):
             number = first.value
+            if number == RANGES.get(first.dtype, (None,))[0]:  # the least of its type: an error of each row
+                return self.call(node.function, args, node)
             if isinstance(number, int | float) and not isinstance(number, bool):
                 # -5 is one number; and so is the least INT, whose positive is a BIGINT.
                 least = number == 2**31 and first.dtype == pl.Int64()

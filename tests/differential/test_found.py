@@ -267,3 +267,11 @@ def test_lists_that_name_the_row_around_them(session: Session, condition: str, e
     (view,) = session.execute(f"CREATE VIEW q AS SELECT t1.id FROM a [RANGE UNBOUNDED] t1 WHERE {condition}")
     assert isinstance(view, Query) and view.wait(200)
     assert sorted(view.to_polars()["id"].to_list()) == expected
+
+
+@pytest.mark.parametrize("session", ["tables"], indirect=True)
+@pytest.mark.parametrize("number", ["CAST(-128 AS TINYINT)", "CAST(-32768 AS SMALLINT)", "(-2147483648)"])
+def test_the_least_number_of_a_type_has_no_negative(session: Session, number: str) -> None:
+    (query,) = session.execute(f"SELECT -{number} AS v FROM a")
+    assert isinstance(query, Query) and query.wait(200)
+    assert query.to_polars().is_empty() and "overflow in neg" in query.errors["reason"][0]
