@@ -65,7 +65,7 @@ def instead(function: str, node: Node, source: SourceText) -> str | None:
 def about_arguments(function: str, node: FunctionCall, source: SourceText) -> str | None:
     """What to write where other systems give an aggregate more arguments, `last(v, ts)`, or quote a column, `avg("v")`."""
     lower = function.lower()
-    first = node.args[0]
+    first = next(iter(node.args), None)
     if isinstance(first, Constant) and source.slice(first.span).startswith('"'):
         return f"Text in quotes is a value. For the column write {as_written(str(first.value))}."
     if lower not in ("first", "last", "first_value", "last_value") or len(node.args) != 2:

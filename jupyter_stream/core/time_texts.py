@@ -13,10 +13,9 @@ from jupyter_stream.core.instants import parse_instants
 _OFFSET: Final = r"(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}|[A-Z]{3,4})?"
 _ZONE: Final = rf"{_OFFSET}\s*(?:\[?[A-Z][a-z]+/[A-Za-z_/-]+\]?)?"
 _CLOCK: Final = rf"\d{{1,2}}[:.h]\d{{2}}(?:[:.]\d{{2}}(?:[.,]\d{{1,9}})?)?\s*(?:[AaPp]\.?[Mm]\.?)?\s*{_ZONE}"
-_MONTH: Final = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
-_MONTH_NAME: Final = (
+_MONTH: Final = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|"
-    r"Nov(?:ember)?|Dec(?:ember)?)\.?"
+    r"Nov(?:ember)?|Dec(?:ember)?)"
 )
 _FORMS: Final = (
     rf"\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}(?:[T ,_]+{_CLOCK})?",
@@ -24,8 +23,8 @@ _FORMS: Final = (
     rf"\d{{1,2}}[-/.]\d{{1,2}}[-/.]\d{{2}}[T ,]+{_CLOCK}",
     rf"(?:[A-Za-z]{{3,9}},? )?\d{{1,2}}[ /-]{_MONTH}[ ,/-]+\d{{2,4}}(?:[ :T,]+{_CLOCK})?",
     rf"(?:[A-Za-z]{{3,9}},? )?{_MONTH}\.? +\d{{1,2}},?(?: \d{{4}})?[ ,]+{_CLOCK}(?: \d{{4}})?",
-    rf"{_MONTH_NAME} +\d{{1,2}}(?:st|nd|rd|th)?(?:,? +\d{{4}})?(?:[ ,]+{_CLOCK})?",
-    rf"\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? +{_MONTH_NAME}(?:,? +\d{{4}})?(?:[ ,]+{_CLOCK})?",
+    rf"{_MONTH}\.? +\d{{1,2}}(?:st|nd|rd|th)?(?:,? +\d{{4}})?(?:[ ,]+{_CLOCK})?",
+    rf"\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? +{_MONTH}\.?(?:,? +\d{{4}})?(?:[ ,]+{_CLOCK})?",
     r"\d{8}[T ]\d{4,6}(?:[.,]\d{1,9})?Z?",
 )
 _LIKE: Final = rf"^\s*\[?(?:{'|'.join(_FORMS)})\]?\s*$"
@@ -107,7 +106,7 @@ def _with_names(found: list[re.Match[str]]) -> str | None:
 def pattern_to_declare(values: pl.Series) -> str | None:
     """The pattern of texts that are days or times in a spelling that isn't read without one; None where that can't be told."""
     parts = ((value, _PARTS.fullmatch(value)) for value in values.drop_nulls())
-    days = [value for value, found in parts if found is not None and _is_day(found)]
+    days = [value for value, found in parts if (_NAMED.fullmatch(value) if found is None else _is_day(found))]
     pattern = pattern_of(pl.Series(days, dtype=pl.String))
     if pattern is None:
         return None

@@ -163,13 +163,14 @@ class SessionCatalog(Catalog):
         if _iterates(value):
             declare = f"CREATE STREAM {name} (...) SOURCE 'python://{name}'"
             return f"{name} is a {type(value).__name__} of the notebook. Declare a stream of it first: {declare}."
-        turned = f"{name}.to_frame()" if callable(getattr(value, "to_frame", None)) else f"pd.DataFrame({name})"
-        if turned.endswith("_frame()") or isinstance(value, Mapping | np.ndarray):
-            kind = type(value).__name__
-            return (
-                f"{name} is a {kind} of the notebook, and no frame. Make one of it: df = {turned}, and write FROM df."
-            )
-        return None
+        if callable(getattr(value, "to_frame", None)):
+            turned = f"{name}.to_frame()"
+        elif isinstance(value, Mapping | np.ndarray):
+            turned = f"pd.DataFrame({name})"
+        else:
+            return None
+        kind = type(value).__name__
+        return f"{name} is a {kind} of the notebook, and no frame. Make one of it: df = {turned}, and write FROM df."
 
     def add(self, entry: Entry) -> None:
         """Declare it; a former entry of that name is replaced."""

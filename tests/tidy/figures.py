@@ -10,7 +10,7 @@ MOST = {
     "asking which plan node where plans are only run": 19,
     "Any": 959,
     "type: ignore": 253,
-    "time.sleep in tests": 96,
+    "time.sleep in tests": 95,
     "locks an interrupt could leave held": 0,
 }
 
