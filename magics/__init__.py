@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
-import logging
 import re
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
+
+from jupyter_stream.core import logs
 
 if TYPE_CHECKING:
     from jupyter_stream.magics.stream import StreamMagics
@@ -21,7 +22,7 @@ _SLOW: Final = (
 """Imports that take two seconds of processor, most of it Bokeh, Polars and sqlglot: in parts, between which the kernel answers.
 JupyterLab waits one second for a completion. `numpy.ma` is what the first query would import, half of the time that takes."""
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 _loaded: tuple[StreamMagics, Any, Any] | None = None
 

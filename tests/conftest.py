@@ -19,7 +19,7 @@ from jupyter_stream.engine import pipeline
 from jupyter_stream.graph import graph as building
 from jupyter_stream.plan.logical import BoundQuery
 from jupyter_stream.session import query
-from tests import times
+from tests import limits, times
 from tests.leftovers import left_behind, left_by_the_run
 from tests.promises import Watch, watch
 from tests.spark_session import interpreting, sessions, spark
@@ -56,6 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Marks, times, and a temporary folder of the worker's own: what lies in it is nobody else's, nor is IPython's home in it."""
     config.addinivalue_line("markers", "slow: for `python tests --all` alone (tests/tiers.py)")
     config.pluginmanager.register(times)
+    config.pluginmanager.register(limits)
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         home = tempfile.TemporaryDirectory(prefix="t-", ignore_cleanup_errors=True)  # short: sockets are made in it
         config.add_cleanup(home.cleanup)

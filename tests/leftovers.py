@@ -21,6 +21,7 @@ from typing import Final, TypeVar
 import psutil
 import pytest
 
+from jupyter_stream.core import logs
 from tests.tiers import ALL
 
 GRACE = 20.0 if ALL else 1.0
@@ -157,6 +158,7 @@ def left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     """Names what the test leaves behind."""
     with watching() as left:
         yield
+    logs.flush()  # what is told in a test is written in it
     if left:
         request.node.user_properties.append(("left", named(left)))
         if ALL:

@@ -6,7 +6,6 @@ comes to rest where as much is taken as comes. Not for what a technique does.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -14,9 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from jupyter_stream.approximation.protocol import Technique
+from jupyter_stream.core import logs
 from jupyter_stream.core.precision import Moment
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ who started them as well.
 from __future__ import annotations
 
 import contextlib
-import logging
 import math
 import os
 import queue
@@ -19,7 +18,9 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Generic, TypeVar, cast
 
-log = logging.getLogger(__name__)
+from jupyter_stream.core import logs
+
+log = logs.of(__name__)
 
 T = TypeVar("T")
 Method = TypeVar("Method", bound=Callable[..., Any])

@@ -7,7 +7,6 @@ by the engine's.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -19,7 +18,7 @@ import polars as pl
 from jupyter_stream.checkpoints import state
 from jupyter_stream.checkpoints.arena import Arena
 from jupyter_stream.checkpoints.store import Store
-from jupyter_stream.core import threads
+from jupyter_stream.core import logs, threads
 from jupyter_stream.core.memory import ASIDE
 from jupyter_stream.core.newest_frames import NO_LIMIT, NewestFrames
 from jupyter_stream.core.snapshot import State
@@ -34,7 +33,7 @@ from jupyter_stream.sinks.writer import SinkWriter
 if TYPE_CHECKING:
     from jupyter_stream.engine.pipeline import Pipeline
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 EVERY: Final = 10.0
 """Seconds between cuts unless somebody says otherwise."""

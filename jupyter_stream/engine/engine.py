@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import queue
 import threading
 import time
@@ -17,7 +16,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 import numpy as np
 import polars as pl
 
-from jupyter_stream.core import threads
+from jupyter_stream.core import logs, threads
 from jupyter_stream.core.memory import CALLED_BACK, QUEUED, give_back
 from jupyter_stream.core.memory import default as default_memory
 from jupyter_stream.core.messages import FAULT, LATE_ID, TS, Batch, Failed, Message, Missed, Punctuation
@@ -47,7 +46,7 @@ from jupyter_stream.plan.time_of import integer_time
 from jupyter_stream.schedulers import FirstCome, Scheduler
 from jupyter_stream.sources.protocol import REPLAY_ROWS, Journaled, Prunable
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 T = TypeVar("T")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import deque
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 import polars as pl
 
 from jupyter_stream.arrays.two_threads import Begun, begun
-from jupyter_stream.core import threads
+from jupyter_stream.core import logs, threads
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import FAULT, TS, Batch, Message
 from jupyter_stream.core.newest_frames import NO_LIMIT, NewestFrames
@@ -33,7 +32,7 @@ from jupyter_stream.sources.protocol import BATCH_ROWS, REPLAY_ROWS, Chunk, Info
 if TYPE_CHECKING:
     from jupyter_stream.sources.late_fields import LateFields
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 _QUEUED_ROWS = 8 * BATCH_ROWS
 _WORTH: Final = 8_192

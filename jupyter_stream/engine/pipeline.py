@@ -7,7 +7,6 @@ All methods but the properties are called by the engine's thread alone; while a 
 from __future__ import annotations
 
 import contextlib
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +19,7 @@ from jupyter_stream.approximation.easing import Easing
 from jupyter_stream.budget.estimated import Estimated
 from jupyter_stream.budget.spending import Budgeted, Spending
 from jupyter_stream.budget.time_slots import Slots
-from jupyter_stream.core import messages, threads
+from jupyter_stream.core import logs, messages, threads
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.coverage import WHOLE, Coverage
 from jupyter_stream.core.memory import ASIDE, HELD_BACK, RESULTS
@@ -81,7 +80,7 @@ from jupyter_stream.relations.relation_join import RelationJoinOperator
 from jupyter_stream.schedulers import FirstCome, Scheduler
 from jupyter_stream.sources.pacing import parse_rate
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 _CATCHING_UP = 0.05
 """Seconds for which what was held back is taken before others have their turn."""

@@ -6,11 +6,11 @@ is paused keeps what it has not read. All methods but the properties are called 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from jupyter_stream.core import logs
 from jupyter_stream.core.messages import Message, Missed, Punctuation, Tick
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
@@ -21,7 +21,7 @@ from jupyter_stream.errors import reason
 from jupyter_stream.graph.graph import Entry, Step, StepInput
 from jupyter_stream.schedulers import Scheduler
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 
 class Taker(Protocol):

@@ -6,15 +6,14 @@ A record is a message: its rows as Arrow's stream, the rest pickled, since nobod
 
 from __future__ import annotations
 
-import logging
 import tempfile
 from collections import deque
 from contextlib import suppress
 from typing import IO, Any
 
-from jupyter_stream.core import frame_bytes
+from jupyter_stream.core import frame_bytes, logs
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 
 class Spill:

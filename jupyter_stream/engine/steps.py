@@ -8,7 +8,6 @@ whose steps take long go aside at once (`lanes`), so that other queries don't wa
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 import weakref
@@ -16,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
+from jupyter_stream.core import logs
 from jupyter_stream.core.snapshot import State
 from jupyter_stream.core.threads import Answer
 from jupyter_stream.engine.failing import Abandoned, SetAside
@@ -26,7 +26,7 @@ from jupyter_stream.engine.switching import ShortTurns
 from jupyter_stream.engine.turn import Turn, of_this_thread
 from jupyter_stream.errors import reason
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 PATIENCE: Final = 0.05
 """Seconds a step may take while others wait; then it is set aside."""

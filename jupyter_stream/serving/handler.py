@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tornado.web import HTTPError, RequestHandler
 
-from jupyter_stream.core import threads
+from jupyter_stream.core import logs, threads
 from jupyter_stream.errors import EngineError, QueryError, StreamError, reason
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from jupyter_stream.session.query import Query
     from jupyter_stream.session.session import Session
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 T = TypeVar("T")
 _MORE: Final = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "5"}}

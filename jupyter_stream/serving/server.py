@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import logging
 import socket
 import threading
 from collections.abc import Iterable
@@ -14,7 +13,7 @@ from urllib.parse import quote
 from tornado.httpserver import HTTPServer
 from tornado.web import Application
 
-from jupyter_stream.core import threads
+from jupyter_stream.core import logs, threads
 from jupyter_stream.errors import QueryError
 from jupyter_stream.serving.access import Access, access
 from jupyter_stream.serving.control import NodeControl, QueryControl, SessionControl
@@ -27,7 +26,7 @@ from jupyter_stream.serving.view import LiveHandler, PageHandler, Pictures
 if TYPE_CHECKING:
     from jupyter_stream.session.session import Session
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 PORT: Final = 8765
 """The first port that is tried where none is said."""

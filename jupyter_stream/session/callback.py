@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import traceback
 from collections.abc import Callable
 
 import polars as pl
 
-log = logging.getLogger("jupyter_stream")
+from jupyter_stream.core import logs
+
+log = logs.of("jupyter_stream")
 
 
 class Callback:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jupyter_stream.core import threads
+from jupyter_stream.core import logs, threads
 from jupyter_stream.core.messages import Failed
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.core.time import parse_duration, show_duration, show_span
@@ -35,7 +34,7 @@ from jupyter_stream.sources.recording_file import About, Recording, RecordingWri
 if TYPE_CHECKING:
     from jupyter_stream.session.session import Session
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 _ALL = 2**62
 """Result rows kept of a replay: a proof is about all of them."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import polars as pl
 
+from jupyter_stream.core import logs
 from jupyter_stream.errors import SinkError
 from jupyter_stream.secrets import remember, secret
 from jupyter_stream.sinks.keys import key_texts, keyed
@@ -16,7 +16,7 @@ from jupyter_stream.sinks.messages import OPTIONS, MessageWriter, shown
 from jupyter_stream.sinks.options import columns
 from jupyter_stream.sinks.protocol import ROW_ID, Sink, SinkConnector, SinkUnreachable, Target
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 _PATIENCE: Final = 10.0
 """Seconds a broker has to take the messages of a commit; then the sink is away."""

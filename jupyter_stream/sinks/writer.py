@@ -5,7 +5,6 @@ What waits is bounded in bytes. Where more waits the query is held back, as by a
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import deque
@@ -15,13 +14,13 @@ from typing import Final
 
 import polars as pl
 
-from jupyter_stream.core import threads
+from jupyter_stream.core import logs, threads
 from jupyter_stream.core.messages import Failed
 from jupyter_stream.errors import StreamError, reason
 from jupyter_stream.sinks.changes import OP, net
 from jupyter_stream.sinks.protocol import ROW_ID, Mode, Sink, SinkConnector, SinkUnreachable
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 _FRAME: Final = 2048
 """Bytes a frame has beside its rows."""

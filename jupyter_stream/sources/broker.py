@@ -6,7 +6,6 @@ become rows that of `messages`.
 
 from __future__ import annotations
 
-import logging
 import random
 import time
 from abc import ABC, abstractmethod
@@ -15,7 +14,7 @@ from typing import ClassVar, Final
 
 import polars as pl
 
-from jupyter_stream.core import address, threads
+from jupyter_stream.core import address, logs, threads
 from jupyter_stream.core.address import CREDENTIALS, WEB_CREDENTIALS, Address
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.errors import SourceError
@@ -28,7 +27,7 @@ from jupyter_stream.sources.options import check_known, split_query
 from jupyter_stream.sources.protocol import Chunk, Context, Request, Trouble, wanted
 from jupyter_stream.sources.text import batches
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 ANSWER: Final = 2.0
 """Seconds a server has to answer when a connection is made."""

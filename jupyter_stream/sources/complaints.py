@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Hashable
 
+from jupyter_stream.core.logs import Log
+
 
 class Complaints:
     """Writes the first of each kind to a log as a warning, those that follow for who looks closely.
@@ -14,7 +16,7 @@ class Complaints:
         of: who says them.
     """
 
-    def __init__(self, log: logging.Logger, of: str) -> None:
+    def __init__(self, log: Log, of: str) -> None:
         self._log, self._of = log, of
         self._told: set[Hashable] = set()
 

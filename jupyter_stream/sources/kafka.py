@@ -8,7 +8,6 @@ or topic isn't there waits for it, and says so.
 
 from __future__ import annotations
 
-import logging
 import re
 import time
 from collections import deque
@@ -20,6 +19,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 import numpy as np
 import polars as pl
 
+from jupyter_stream.core import logs
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.core.topic import Topic
 from jupyter_stream.errors import SourceError
@@ -39,7 +39,7 @@ from jupyter_stream.sources.protocol import BATCH_ROWS, Chunk, Context, Request,
 from jupyter_stream.sources.text import batches
 from jupyter_stream.sources.topic_head import newest
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 Offsets: TypeAlias = Mapping[int, int]
 """An offset for each partition, by its number."""

@@ -9,7 +9,6 @@ the stream). What the stream was is in the metadata. Other programs can read it 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import queue
 import threading
@@ -24,7 +23,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from jupyter_stream.core import threads
+from jupyter_stream.core import logs, threads
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.errors import SourceError
@@ -35,7 +34,7 @@ try:
 except ImportError:  # Windows: whether a recording is under way can't be told
     fcntl = None  # type: ignore[assignment]  # Windows has none
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 ARRIVED: Final = "$arrived"
 PROMISED: Final = "$promised"

@@ -7,15 +7,15 @@ for. So Spark holds a lock too, which the machine takes away when its process en
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from pathlib import Path
 from typing import Any, Final
 
+from jupyter_stream.core import logs
 from jupyter_stream.errors import StreamError
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 _LOOK: Final = 0.1
 """Seconds between looks at whether another Spark has let go."""

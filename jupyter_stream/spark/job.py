@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from jupyter_stream.core import threads
+from jupyter_stream.core import logs, threads
 from jupyter_stream.core.table import TableRows
 from jupyter_stream.errors import StreamError
 from jupyter_stream.plan.logical import BoundQuery, Plan
@@ -35,7 +35,7 @@ from jupyter_stream.spark.stopping import stopped
 from jupyter_stream.spark.tables import TableHistory
 from jupyter_stream.spark.translate import translate
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 _LOOK: Final = 0.05
 """Seconds between looks at whether there is something to do."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from jupyter_stream.core import threads
+from jupyter_stream.core import logs, threads
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 _LOOK: Final = 1.0
 """Seconds between looks at whether its tasks get anywhere, which costs some calls to Spark."""

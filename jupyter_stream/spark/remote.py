@@ -6,16 +6,16 @@ fetched from there as they come.
 
 from __future__ import annotations
 
-import logging
 import threading
 import uuid
 from typing import Any, Final
 
+from jupyter_stream.core import logs
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.spark.expressions import quoted
 from jupyter_stream.spark.settings import CLUSTER, Settings
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 _PATIENCE: Final = 5.0
 """Seconds a server has to release a session."""

@@ -7,7 +7,6 @@ watches it; Spark calls back with each micro-batch in another.
 from __future__ import annotations
 
 import hashlib
-import logging
 import threading
 import time
 from collections import deque
@@ -19,7 +18,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from jupyter_stream.core import threads
+from jupyter_stream.core import logs, threads
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.counting import counted
 from jupyter_stream.core.memory import ASIDE
@@ -68,7 +67,7 @@ from jupyter_stream.spark.stopping import ending_with_the_process
 from jupyter_stream.spark.stream_ends import end_notice, without_rows_after_end
 from jupyter_stream.spark.tables import TableHistory
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 _AHEAD_ROWS: Final = 8_000_000
 """Rows that may wait for Spark, on disk, before the source does; few large micro-batches cost less than many small ones."""

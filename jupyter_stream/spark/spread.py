@@ -6,7 +6,6 @@ take. Not for answers that anybody looks at here.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -15,6 +14,7 @@ from uuid import uuid4
 
 import polars as pl
 
+from jupyter_stream.core import logs
 from jupyter_stream.core.messages import Batch, Failed
 from jupyter_stream.flow.evaluate import Evaluator
 from jupyter_stream.spark.answers import PieceWriter
@@ -22,7 +22,7 @@ from jupyter_stream.spark.blocks import WRITTEN, RefusedElsewhere, SinkAway, Wri
 from jupyter_stream.spark.finish import Finish
 from jupyter_stream.spark.inside import ROWS, pickled
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 _TOGETHER: Final = 100_000
 """Answers made at once of what Spark gives in small lots."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,9 +10,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final
 
-from jupyter_stream.core import threads
+from jupyter_stream.core import logs, threads
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 _AGAIN: Final = 1.0
 """Seconds between two times that Spark is told to give up the jobs of a query."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import time
 import weakref
 from collections import deque
 from typing import Any, Final
 
+from jupyter_stream.core import logs
 from jupyter_stream.core.snapshot import Snapshot, Viewable
 from jupyter_stream.errors import StreamError
 from jupyter_stream.views import export, message, saved, strip
@@ -23,7 +23,7 @@ from jupyter_stream.views.roles import resolve
 from jupyter_stream.views.selection import find, select, selected
 from jupyter_stream.views.widget import LiveWidget, PageChannel, Work
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 _COLOURS: Final[weakref.WeakKeyDictionary[Viewable, Colours]] = weakref.WeakKeyDictionary()
 _PAST: Final[weakref.WeakKeyDictionary[Viewable, Past]] = weakref.WeakKeyDictionary()

@@ -8,21 +8,20 @@ views there are: the engine needs the interpreter more than charts do.
 from __future__ import annotations
 
 import contextlib
-import logging
 import queue
 import threading
 import time
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from jupyter_stream.core import threads
+from jupyter_stream.core import logs, threads
 from jupyter_stream.core.snapshot import Snapshot, Viewable
 from jupyter_stream.views.budget import ViewBudget
 from jupyter_stream.views.options import ViewOptions
 from jupyter_stream.views.readers import Readers
 from jupyter_stream.views.widget import PageChannel, Work
 
-log = logging.getLogger(__name__)
+log = logs.of(__name__)
 
 FRAMES: Final = 8.0
 SHARE: Final = 0.12

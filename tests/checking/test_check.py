@@ -79,6 +79,33 @@ def test_more_than_a_few_second_tries_are_a_failure(monkeypatch: pytest.MonkeyPa
     assert code(times.RETRIES + 1) == pytest.ExitCode.TESTS_FAILED
 
 
+HANGS = """
+import threading, pytest
+
+never = threading.Event()
+
+@pytest.fixture
+def ends():
+    yield
+    never.wait(60)
+
+@pytest.mark.flaky(reruns=1)
+def test_a_first_try_that_hangs_and_a_second(): never.wait(60)
+
+def test_an_end_that_hangs_behind_a_test_that_did(ends): never.wait(60)
+"""
+
+
+def test_a_second_try_and_the_end_of_what_hung_have_a_limit_too(tmp_path: Path) -> None:
+    file = tmp_path / "test_hangs.py"
+    file.write_text(HANGS)
+    options = f"-q -n 0 -p no:cacheprovider -p tests.limits -o timeout=0.5 --rootdir {tmp_path}".split()
+    command = [sys.executable, "-m", "pytest", *options, str(file)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False, cwd=steps.ROOT)
+    assert "2 failed, 1 error, 1 rerun" in ended.stdout, ended.stdout[-3000:]
+    assert ended.stdout.count("Timeout (>0.5s)") >= 3
+
+
 def test_the_last_line_of_a_run_counts_what_failed_in_fixtures_too(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -28,6 +28,7 @@ import polars as pl
 import pyarrow as pa
 
 from jupyter_stream import Query, Session
+from jupyter_stream.core import logs
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import QueryError
 from jupyter_stream.sources.messages import MessageFormat, Messages
@@ -270,6 +271,7 @@ class Faults(logging.Handler):
 
     def close(self) -> None:
         """Listen no more."""
+        logs.flush()
         logging.getLogger("jupyter_stream").removeHandler(self)
         super().close()
 
@@ -297,6 +299,7 @@ class RecordBench:
         except (Exception, pl.exceptions.PanicException) as error:
             found = Finding("exception", place(error), text, f"{type(error).__name__}: {error}"[:500])
         took = min(time.monotonic() - began[0], time.process_time() - began[1])
+        logs.flush()
         for error in self._faults.seen:
             told = "".join(traceback.format_exception_only(error))[:500]
             found = found or Finding("fault", place(error), text, told)

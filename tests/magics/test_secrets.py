@@ -7,6 +7,7 @@ import stat
 import pytest
 
 from jupyter_stream import secrets
+from jupyter_stream.core import logs
 from jupyter_stream.errors import SourceError
 from tests.sources.senders import Senders
 from tests.waiting import until
@@ -70,6 +71,7 @@ def test_lists_descriptions_views_and_plans_of_a_stream_have_no_password(noteboo
         for line in ("list", "status q", "show q", "explain q", "sources"):
             shown += notebook.run(f"%stream {line}") + notebook.html(f"%stream {line}")
         shown += repr(notebook.names["q"]) + str(notebook.names["q"].snapshot())
+        assert logs.flush()
     assert "token=" in shown and WORD not in shown + caplog.text
 
 
@@ -96,6 +98,7 @@ def test_streams_of_brokers_show_no_password(notebook, scheme, where, caplog):
             shown += notebook.run(f"%stream {line}") + notebook.html(f"%stream {line}")
         shown += repr(notebook.names["q"]) + str(notebook.names["q"].snapshot())
         notebook.names["q"].stop()
+        assert logs.flush()
     assert WORD not in shown + caplog.text
 
 

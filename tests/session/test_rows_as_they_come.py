@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream import Session
+from jupyter_stream.core import logs
 from jupyter_stream.errors import QueryError
 from jupyter_stream.session.query import Query
 from tests.in_a_loop import result_of
@@ -175,7 +176,8 @@ def test_a_failing_callback_is_told_once_and_the_query_goes_on(
             until(lambda n=n: len(seen) > n)  # type: ignore[misc]
         coming.put(None)
         assert query.wait(200)
-    until(lambda: query.stats["failed_callbacks"] == 3)
+        until(lambda: query.stats["failed_callbacks"] == 3)
+        assert logs.flush()
     assert len([r for r in caplog.records if "on_result of hot failed" in r.message]) == 1
     hint = str(query.snapshot().hint)
     assert "notify, line" in hint and "ConnectionError: nobody listens" in hint and "3 times" in hint

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream import Session, SinkError, secrets
+from jupyter_stream.core import logs
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.sinks import open_sink
 from jupyter_stream.sinks.protocol import SinkUnreachable, Target
@@ -228,6 +229,7 @@ def test_a_sink_that_is_away_is_told_without_its_password(session: Session, uri:
     shown = [q.snapshot().hint, repr(q), q.sinks, q.status, q.explain()]
     shown += [session.execute(text)[-1] for text in ("SHOW SINKS", "DESCRIBE SINK away")]
     q.stop()
+    assert logs.flush()
     assert str(port) in str(shown[0]) and "The query waits." in str(shown[0])
     assert WORD not in "".join(map(str, shown)) + caplog.text
     secrets._known.clear()

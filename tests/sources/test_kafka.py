@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from jupyter_stream.core import logs
 from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.session.session import Session
@@ -283,6 +284,7 @@ def test_a_broker_that_does_not_answer_is_told(monkeypatch, caplog, capfd):
     monkeypatch.setattr("jupyter_stream.sources.kafka._ANSWER", 1.5)  # in which the library tries about thirty times
     with pytest.raises(SourceError, match="No Kafka broker answers at localhost:1"):
         open_source("kafka://localhost:1/t", NUMBERS, {"end": "latest"}, {})
+    assert logs.flush()
     # clients of other tests whose broker is gone may have something to say, too
     told = [*(record.getMessage() for record in caplog.records), *capfd.readouterr().err.splitlines()]
     assert not [line for line in told if re.search(r"localhost:1\b", line)]
@@ -336,12 +338,13 @@ def hand_on(door: socket.socket, address: str) -> None:
 
 
 def test_what_is_said_of_a_broker_many_times_is_told_once_and_again_after_things_went_well(caplog):
-    complaints = Complaints(logging.getLogger("here"), "kafka://b/t")
+    complaints = Complaints(logs.of("here"), "kafka://b/t")
     for _ in range(3):
         complaints.heard(1, "is down")
         complaints.heard(2, "all are down")
     complaints.over()
     complaints.heard(1, "is down")
+    assert logs.flush()
     assert [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING] == [
         "kafka://b/t is down",
         "kafka://b/t all are down",

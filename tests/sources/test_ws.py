@@ -7,6 +7,7 @@ import sys
 import polars as pl
 import pytest
 
+from jupyter_stream.core import logs
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.errors import SourceError
 from tests.sources.senders import WebSockets
@@ -100,6 +101,7 @@ def test_credentials_are_sent_and_shown_in_no_log_and_a_refusal_ends_the_stream(
         opened(server.address.replace("://", "://me:wrong-but-secret@"))
     assert "wrong-but-secret" not in str(told.value)
     server.close()
+    assert logs.flush()
     assert sent not in "".join(r.getMessage() for r in caplog.records if r.name != "websockets.server")
 
 

@@ -20,6 +20,7 @@ import pyspark
 import pytest
 
 import jupyter_stream
+from jupyter_stream.core import logs
 from jupyter_stream.errors import QueryError
 from jupyter_stream.session.session import Session
 from jupyter_stream.spark.progress import Progress
@@ -150,6 +151,7 @@ def test_a_step_that_stop_breaks_off_is_no_failure(
 
     run._take, run.paused = stopped_in_the_middle, False
     run.accept(feed, None)
+    assert logs.flush()
     assert query.status == "stopped" and "broken off" not in caplog.text
     until(lambda: not run._folder.exists())
 
