@@ -22,6 +22,7 @@ from jupyter_stream.binding.event_time import need_a_time
 from jupyter_stream.binding.join_extents import about_extent
 from jupyter_stream.binding.join_windows import retimed
 from jupyter_stream.binding.scope import Scope, lookup
+from jupyter_stream.binding.text_columns import as_its_source_says
 from jupyter_stream.binding.window_calls import said_of_window, window_call
 from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START
 from jupyter_stream.core.schema import TIMESTAMP, Field
@@ -406,7 +407,11 @@ class Grouping:
             types, dtype = function.resolve(tuple(a.dtype for a in args), call.distinct)
             args = [functions.cast(a, t) for a, t in zip(args, types, strict=True)]
         except functions.BadArguments as bad:
-            usage = about_arguments(call.name.text, call, self.source) or f"Usage: {function.signature}."
+            usage = (
+                about_arguments(call.name.text, call, self.source)
+                or as_its_source_says(self.scope, arguments)
+                or f"Usage: {function.signature}."
+            )
             raise self._error(str(bad), call, usage) from None
         parameters: tuple[object, ...] = ()
         if function.constant_from is not None:

@@ -10,7 +10,7 @@ import polars as pl
 from jupyter_stream.binding.scope import Scope
 from jupyter_stream.core.instants import parse_instants
 from jupyter_stream.core.schema import TIMESTAMP, Schema, type_name
-from jupyter_stream.core.time_texts import look_like_times, pattern_of
+from jupyter_stream.core.time_texts import look_like_clocks, look_like_times, pattern_of, reading_without_weekday
 from jupyter_stream.errors import QueryError
 from jupyter_stream.plan.catalog import Peeked, StreamDef
 from jupyter_stream.plan.logical import Plan, streams
@@ -110,7 +110,9 @@ def dates_as_times(statement: CreateStream, schema: Schema) -> Schema | None:
     return Schema(tuple(replace(f, dtype=TIMESTAMP) if f is field else f for f in schema))
 
 
-def with_a_time(name: str, schema: Schema, time: str | None, uri: str, options: Mapping[str, str]) -> str:
+def with_a_time(
+    name: str, schema: Schema, time: str | None, uri: str, options: Mapping[str, str], reading: str | None = None
+) -> str:
     """The statement that declares a stream with all its columns, one of them as its time if one is.
 
     Args:
@@ -119,11 +121,15 @@ def with_a_time(name: str, schema: Schema, time: str | None, uri: str, options: 
         time: the column that becomes a TIMESTAMP.
         uri: SOURCE.
         options: of WITH.
+        reading: the expression that computes it, where it is one more.
     """
     words = ", ".join(f"{n} = {_text('...' if secret(n) else value)}" for n, value in options.items())
     order = "" if time is None else f" ORDER BY {as_written(time)}"
     reads = f" WITH ({words})" if words else ""
-    return f"{with_columns(name, schema, time)}{order} SOURCE {_text(uri)}{reads}"
+    columns = with_columns(name, schema, time)
+    if time is not None and reading is not None:
+        columns = f"{columns[:-1]}, {as_written(time)} AS {reading})"
+    return f"{columns}{order} SOURCE {_text(uri)}{reads}"
 
 
 def with_columns(name: str, schema: Schema, time: str | None) -> str:
@@ -174,8 +180,30 @@ def with_time_texts(stream: StreamDef, column: str) -> str:
     source = stream.source
     values = source.peek().get_column(column) if isinstance(source, Peeked) else pl.Series([], dtype=pl.String)
     plain = parse_instants(values).null_count() == values.null_count()
-    pattern = {} if plain else {"timestamp_format": pattern_of(values) or "..."}
+    found = None if plain else pattern_of(values)
+    if not plain and found is None and (reading := reading_without_weekday(as_written(column), values)) is not None:
+        return with_a_time(stream.name, stream.schema, f"{column}_time", stream.uri, stream.options, reading)
+    pattern = {} if plain else {"timestamp_format": found or "..."}
     return with_a_time(stream.name, stream.schema, column, stream.uri, {**stream.options, **pattern})
+
+
+def clock_column(stream: StreamDef) -> str | None:
+    """The one column of text that holds times of day in the first rows of a source; None where there is none, or several."""
+    if not isinstance(stream.source, Peeked):
+        return None
+    try:
+        found = [c.name for c in stream.source.peek().get_columns() if look_like_clocks(c)]
+    except QueryError:
+        return None  # the query that reads it says so
+    return found[0] if len(found) == 1 else None
+
+
+def with_day_and_clock(stream: StreamDef, clock: str) -> str:
+    """The statement that declares a day and a column of text with times of day, together, as the time."""
+    day = stream.time.column or ""
+    schema = Schema(tuple(replace(f, dtype=pl.String()) if f.name == day else f for f in stream.schema))
+    reading = f"to_timestamp(concat({as_written(day)}, ' ', {as_written(clock)}))"
+    return with_a_time(stream.name, schema, f"{day}_{clock}", stream.uri, stream.options, reading)
 
 
 def _which(stream: str, columns: Sequence[str], place: Span, source: SourceText, of: StreamDef | None) -> QueryError:

@@ -45,8 +45,16 @@ _PARTS: Final = re.compile(
 )
 _NAMED: Final = re.compile(
     rf"\s*(?P<open>\[?)(?P<day>\d{{1,2}})(?P<s>[ /-])(?P<month>{_MONTH})(?P<t>[ /-])\d{{4}}"
-    r"(?:(?P<gap>[ :T])\d{2}:\d{2}(?P<second>:\d{2})?(?P<zone> [+-]\d{4})?)?(?P<close>\]?)\s*"
+    r"(?:(?P<gap>[ :T])\d{2}:\d{2}(?P<second>:\d{2})?(?P<zone> (?:[+-]\d{4}|GMT|UTC))?)?(?P<close>\]?)\s*"
 )
+_MONTH_FIRST: Final = re.compile(
+    rf"\s*(?P<month>{_MONTH}) (?P<day>\d{{1,2}})(?:, (?P<year>\d{{4}}))?"
+    r"(?:(?P<gap>,? )(?P<hour>\d{1,2}):\d{2}(?P<second>:\d{2})?(?: (?P<half>[AaPp][Mm]))?)?(?P<late> \d{4})?\s*"
+)
+_COMPACT: Final = re.compile(
+    r"\s*\d{8}(?P<gap>[T ])\d{4}(?P<second>\d{2}(?:(?P<point>[.,])(?P<fraction>\d{1,9}))?)?(?P<zone>Z?)\s*"
+)
+_WEEKDAY: Final = r"^[A-Za-z]+,? +"
 
 
 def look_like_times(values: pl.Series) -> bool:
@@ -57,14 +65,26 @@ def look_like_times(values: pl.Series) -> bool:
     return len(text) > 0 and bool(text.str.contains(_LIKE).all())
 
 
+def look_like_clocks(values: pl.Series) -> bool:
+    """Whether it is a column of text, has some, and all of it looks like times of day."""
+    if not isinstance(values.dtype, pl.String):
+        return False
+    text = values.drop_nulls()
+    return len(text) > 0 and bool(text.str.contains(r"^\s*\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?\s*$").all())
+
+
 def pattern_of(values: pl.Series) -> str | None:
     """The pattern by which texts are read, as in `dd.MM.yyyy HH:mm` or `dd/MMM/yyyy:HH:mm:ss Z`; None where that can't be told.
 
     Where day and month could be either, points and dashes have the day first, slashes the month.
     """
-    found = [m for m in map(_PARTS.fullmatch, values.drop_nulls()) if m is not None]
+
+    def found_by(form: re.Pattern[str]) -> list[re.Match[str]]:
+        return [m for m in map(form.fullmatch, values.drop_nulls()) if m is not None]
+
+    found = found_by(_PARTS)
     if not found:
-        return _with_names([m for m in map(_NAMED.fullmatch, values.drop_nulls()) if m is not None])
+        return _with_names(found_by(_NAMED)) or _month_first(found_by(_MONTH_FIRST)) or _compact(found_by(_COMPACT))
     first, sign = found[0], found[0]["s"]
     if len(first["a"]) == 4:
         day = sign.join(("yyyy", "MM", "dd"))
@@ -92,26 +112,87 @@ def _with_names(found: list[re.Match[str]]) -> str | None:
     """The pattern of texts whose months are words."""
     if not found:
         return None
-    first = found[0]
-    day = "dd" if all(len(m["day"]) == 2 for m in found) else "d"
+    first, day = found[0], _days(found)
     month = "MMMM" if any(len(m["month"]) > 3 for m in found) else "MMM"
     clock = ""
     if first["gap"]:
         gap = "'T'" if first["gap"] == "T" else first["gap"]
-        clock = f"{gap}HH:mm{':ss' if first['second'] else ''}{' Z' if first['zone'] else ''}"
+        clock = f"{gap}HH:mm{':ss' if first['second'] else ''}{_zone(first['zone'])}"
     ends = [f"'{sign}'" if sign else "" for sign in (first["open"], first["close"])]
     return f"{ends[0]}{day}{first['s']}{month}{first['t']}yyyy{clock}{ends[1]}"
+
+
+def _month_first(found: list[re.Match[str]]) -> str | None:
+    if not found or (found[0]["year"] is None) == (found[0]["late"] is None):
+        return None
+    first = found[0]
+    day = f"{'MMMM' if any(len(m['month']) > 3 for m in found) else 'MMM'} {_days(found)}{', yyyy' if first['year'] else ''}"
+    clock = ""
+    if first["gap"]:
+        hour = (
+            ("hh" if first["half"] else "HH")
+            if all(len(m["hour"]) == 2 for m in found)
+            else "h"
+            if first["half"]
+            else "H"
+        )
+        clock = f"{first['gap']}{hour}:mm{':ss' if first['second'] else ''}{' a' if first['half'] else ''}"
+    return f"{day}{clock}{' yyyy' if first['late'] else ''}"
+
+
+def _days(found: list[re.Match[str]]) -> str:
+    return "dd" if all(len(m["day"]) == 2 for m in found) else "d"
+
+
+def _compact(found: list[re.Match[str]]) -> str | None:
+    if not found:
+        return None
+    first = found[0]
+    gap = "'T'" if first["gap"] == "T" else " "
+    fraction = f"{first['point']}{'S' * len(first['fraction'])}" if first["point"] else ""
+    return f"yyyyMMdd{gap}HHmm{'ss' if first['second'] else ''}{fraction}{'X' if first['zone'] else ''}"
+
+
+def reading_without_weekday(column: str, values: pl.Series) -> str | None:
+    """An expression that reads texts which begin with the day of the week: no pattern has a letter for it.
+
+    None where they don't, or where it can't be told how the rest is written.
+    """
+    rest = values.drop_nulls().str.strip_chars().str.replace(_WEEKDAY, "")
+    once = rest.str.replace_all(" +", " ")
+    pattern = pattern_of(once) if (rest != values.drop_nulls()).any() else None
+    if pattern is None:
+        return None
+    text = f"regexp_replace({column}, '{_WEEKDAY}', '')"
+    if (once != rest).any():
+        text = f"regexp_replace({text}, ' +', ' ')"
+    return f"to_timestamp({text}, '{quoted(pattern)}')"
+
+
+def quoted(pattern: str) -> str:
+    """As it stands in a text of SQL."""
+    return pattern.replace("'", "''")
+
+
+def _zone(text: str | None) -> str:
+    if text is None:
+        return ""
+    return f" '{text[1:]}'" if text[1:].isalpha() else " Z"
 
 
 def pattern_to_declare(values: pl.Series) -> str | None:
     """The pattern of texts that are days or times in a spelling that isn't read without one; None where that can't be told."""
     parts = ((value, _PARTS.fullmatch(value)) for value in values.drop_nulls())
-    days = [value for value, found in parts if (_NAMED.fullmatch(value) if found is None else _is_day(found))]
+    days = [value for value, found in parts if (_has_form(value) if found is None else _is_day(found))]
     pattern = pattern_of(pl.Series(days, dtype=pl.String))
     if pattern is None:
         return None
     example = re.sub("[a-zA-Z]+", lambda m: _EXAMPLE.get(m[0], "0" * len(m[0])), pattern.replace("'T'", " "))
     return pattern if parse_instants(pl.Series([example]))[0] is None else None
+
+
+def _has_form(value: str) -> bool:
+    return any(form.fullmatch(value) for form in (_NAMED, _MONTH_FIRST, _COMPACT))
 
 
 def _is_day(parts: re.Match[str]) -> bool:
@@ -124,4 +205,4 @@ def _is_day(parts: re.Match[str]) -> bool:
     return any(1 <= month <= 12 and 1 <= day <= monthrange(max(1, c), month)[1] for day, month in ((a, b), (b, a)))
 
 
-__all__ = ["look_like_times", "pattern_of", "pattern_to_declare"]
+__all__ = ["look_like_clocks", "look_like_times", "pattern_of", "pattern_to_declare", "reading_without_weekday"]

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from jupyter_stream.binding.event_time import with_a_time, with_columns, with_time_texts
+from jupyter_stream.binding.event_time import (
+    clock_column,
+    with_a_time,
+    with_columns,
+    with_day_and_clock,
+    with_time_texts,
+)
 from jupyter_stream.core.instants import parse_instants
 from jupyter_stream.core.time import other_unit
 from jupyter_stream.engine.preparation import Preparation
@@ -29,6 +35,8 @@ def about_time(stream: StreamDef) -> str:
             if time.dates
             else f"{time.column} is its only TIMESTAMP column, so it is the event time."
         )
+        if time.dates and (clock := clock_column(stream)) is not None:
+            return f"{only} {clock} looks like the time of that day: for both together write {with_day_and_clock(stream, clock)}."
         late, named = "DAY" if time.dates else "MINUTE", as_written(time.column or "")
         return (
             f"{only} If rows can come late, write "

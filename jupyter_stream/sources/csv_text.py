@@ -175,7 +175,10 @@ class CsvFormat:
         if not is_utf8(head):
             told.append(f"Some rows are not UTF-8 and will be refused: write WITH (encoding = '{suggested(head)}').")
         elif read.rejected is not None and read.rejected.height > read.frame.height:
-            told.append(f"{read.rejected.height} of its first rows don't fit: {read.rejected.item(0, 'reason')}.")
+            told.append(
+                f"{read.rejected.height} of its first rows don't fit: {read.rejected.item(0, 'reason')}. "
+                "If its header stands further down, take the lines above it away."
+            )
         return Schema.of(fields), told
 
     def check(self, head: bytes, path: Path, schema: Schema) -> None:

@@ -257,7 +257,7 @@ class FileSource:
             self._settle(kind, head, None)
             found.add(path, *form.settled(head).looked_at(head, path))
         elif isinstance(form, JsonFormat):
-            found.add(path, form.discover(head, path, pl.Null()), fixed=False)
+            found.add(path, *form.looked_at(head, path), fixed=False)
 
     def _settle(self, kind: str, head: bytes, schema: Schema | None) -> None:
         """Take the delimiter that the first file of a kind has."""

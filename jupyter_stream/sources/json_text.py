@@ -26,6 +26,10 @@ from jupyter_stream.sources.utf8 import NOT_UTF8
 from jupyter_stream.sources.values import infer
 
 _LONE: Final = re.compile(rb"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]")
+_NO_NUMBER: Final = re.compile(rb"[:,\[]\s*-?(?:NaN|Infinity)\b")
+_NO_NUMBERS: Final = "not JSON: NaN and Infinity are no numbers there, write null"
+_TABLES: Final = ({"columns", "index", "data"}, {"schema", "data"})
+"""The keys of `df.to_json(orient='split')` and `'table'`."""
 """Half of a character that takes two: there is no such text. It may only look so behind a backslash that stands for itself."""
 _LOOKED_AT: Final = 1_000
 """Lines looked at to find how keys are spelt."""
@@ -67,10 +71,16 @@ class JsonFormat:
         rows = [{k: v for k, v in row.items() if k} for row in _objects(head) if _is_text(row)]
         found = infer(rows, _of_words, nothing or pl.String())
         if found is None:
-            raise SourceError(
-                f"{path} does not begin with JSON objects.", hint="Declare the columns, or write WITH (format = 'csv')."
-            )
+            hint = "Declare the columns, or write WITH (format = 'csv')."
+            if _opens(head):
+                hint = "Its first object goes over several lines: write one object a line, or all of them as one array."
+            raise SourceError(f"{path} does not begin with JSON objects.", hint=hint)
         return found
+
+    def looked_at(self, head: bytes, path: Path) -> tuple[Schema, list[str]]:
+        """The same, with what is to be said of it; Null is the type of what has no values."""
+        found = self.discover(head, path, pl.Null())
+        return found, _about_shape(found)
 
     def check(self, head: bytes, path: Path, schema: Schema) -> None:
         """Refuse a file in whose first objects none of the declared columns occurs."""
@@ -191,7 +201,7 @@ class _JsonParser:
             frame = self._decode(data, by_column=True)
             if frame is not None and frame.height == 1:
                 return [self._conform(frame, data, 0, lines)]
-            bad.append((*lines[0], "not a JSON object"))
+            bad.append((*lines[0], _NO_NUMBERS if _NO_NUMBER.search(data) else "not a JSON object"))
             return []
         half = len(lines) // 2
         return self._halves(lines[:half], bad) + self._halves(lines[half:], bad)
@@ -234,6 +244,23 @@ class _JsonParser:
 
     def _place_in_file(self, number: int) -> str:
         return f" ({self._path.name}, {'item' if self._array else 'line'} {number})"
+
+
+def _about_shape(schema: Schema) -> list[str]:
+    """A sentence about objects that hold a whole table, as pandas writes them unless it is told otherwise."""
+    kinds = [frozenset(f.name for f in field.dtype.fields) for field in schema if isinstance(field.dtype, pl.Struct)]
+    by_column = len(kinds) == len(schema) and "0" in kinds[0] and len(set(kinds)) == 1
+    if by_column or set(schema.names) in _TABLES:
+        return [
+            "It is one object with a whole table: a row each comes of df.to_json(path, orient='records', lines=True)."
+        ]
+    return []
+
+
+def _opens(head: bytes) -> bool:
+    """Whether it begins with an object that doesn't end in its line."""
+    first = head.lstrip().split(b"\n", 1)[0].strip()
+    return first.startswith(b"{") and _fault(first)[0] is not None and b"\n" in head.strip()
 
 
 def _of_words(words: Sequence[str]) -> pl.DataType:

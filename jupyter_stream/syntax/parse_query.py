@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from sqlglot import TokenType
 
@@ -549,6 +550,10 @@ def _stream_or_address(p: ExpressionParser) -> Name:
     return Name(text, p.prev_span)
 
 
+READS_FILES: Final = re.compile(r"(?:read|scan)_(?:csv|parquet|json|ndjson|text|files?)(?:_auto)?|parquet_scan")
+"""What other systems call the functions that read files."""
+
+
 def _function(p: ExpressionParser, name: Name, start: Span) -> FromItem:
     """`late(s)`, `errors(s)`, and the windows of Flink: `TUMBLE(s, ts, INTERVAL '1' MINUTE)`."""
     p.advance()
@@ -567,6 +572,12 @@ def _function(p: ExpressionParser, name: Name, start: Span) -> FromItem:
         return _window_function(p, lower, start)
     if any(p.peek(word) for word in ("RANGE", "ROWS", "NOW", "PARTITION", "SESSION", "SLIDE")):
         p.fail("a window must be in square brackets", p.prev_span, f"Write {name.text} [{p.curr.text} ...].")
+    if READS_FILES.fullmatch(lower):
+        given = p.curr.text if p.curr.kind == TokenType.STRING else "a.csv"
+        p.fail(
+            f"there is no function called {name.text} in FROM", name.span,
+            f"A file stands there by its name: FROM '{given}'. Options go into CREATE STREAM s SOURCE 'file://...' WITH (...).",
+        )  # fmt: skip
     hint = did_you_mean(
         name.text, ("late", "errors", "TUMBLE", "HOP", "SESSION", *BY_WORD, *MAKERS), "functions in FROM"
     )

@@ -293,6 +293,12 @@ class Reader:
                 previous.span,
                 f"Write [{previous.text} ...] after the stream's name.",
             )
+        if previous.text.upper() == "TOP" and token.kind == TokenType.NUMBER:
+            self.fail(
+                f"TOP {token.text} isn't expected here",
+                previous.span,
+                f"Write LIMIT {token.text} at the end.",
+            )
         if previous.kind == TokenType.VAR:
             # `FROM packets GROP BY k`: GROP was taken for an alias, BY is what doesn't fit.
             meant = nearest(f"{previous.text} {token.text}", expected, 0.75) or nearest(previous.text, expected, 0.74)

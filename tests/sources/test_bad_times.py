@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from jupyter_stream import Session
+from jupyter_stream import QueryError, Session
 from jupyter_stream.core.time_texts import pattern_to_declare
 from jupyter_stream.session.query import Query
 
@@ -25,6 +26,14 @@ TEN = dt.datetime(2024, 5, 1, 10)
         ("31/12/24 23:59", "dd/MM/yy HH:mm"),
         ("01/May/2024:10:00:00 +0000", "dd/MMM/yyyy:HH:mm:ss Z"),
         ("1 May 2024 10:00", "d MMM yyyy HH:mm"),
+        ("01 May 2024 10:00:00 GMT", "dd MMM yyyy HH:mm:ss 'GMT'"),
+        ("May 1, 2024", "MMM d, yyyy"),
+        ("September 12, 2024 9:05 PM", "MMMM dd, yyyy h:mm a"),
+        ("Sep 12, 2024, 10:00:00", "MMM dd, yyyy, HH:mm:ss"),
+        ("May 1", None),
+        ("20240501T100000Z", "yyyyMMdd'T'HHmmssX"),
+        ("20240501 1000", "yyyyMMdd HHmm"),
+        ("20240501T100000.123", "yyyyMMdd'T'HHmmss.SSS"),
         ("45.13.2024 10:00", None),
         ("31.04.2024", None),
         ("2024-02-30 10:00", None),
@@ -36,6 +45,26 @@ TEN = dt.datetime(2024, 5, 1, 10)
 )
 def test_the_pattern_to_declare(text: str, pattern: str | None) -> None:
     assert pattern_to_declare(pl.Series([text])) == pattern
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wed, 01 May 2024 10:00:00 +0000", "Wed, 01 May 2024 10:00:00 GMT", "Wed May  1 10:00:00 2024",
+        "Wednesday, May 1, 2024 10:00 AM",
+        "1 May 2024 10:00", "May 1, 2024 10:00", "May 1, 2024 10:00:00 AM", "20240501T100000Z", "20240501 1000",
+        "01/May/2024:10:00:00 +0000", "[01/May/2024:12:00:00 +0200]", "01.05.2024 10:00", "2024/05/01 10:00:00.000",
+    ],
+)  # fmt: skip
+def test_what_the_first_window_asks_for_reads_it(text: str) -> None:
+    with Session({"items": pl.DataFrame({"at": [text, text], "n": [1, 2]})}) as session:
+        session.run("CREATE STREAM s SOURCE 'frame://items'")
+        with pytest.raises(QueryError, match="looks like it, but is text") as asked:
+            session.run("SELECT count(*) AS c FROM s [RANGE 1 MINUTE TUMBLING]")
+        (line,) = re.findall(r"Write (CREATE STREAM .*?)\. For the", asked.value.hint or "")
+        session.run(line.replace("CREATE", "CREATE OR REPLACE", 1))
+        query = answered(session, "SELECT window_start, count(*) AS c FROM s [RANGE 1 MINUTE TUMBLING]")
+        assert query.to_polars().select("window_start", "c").rows() == [(TEN, 2)]
 
 
 @pytest.mark.parametrize("source", ["x.csv", "x.jsonl", "x.parquet", "python://items", "frame://items"])

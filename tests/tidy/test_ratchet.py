@@ -93,14 +93,15 @@ def ignored(text: str) -> int:
 
 
 def loose_locks(text: str) -> int:
-    """How often it makes what takes a lock in a function written in Python: see `core.threads.Event`."""
+    """How often it makes what takes a lock in a function written in Python: see `core.threads.Event` and `core.logs`."""
+    logs = text.count("logging.getLogger(__name__)")
     if "threading" not in text:
-        return 0
+        return logs
     calls = [n for n in nodes_of(text) if isinstance(n, ast.Call)]
     bare = {(n.func.lineno, n.func.col_offset) for n in calls if not n.args}
     bare |= {(k.value.lineno, k.value.col_offset) for n in calls for k in n.keywords if k.arg == "default_factory"}
     kinds = [n for kind in ("Event", "Semaphore", "Barrier", "Condition") for n in named(text, "threading", kind)]
-    return sum((getattr(n, "lineno", 0), getattr(n, "col_offset", 0)) in bare for n in kinds)
+    return logs + sum((getattr(n, "lineno", 0), getattr(n, "col_offset", 0)) in bare for n in kinds)
 
 
 def figures(file: str, text: str) -> Iterator[tuple[str, int]]:
