@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from calendar import monthrange
 from typing import Final
@@ -88,6 +89,8 @@ def pattern_of(values: pl.Series) -> str | None:
     first, sign = found[0], found[0]["s"]
     if len(first["a"]) == 4:
         day = sign.join(("yyyy", "MM", "dd"))
+    elif _year_first(found):
+        day = sign.join(("yy", "MM", "dd"))
     else:
         late = any(int(m["a"]) > 12 for m in found) or (sign != "/" and not any(int(m["b"]) > 12 for m in found))
         numbers = (("dd", first["a"]), ("MM", first["b"])) if late else (("MM", first["a"]), ("dd", first["b"]))
@@ -106,6 +109,25 @@ def pattern_of(values: pl.Series) -> str | None:
         else ":ss" + (f"{first['point']}{'S' * len(first['fraction'])}" if first["point"] else "")
     )
     return f"{day}{gap}{hour}:mm{second}{' a' if first['half'] else ''}"
+
+
+def _year_first(found: list[re.Match[str]]) -> bool:
+    """Whether years of two digits stand before the month, `24/05/01`; of two places that with fewer, or later ones."""
+    if any(len(m[k]) != 2 for m in found for k in "abc"):
+        return False
+    days = [(int(m["a"]), int(m["b"]), int(m["c"])) for m in found]
+    first = all(_in_calendar(*day) for day in days)
+    if not first or not all(_in_calendar(c, b, a) or _in_calendar(c, a, b) for a, b, c in days):
+        return first
+
+    def likely(years: set[int]) -> tuple[bool, int, int]:
+        return max(years) <= dt.date.today().year % 100 + 1, -len(years), max(years)
+
+    return likely({a for a, _, _ in days}) > likely({c for _, _, c in days})
+
+
+def _in_calendar(year: int, month: int, day: int) -> bool:
+    return 1 <= month <= 12 and 1 <= day <= monthrange(max(1, year + 2000 * (year < 100)), month)[1]
 
 
 def _with_names(found: list[re.Match[str]]) -> str | None:
@@ -200,9 +222,9 @@ def _is_day(parts: re.Match[str]) -> bool:
     a, b, c = int(parts["a"]), int(parts["b"]), int(parts["c"])
     if len(parts["a"]) <= 2 and len(parts["c"]) not in (2, 4):
         return False
-    if len(parts["a"]) > 2:
-        return 1 <= b <= 12 and 1 <= c <= monthrange(max(1, a), b)[1]
-    return any(1 <= month <= 12 and 1 <= day <= monthrange(max(1, c), month)[1] for day, month in ((a, b), (b, a)))
+    if len(parts["a"]) > 2 or (len(parts["c"]) == 2 and _in_calendar(a, b, c)):
+        return _in_calendar(a, b, c)
+    return _in_calendar(c, b, a) or _in_calendar(c, a, b)
 
 
 __all__ = ["look_like_clocks", "look_like_times", "pattern_of", "pattern_to_declare", "reading_without_weekday"]

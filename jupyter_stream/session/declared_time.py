@@ -103,6 +103,11 @@ def _advice_on_units(stream: StreamDef) -> str:
     for field in stream.schema:
         values = rows.get_column(field.name)
         unit = _unit(values)
+        if unit is not None and isinstance(values.dtype, pl.String):
+            line = with_a_time(
+                stream.name, stream.schema, field.name, stream.uri, {**stream.options, "timestamp_unit": unit}
+            )
+            return f" {field.name} looks like {UNITS[unit]} since 1970; if it is the event time, write {line}."
         if unit is not None:
             return (
                 f" {field.name} looks like {UNITS[unit]} since 1970; if it is the event time, write "
@@ -125,7 +130,14 @@ def _peek(stream: StreamDef) -> pl.DataFrame:
 
 
 def _unit(values: pl.Series) -> str | None:
-    """The unit that all values can only be counted in, if they are numbers of our age."""
+    """The unit that all values can only be counted in, if they are numbers of our age, or text of such."""
+    if isinstance(values.dtype, pl.String):
+        digits = values.drop_nulls().str.strip_chars()
+        values = (
+            digits.cast(pl.Int64, strict=False)
+            if digits.str.contains(r"^\d{9,19}$").all()
+            else pl.Series([], dtype=pl.Int64)
+        )
     if not values.dtype.is_integer() and not values.dtype.is_float():
         return None
     known = values.filter(values.is_finite())

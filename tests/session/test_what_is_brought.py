@@ -125,6 +125,21 @@ def test_what_python_writes_for_no_number_is_told(session: Session, tmp_path: Pa
     assert told[1].startswith("not JSON: Expecting value")
 
 
+@pytest.mark.parametrize(
+    ("first", "unit"), [("1714557600", "s"), ("1714557600000", "ms"), ("1714557600000000000", "ns")]
+)
+def test_numbers_since_1970_in_texts_are_told_with_the_line_that_reads_them(
+    session: Session, tmp_path: Path, first: str, unit: str
+) -> None:
+    (tmp_path / "x.jsonl").write_text("\n".join(json.dumps({"at": first, "k": "0123456789", "v": v}) for v in (1, 2)))
+    said = declared(session, tmp_path / "x.jsonl")
+    (line,) = re.findall(r"if it is the event time, write (CREATE STREAM .*)\.", said)
+    assert f"timestamp_unit = '{unit}'" in line
+    session.run(line.replace("CREATE", "CREATE OR REPLACE", 1))
+    frame = answered(session, "SELECT count(*) AS c FROM s [RANGE 1 MINUTE TUMBLING]").to_polars()
+    assert frame.select("window_start", "c").rows() == [(dt.datetime(2024, 5, 1, 10), 2)]
+
+
 def test_a_header_further_down_is_told(session: Session, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("Report of sensors\n\nat,v\n2024-05-01 10:00:00,1\n2024-05-01 10:00:30,2\n")
     assert "take the lines above it away" in declared(session, tmp_path / "x.csv")

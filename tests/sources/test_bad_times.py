@@ -31,6 +31,10 @@ TEN = dt.datetime(2024, 5, 1, 10)
         ("September 12, 2024 9:05 PM", "MMMM dd, yyyy h:mm a"),
         ("Sep 12, 2024, 10:00:00", "MMM dd, yyyy, HH:mm:ss"),
         ("May 1", None),
+        ("24-05-01 10:00:00", "yy-MM-dd HH:mm:ss"),
+        ("24/05/31 10:00", "yy/MM/dd HH:mm"),
+        ("01/02/24 10:00", "MM/dd/yy HH:mm"),
+        ("00/05/31 10:00", "yy/MM/dd HH:mm"),
         ("20240501T100000Z", "yyyyMMdd'T'HHmmssX"),
         ("20240501 1000", "yyyyMMdd HHmm"),
         ("20240501T100000.123", "yyyyMMdd'T'HHmmss.SSS"),
@@ -48,12 +52,26 @@ def test_the_pattern_to_declare(text: str, pattern: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("texts", "pattern"),
+    [
+        (["24/05/01 10:00", "24/05/02 10:00"], "yy/MM/dd HH:mm"),
+        (["03/05/06 10:00", "03/05/07 10:00", "03/06/08 10:00"], "yy/MM/dd HH:mm"),
+        (["01/05/06 10:00", "02/05/06 10:00", "03/05/06 10:00"], "MM/dd/yy HH:mm"),
+        (["30/05/06 10:00", "30/05/06 11:00"], "dd/MM/yy HH:mm"),
+    ],
+)
+def test_of_two_places_for_a_year_that_which_differs_less_is_one(texts: list[str], pattern: str) -> None:
+    assert pattern_to_declare(pl.Series(texts)) == pattern
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Wed, 01 May 2024 10:00:00 +0000", "Wed, 01 May 2024 10:00:00 GMT", "Wed May  1 10:00:00 2024",
         "Wednesday, May 1, 2024 10:00 AM",
         "1 May 2024 10:00", "May 1, 2024 10:00", "May 1, 2024 10:00:00 AM", "20240501T100000Z", "20240501 1000",
         "01/May/2024:10:00:00 +0000", "[01/May/2024:12:00:00 +0200]", "01.05.2024 10:00", "2024/05/01 10:00:00.000",
+        "24/05/01 10:00:00", "24-05-01 10:00",
     ],
 )  # fmt: skip
 def test_what_the_first_window_asks_for_reads_it(text: str) -> None:
