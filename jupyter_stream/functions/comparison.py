@@ -57,12 +57,20 @@ def _in(args: tuple[Expr, ...]) -> Expr:
     return made
 
 
+def among_constants(call: Call) -> bool:
+    """Whether what IN asks for is constants, which are looked for at once: not numbers with a point, of which two are zero."""
+    return call.args[0].dtype not in (FLOAT, DOUBLE) and all(isinstance(a, Literal) for a in call.args[1:])
+
+
 def _is_among(call: Call, parts: tuple[Compiled, ...]) -> Compiled:
     value, *items = parts
-    if all(isinstance(a, Literal) for a in call.args[1:]) and call.args[0].dtype not in (FLOAT, DOUBLE):
-        known = [a.value for a in call.args[1:] if isinstance(a, Literal) and a.value is not None]
+    if among_constants(call):
+        given = [a.value for a in call.args[1:] if isinstance(a, Literal)]
+        if isinstance(call.args[1].dtype, pl.List) and isinstance(given[0], tuple):  # many, as one
+            given = list(given[0])
+        known = [v for v in given if v is not None]
         found = value.value.is_in(pl.Series(known, dtype=call.args[0].dtype).implode()) if known else pl.lit(False)
-        if len(known) < len(items):
+        if len(known) < len(given):
             found = pl.when(found).then(True)
         return Compiled(pl.when(value.value.is_not_null()).then(found), value.failures)
     failures = list(value.failures)

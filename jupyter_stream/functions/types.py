@@ -86,7 +86,7 @@ def common_type(types: Iterable[pl.DataType]) -> pl.DataType | None:
     integer, DOUBLE with a fraction, else the other type; a date with a timestamp gives TIMESTAMP; NULL gives way to anything.
     """
     # Spark brings strings in last, so that ('1', 1, 1.5) is DOUBLE whatever the order.
-    ordered = sorted(types, key=lambda t: t == STRING)
+    ordered = sorted(dict.fromkeys(types), key=lambda t: t == STRING)
     found: pl.DataType | None = VOID
     for dtype in ordered:
         found = _pair(found, dtype) if found is not None else None

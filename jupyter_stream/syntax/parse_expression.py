@@ -274,6 +274,11 @@ class ExpressionParser(LiteralParser):
 
     def _members(self) -> list[Node]:
         """An item of IN (...), or the items of a parameter that holds several."""
+        if self.curr.kind in (TokenType.NUMBER, TokenType.STRING) and self.next.kind in (
+            TokenType.COMMA,
+            TokenType.R_PAREN,
+        ):
+            return [self._unary() or self.missing("a value")]  # at once: there may be thousands
         behind = self.token(1 if self.comes(TokenType.PLACEHOLDER) else 2)
         if not self.value_ahead() or behind.kind in _GOES_ON:
             return [self._argument() or self.missing("a value")]

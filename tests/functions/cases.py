@@ -98,7 +98,8 @@ def comparisons() -> list[Expr]:
     made += [f("in", ":i", 1, 2, 3), f("in", ":i", 1, None), f("in", ":s", "a", "abc", ""),
         f("in", ":x", 0.0, float("nan")), f("in", ":i", ":l", ":k"),
              f("in", ":k", 1, f("div", ":i", ":k2")), f("in", ":d", "2024-02-29"), f("in", ":i", None),
-             f("in", ":k", ":n", 1),
+             f("in", ":k", ":n", 1), f("in", ":i", *range(-40, 40)), f("in", f("+", ":i", 1), *range(80), None),
+             f("in", ":s", *map(str, range(70)), "abc", ""), f("in", f("div", 6, ":i"), *range(70)),
              f("in", ":ts", "1970-01-01", ":d"), f("in", None, 1)]  # fmt: skip
     for most in ("greatest", "least"):
         made += [f(most, ":x", ":y"), f(most, ":i", ":l", 5), f(most, ":s", ":u"), f(most, ":d", ":ts"),
