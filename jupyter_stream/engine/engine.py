@@ -178,6 +178,7 @@ class Engine:
         self._over = False
         self._begun = False
         self._threads: list[threading.Thread] = []
+        self._has_thread: Turn | None = None  # for which a thread has been begun
         self._thread: threading.Thread | None = (
             None  # which says so itself: another may follow before `begin` comes back
         )
@@ -316,6 +317,7 @@ class Engine:
     def _begin_thread(self) -> None:
         turn = self._steps.turn
         begun = threads.begin("jupyter-stream engine", partial(self._loop, turn), partial(self._ended, turn, [True]))
+        self._has_thread = turn
         self._threads = [*(t for t in self._threads if t.is_alive()), begun.thread]
 
     def _begin_calling(self) -> None:
@@ -340,7 +342,10 @@ class Engine:
             if isinstance(runner, Pipeline) and runner.relaxed is not None:
                 self.submit(runner.relaxed.rest)
         known = [t for t in (self._thread, *self._threads) if t is not None]
-        if known and not self._closing and not any(t.is_alive() for t in known):  # what follows its end failed as well
+        lost = self._has_thread is not self._steps.turn  # a step was set aside, and there was no thread to be had
+        if (
+            known and not self._closing and (lost or not any(t.is_alive() for t in known))
+        ):  # what follows its end failed
             self._begin_thread()
 
     def glance(self) -> bool:

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ import pytest
 
 import jupyter_stream
 from jupyter_stream import Query, QueryError, Session
+from jupyter_stream.engine import engine
 from tests.faults.threads import begun
 from tests.waiting import until
 
@@ -131,6 +133,28 @@ def test_others_go_on_beside_an_aggregate_that_never_returns_and_its_query_can_b
     assert stuck.snapshot(1).hint is None and other.status == "running"
     let_go.set()
     until(lambda: sum(t.name == "jupyter-stream engine" for t in begun()) == 1)
+
+
+def test_where_the_system_has_no_thread_for_the_others_they_go_on_as_soon_as_it_has(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, refused = engine.threads.begin, []
+
+    def none_to_be_had(name: str, *given: Any) -> Any:
+        if name == "jupyter-stream engine" and not refused:
+            refused.append(name)
+            raise RuntimeError("can't start new thread")
+        return begin(name, *given)
+
+    other = live(session)
+    monkeypatch.setattr(engine.threads, "begin", none_to_be_had)
+    stuck = start(session, "waits")
+    until(lambda: refused)
+    height = other.to_polars().height
+    until(lambda: other.to_polars().height > height)
+    assert stuck.status == "running"
+    let_go.set()
+    assert stuck.wait(200)
 
 
 def test_a_step_that_never_ends_ends_with_its_session(session: Session) -> None:
