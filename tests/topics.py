@@ -24,6 +24,10 @@ class Kafka:
         brokers = self._producer.list_topics(timeout=60).brokers.values()
         self.address = ",".join(f"{b.host}:{b.port}" for b in brokers)
 
+    def close(self) -> None:
+        """It lives no more."""
+        del self._producer
+
     def send(
         self, topic: str, *values: str | bytes | None, partition: int = 0, key: str | None = None, at: int = 0
     ) -> None:

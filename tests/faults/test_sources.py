@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,10 @@ FOR_TABLES = ("postgresql", "sqlite", "duckdb")
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Kafka:
-    made = Kafka()
-    made.send("rows", *(f'{{"ts": {i}, "n": {i}}}' for i in range(1000)))
-    return made
+def kafka() -> Iterator[Kafka]:
+    with closing(Kafka()) as made:
+        made.send("rows", *(f'{{"ts": {i}, "n": {i}}}' for i in range(1000)))
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import closing
 
 import confluent_kafka
 import polars as pl
@@ -17,8 +19,9 @@ ROWS = pl.DataFrame({"ts": range(6), "k": ["a", "b", None] * 2, "n": range(6)})
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Kafka:
-    return Kafka()
+def kafka() -> Iterator[Kafka]:
+    with closing(Kafka()) as made:
+        yield made
 
 
 @pytest.fixture

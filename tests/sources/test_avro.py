@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import io
 import json
+from collections.abc import Iterator
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -48,8 +50,9 @@ SHORT = {"type": "record", "name": "short", "fields": [{"name": "ts", "type": "l
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Kafka:
-    return Kafka()
+def kafka() -> Iterator[Kafka]:
+    with closing(Kafka()) as made:
+        yield made
 
 
 def datum(schema: Any, row: dict[str, Any]) -> bytes:

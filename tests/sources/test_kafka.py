@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from itertools import count
 from pathlib import Path
 
@@ -30,7 +30,8 @@ NAMES = (f"t{i}" for i in count())
 
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[Kafka]:
-    yield Kafka()
+    with closing(Kafka()) as made:
+        yield made
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,8 @@ def messages(seconds: range) -> Iterator[tuple[int, str]]:
 
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[Kafka]:
-    yield Kafka()
+    with closing(Kafka()) as made:
+        yield made
 
 
 @slow
