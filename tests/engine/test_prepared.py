@@ -59,13 +59,6 @@ def test_a_time_in_a_text_or_a_field_is_the_time(declared: str) -> None:
     assert (rows, reasons) == (EXPECTED, [])
 
 
-@slow
-@pytest.mark.parametrize("declared", TIMES)
-def test_it_is_on_spark_too(declared: str) -> None:
-    rows, reasons = run(f"CREATE STREAM s {declared}", engine="spark")
-    assert (rows, reasons) == (EXPECTED, [])
-
-
 def test_a_row_whose_column_cannot_be_computed_is_refused_unless_where_leaves_it_out() -> None:
     declared = (
         f"CREATE STREAM s (v INT, raw STRING, at AS to_timestamp(raw, '{TEXT}')) ORDER BY at SOURCE 'python://rows'"

@@ -40,9 +40,9 @@ STRATEGIES = {"wid": 0, "adapt-wid": 0, "rows": 0}
 ROWS = 1_000
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def session():
-    """Streams that stand still after some rows: more may come until the tests are over."""
+    """Streams that stand still after some rows: more may come until the test is over."""
     rng = np.random.default_rng(7)
     rows = pl.DataFrame(
         {"k": rng.choice(["a", "b", "c"], ROWS), "v": rng.random(ROWS),
