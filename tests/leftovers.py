@@ -31,6 +31,8 @@ LASTING = (
     "jupyter-stream supervisor", "jupyter-stream beside", "jupyter-stream memory", "jupyter-stream-views", "MainThread - runner",
 )  # fmt: skip
 """Beginnings of names of threads that a process keeps once they have begun."""
+REPLACED = ("jupyter-stream engine",)
+"""Names of threads of which another takes the place beside a step that takes long."""
 LIBRARIES = ("py4j.", "pyspark.")
 """Beginnings of names of modules whose threads go by no name of their own, and last as long as Spark."""
 FOLDERS = ("pytest-of-", "k-")
@@ -95,8 +97,9 @@ def listens_at(descriptor: int) -> str:
 
 
 def threads() -> Seen:
-    """Threads, each itself: another of the same name is another one."""
-    return Counter(t for t in threading.enumerate() if not t.name.startswith(LASTING) and not of_a_library(t))
+    """Threads, each itself: another of the same name is another one, but for those that take each other's place."""
+    there = (t for t in threading.enumerate() if not t.name.startswith(LASTING) and not of_a_library(t))
+    return Counter(f"thread {t.name}" if t.name in REPLACED else t for t in there)
 
 
 def of_a_library(thread: threading.Thread) -> bool:
