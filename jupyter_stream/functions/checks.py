@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from jupyter_stream.functions.binding import argument, count, takes, together
+from jupyter_stream.functions.binding import argument, count, takes
 from jupyter_stream.functions.elementwise import rowwise
 from jupyter_stream.functions.expression import Call, Expr
 from jupyter_stream.functions.function import Compiled, Failure, Function, guarded, strict
@@ -70,9 +70,7 @@ def _levenshtein(call: Call, one: pl.Expr, other: pl.Expr, most: pl.Expr | None 
 
 def _bind_elt(args: tuple[Expr, ...]) -> Expr:
     count("elt", args, 2)
-    values = together("elt", args[1:])
-    if values[0].dtype != STRING:
-        values = tuple(argument("elt", i, v, STRING) for i, v in enumerate(values, 1))
+    values = tuple(argument("elt", i, v, STRING) for i, v in enumerate(args[1:], 1))  # each by itself, as in Spark
     return Call("elt", (argument("elt", 0, args[0], INT), *values), STRING)
 
 

@@ -501,7 +501,12 @@ def encodings() -> list[Expr]:
         made += [f(name, ":s", ":s"), f(name, ":s", ":u"), f(name, ":s", "abc"), f(name, "", ":u")]
     made += [f("levenshtein", ":s", ":u", n) for n in (0, 2, -1, ":k")]
     made += [f("luhn_check", a) for a in (":s", ":n", "8112189876", "0", "", "x")]
-    made += [f("elt", n, ":s", ":u", "c") for n in (1, 2, 3, 4, 0, ":k")] + [f("elt", ":k", ":s", ":n")]
+    made += [f("elt", n, ":s", ":u", "c") for n in (1, 2, 3, 4, 0, ":k")] + [
+        f("elt", ":k", ":s", ":n"),
+        f("elt", 2, ":d", "HOUR"),
+        f("elt", 1, ":d", "HOUR"),
+        f("elt", 2, ":i", "x"),
+    ]
     made += [f("overlay", ":s", ":u", n) for n in (1, 2, 0, -2, 50, ":k")]
     made += [f("overlay", ":s", "XX", n, m) for n in (1, 2, -3, ":k") for m in (0, 2, -1, 50, ":k2")]
     made += [f("ltrim", ":s", "a"), f("rtrim", ":s", "cb"), f("ltrim", ":s", ":u"), f("rtrim", ":s", "")]

@@ -1,5 +1,6 @@
 """The sdist and the wheel, built once, and a fresh virtual environment in which only the wheel is installed."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -53,9 +54,11 @@ def installed(distributions: tuple[Path, Path], tmp_path_factory: pytest.TempPat
     )  # fmt: skip
     (purelib / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
 
+    bare = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # which may lead to another copy
+
     def run(code: str, cwd: Path = home) -> str:
         done = subprocess.run(
-            [python, "-c", code], cwd=cwd, capture_output=True, text=True, check=False, timeout=PATIENCE
+            [python, "-c", code], cwd=cwd, capture_output=True, text=True, check=False, timeout=PATIENCE, env=bare
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
