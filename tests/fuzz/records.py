@@ -283,6 +283,7 @@ class RecordBench:
         self._folder = tempfile.TemporaryDirectory()
         self.session = Session({})
         self._faults = Faults()
+        self.session.engine.submit(lambda: None).result(PATIENCE)  # its thread is the bench's, and no test's
 
     def close(self) -> None:
         """Stop everything."""
