@@ -19,6 +19,7 @@ from jupyter_stream.binding.event_time import (
     texts_like_times,
     with_a_time,
 )
+from jupyter_stream.binding.nameable import nameable
 from jupyter_stream.binding.prepared import FORMAT, numbered_field, prepared, read_as_text
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.errors import QueryError
@@ -126,6 +127,8 @@ def _opened(
     """The source, the columns it was asked for, and whether its time is one of dates."""
     read, dated = read_as_text(statement, declared), None
     opened = open_source(statement.uri, read, own)
+    if read is None:
+        opened = nameable(opened, lambda named: open_source(statement.uri, named, own))
     counted = numbered_field(statement, opened.schema)
     if counted is None and not _computes_its_time(statement):
         dated = None if catalog is None else dates_as_times(statement, opened.schema)

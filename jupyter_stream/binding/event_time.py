@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 import polars as pl
 
 from jupyter_stream.binding.scope import Scope
 from jupyter_stream.core.instants import parse_instants
 from jupyter_stream.core.schema import TIMESTAMP, Schema, type_name
-from jupyter_stream.core.time_texts import look_like_clocks, look_like_times, pattern_of, reading_without_weekday
+from jupyter_stream.core.time_texts import look_like_clocks, look_like_times, pattern_of
 from jupyter_stream.errors import QueryError
 from jupyter_stream.plan.catalog import Peeked, StreamDef
 from jupyter_stream.plan.logical import Plan, streams
@@ -23,6 +24,7 @@ UNIT = "timestamp_unit"
 """The option that says what numbers count."""
 TIMES_ALIKE = f"Declare the stream with BIGINT times WITH ({UNIT} = 'us'): its times are then TIMESTAMP."
 """What to write where a BIGINT time meets a TIMESTAMP."""
+_WEEKDAY: Final = r"^[A-Za-z]+,? +"
 
 
 def is_time(dtype: pl.DataType) -> bool:
@@ -181,8 +183,9 @@ def with_time_texts(stream: StreamDef, column: str) -> str:
     values = source.peek().get_column(column) if isinstance(source, Peeked) else pl.Series([], dtype=pl.String)
     plain = parse_instants(values).null_count() == values.null_count()
     found = None if plain else pattern_of(values)
-    if not plain and found is None and (reading := reading_without_weekday(as_written(column), values)) is not None:
-        return with_a_time(stream.name, stream.schema, f"{column}_time", stream.uri, stream.options, reading)
+    reading = None if plain or found is not None else _without_weekday(column, values)
+    if reading is not None:
+        return _with_computed_time(stream, stream.schema, f"{column}_time", reading)
     pattern = {} if plain else {"timestamp_format": found or "..."}
     return with_a_time(stream.name, stream.schema, column, stream.uri, {**stream.options, **pattern})
 
@@ -203,7 +206,27 @@ def with_day_and_clock(stream: StreamDef, clock: str) -> str:
     day = stream.time.column or ""
     schema = Schema(tuple(replace(f, dtype=pl.String()) if f.name == day else f for f in stream.schema))
     reading = f"to_timestamp(concat({as_written(day)}, ' ', {as_written(clock)}))"
-    return with_a_time(stream.name, schema, f"{day}_{clock}", stream.uri, stream.options, reading)
+    return _with_computed_time(stream, schema, f"{day}_{clock}", reading)
+
+
+def _with_computed_time(stream: StreamDef, schema: Schema, name: str, reading: str) -> str:
+    return with_a_time(stream.name, schema, schema.free(name), stream.uri, stream.options, reading)
+
+
+def _without_weekday(column: str, values: pl.Series) -> str | None:
+    """An expression that reads texts which begin with the day of the week: no pattern has a letter for it.
+
+    None where they don't, or where it can't be told how the rest is written.
+    """
+    rest = values.drop_nulls().str.strip_chars().str.replace(_WEEKDAY, "")
+    once = rest.str.replace_all(" +", " ")
+    pattern = pattern_of(once) if (rest != values.drop_nulls()).any() else None
+    if pattern is None:
+        return None
+    text = f"regexp_replace({as_written(column)}, {_text(_WEEKDAY)}, '')"
+    if (once != rest).any():
+        text = f"regexp_replace({text}, ' +', ' ')"
+    return f"to_timestamp({text}, {_text(pattern)})"
 
 
 def _which(stream: str, columns: Sequence[str], place: Span, source: SourceText, of: StreamDef | None) -> QueryError:

@@ -13,6 +13,7 @@ import logging
 import os
 import queue
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, TypeAlias
@@ -32,8 +33,11 @@ ExcInfo: TypeAlias = (
 class Log(logging.LoggerAdapter[logging.Logger]):
     """A logger whose records are made where something is told, and go through its handlers in the thread that writes the log."""
 
-    def log(self, level: int, msg: object, *args: object, exc_info: ExcInfo = None, **_: Any) -> None:
-        """Tell something. Unlike `logging.Logger` it is asked in that thread, too, whether somebody wants to know."""
+    def log(
+        self, level: int, msg: object, *args: object,
+        exc_info: ExcInfo = None, extra: Mapping[str, object] | None = None, **_: Any,
+    ) -> None:  # fmt: skip
+        """Tell something; that thread asks whether somebody wants to know. `stack_info` and `stacklevel` do nothing."""
         if isinstance(exc_info, BaseException):
             exc_info = (type(exc_info), exc_info, exc_info.__traceback__)
         elif isinstance(exc_info, bool):
@@ -43,7 +47,7 @@ class Log(logging.LoggerAdapter[logging.Logger]):
             caller = caller.f_back
         at = caller.f_code
         record = self.logger.makeRecord(
-            self.logger.name, level, at.co_filename, caller.f_lineno, msg, args, exc_info, at.co_name
+            self.logger.name, level, at.co_filename, caller.f_lineno, msg, args, exc_info, at.co_name, extra
         )
         _told.put((self.logger, record))
         _see_to_it()
@@ -76,9 +80,11 @@ def _see_to_it() -> None:
     """See to it that the thread is there. It is begun as C code does it: `Thread.start` waits at a lock."""
     global _begun
     if not _begun:
-        with suppress(RuntimeError):  # there is none to be had now: it is written when the next one tells something
+        _begun = True  # at once: neither another thread nor an exception can come before the next call
+        try:
             _thread.start_new_thread(_write, (_told,))
-            _begun = True
+        except RuntimeError:  # there is none to be had now: it is written when the next one tells something
+            _begun = False
 
 
 def _write(told: queue.SimpleQueue[_Told]) -> None:

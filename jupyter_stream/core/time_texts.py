@@ -55,7 +55,6 @@ _MONTH_FIRST: Final = re.compile(
 _COMPACT: Final = re.compile(
     r"\s*\d{8}(?P<gap>[T ])\d{4}(?P<second>\d{2}(?:(?P<point>[.,])(?P<fraction>\d{1,9}))?)?(?P<zone>Z?)\s*"
 )
-_WEEKDAY: Final = r"^[A-Za-z]+,? +"
 
 
 def look_like_times(values: pl.Series) -> bool:
@@ -121,9 +120,13 @@ def _year_first(found: list[re.Match[str]]) -> bool:
         return first
 
     def likely(years: set[int]) -> tuple[bool, int, int]:
-        return max(years) <= dt.date.today().year % 100 + 1, -len(years), max(years)
+        return max(years) <= _this_year() % 100 + 1, -len(years), max(years)
 
     return likely({a for a, _, _ in days}) > likely({c for _, _, c in days})
+
+
+def _this_year() -> int:
+    return dt.date.today().year
 
 
 def _in_calendar(year: int, month: int, day: int) -> bool:
@@ -151,13 +154,7 @@ def _month_first(found: list[re.Match[str]]) -> str | None:
     day = f"{'MMMM' if any(len(m['month']) > 3 for m in found) else 'MMM'} {_days(found)}{', yyyy' if first['year'] else ''}"
     clock = ""
     if first["gap"]:
-        hour = (
-            ("hh" if first["half"] else "HH")
-            if all(len(m["hour"]) == 2 for m in found)
-            else "h"
-            if first["half"]
-            else "H"
-        )
+        hour = ("h" if first["half"] else "H") * (2 if all(len(m["hour"]) == 2 for m in found) else 1)
         clock = f"{first['gap']}{hour}:mm{':ss' if first['second'] else ''}{' a' if first['half'] else ''}"
     return f"{day}{clock}{' yyyy' if first['late'] else ''}"
 
@@ -173,27 +170,6 @@ def _compact(found: list[re.Match[str]]) -> str | None:
     gap = "'T'" if first["gap"] == "T" else " "
     fraction = f"{first['point']}{'S' * len(first['fraction'])}" if first["point"] else ""
     return f"yyyyMMdd{gap}HHmm{'ss' if first['second'] else ''}{fraction}{'X' if first['zone'] else ''}"
-
-
-def reading_without_weekday(column: str, values: pl.Series) -> str | None:
-    """An expression that reads texts which begin with the day of the week: no pattern has a letter for it.
-
-    None where they don't, or where it can't be told how the rest is written.
-    """
-    rest = values.drop_nulls().str.strip_chars().str.replace(_WEEKDAY, "")
-    once = rest.str.replace_all(" +", " ")
-    pattern = pattern_of(once) if (rest != values.drop_nulls()).any() else None
-    if pattern is None:
-        return None
-    text = f"regexp_replace({column}, '{_WEEKDAY}', '')"
-    if (once != rest).any():
-        text = f"regexp_replace({text}, ' +', ' ')"
-    return f"to_timestamp({text}, '{quoted(pattern)}')"
-
-
-def quoted(pattern: str) -> str:
-    """As it stands in a text of SQL."""
-    return pattern.replace("'", "''")
 
 
 def _zone(text: str | None) -> str:
@@ -227,4 +203,4 @@ def _is_day(parts: re.Match[str]) -> bool:
     return _in_calendar(c, b, a) or _in_calendar(c, a, b)
 
 
-__all__ = ["look_like_clocks", "look_like_times", "pattern_of", "pattern_to_declare", "reading_without_weekday"]
+__all__ = ["look_like_clocks", "look_like_times", "pattern_of", "pattern_to_declare"]

@@ -343,9 +343,8 @@ class Engine:
                 self.submit(runner.relaxed.rest)
         known = [t for t in (self._thread, *self._threads) if t is not None]
         lost = self._has_thread is not self._steps.turn  # a step was set aside, and there was no thread to be had
-        if (
-            known and not self._closing and (lost or not any(t.is_alive() for t in known))
-        ):  # what follows its end failed
+        over = not any(t.is_alive() for t in known)  # and what follows its end failed as well
+        if known and not self._closing and (lost or over):
             self._begin_thread()
 
     def glance(self) -> bool:

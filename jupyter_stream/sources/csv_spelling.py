@@ -125,7 +125,8 @@ class CsvSpelling:
             if not isinstance(dtype, pl.String):
                 words = text.filter(missing).str.strip_chars().unique(maintain_order=True).to_list()
                 return f"is STRING for the word {words[0]}; if it is no value, write WITH (null = '{', '.join(words[:3])}')."
-        if len(text) > 1 and not missing[0] and not isinstance(type_of_text(text[1:]), pl.String):
+        unit = len(text) > 1 and not missing[0] and "," not in text[0] and "'" not in text[0]  # as `null` can name it
+        if unit and not isinstance(type_of_text(text[1:]), pl.String):
             return f"is STRING for its first word, {text[0]}; if that is its unit, write WITH (null = '{text[0]}')."
         return None
 

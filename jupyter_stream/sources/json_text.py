@@ -249,7 +249,7 @@ class _JsonParser:
 def _about_shape(schema: Schema) -> list[str]:
     """A sentence about objects that hold a whole table, as pandas writes them unless it is told otherwise."""
     kinds = [frozenset(f.name for f in field.dtype.fields) for field in schema if isinstance(field.dtype, pl.Struct)]
-    by_column = len(kinds) == len(schema) and "0" in kinds[0] and len(set(kinds)) == 1
+    by_column = len(kinds) == len(schema) and len(set(kinds)) == 1 and "0" in kinds[0]
     if by_column or set(schema.names) in _TABLES:
         return [
             "It is one object with a whole table: a row each comes of df.to_json(path, orient='records', lines=True)."

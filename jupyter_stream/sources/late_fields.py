@@ -125,7 +125,7 @@ def _unknown(value: object, dtype: pl.DataType, path: Path) -> Iterator[tuple[Pa
             if field is not None:
                 if field.dtype.is_nested() and inner is not None:
                     yield from _unknown(inner, instance(field.dtype), (*path, field.name))
-            elif key and inner is not None:
+            elif key and inner is not None and (path or not str(key).startswith("$")):  # which no column can be called
                 yield (*path, str(key)), inner
     elif isinstance(dtype, pl.List) and isinstance(value, list | tuple):
         inner_type = instance(dtype.inner)

@@ -65,6 +65,8 @@ _NOT_YET = {
     "CLUSTER": "CLUSTER BY",
     "DISTRIBUTE": "DISTRIBUTE BY",
 }
+_READS_FILES: Final = re.compile(r"(?:read|scan)_(?:csv|parquet|json|ndjson|text|files?)(?:_auto)?|parquet_scan")
+"""What other systems call the functions that read files."""
 
 
 class WholeQuery(NamedTuple):
@@ -550,10 +552,6 @@ def _stream_or_address(p: ExpressionParser) -> Name:
     return Name(text, p.prev_span)
 
 
-READS_FILES: Final = re.compile(r"(?:read|scan)_(?:csv|parquet|json|ndjson|text|files?)(?:_auto)?|parquet_scan")
-"""What other systems call the functions that read files."""
-
-
 def _function(p: ExpressionParser, name: Name, start: Span) -> FromItem:
     """`late(s)`, `errors(s)`, and the windows of Flink: `TUMBLE(s, ts, INTERVAL '1' MINUTE)`."""
     p.advance()
@@ -572,7 +570,7 @@ def _function(p: ExpressionParser, name: Name, start: Span) -> FromItem:
         return _window_function(p, lower, start)
     if any(p.peek(word) for word in ("RANGE", "ROWS", "NOW", "PARTITION", "SESSION", "SLIDE")):
         p.fail("a window must be in square brackets", p.prev_span, f"Write {name.text} [{p.curr.text} ...].")
-    if READS_FILES.fullmatch(lower):
+    if _READS_FILES.fullmatch(lower):
         given = p.curr.text if p.curr.kind == TokenType.STRING else "a.csv"
         p.fail(
             f"there is no function called {name.text} in FROM", name.span,

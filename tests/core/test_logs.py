@@ -27,7 +27,7 @@ def test_it_has_what_was_told_in_order_with_where_and_by_whom(caplog: pytest.Log
             raise ValueError("why")
         except ValueError as error:
             log.exception("failed")
-            log.error("failed before", exc_info=error)
+            log.error("failed before", exc_info=error, extra={"more": "it"})
         assert logs.flush()
     told = [record.getMessage() for record in caplog.records]
     assert told == [*(f"{i} of many" for i in range(100)), "failed", "failed before"]
@@ -38,6 +38,7 @@ def test_it_has_what_was_told_in_order_with_where_and_by_whom(caplog: pytest.Log
         threading.current_thread().name,
     )
     assert "ValueError: why" in caplog.text and all(record.exc_info for record in caplog.records[-2:])
+    assert vars(caplog.records[-1])["more"] == "it"
 
 
 def test_a_handler_that_is_held_holds_up_nobody_and_what_was_told_is_written_later() -> None:
@@ -51,10 +52,12 @@ def test_a_handler_that_is_held_holds_up_nobody_and_what_was_told_is_written_lat
     logger.addHandler(handler)
     try:
         handler.acquire()  # as if its thread had been hit just there
-        for i in range(3):
-            log.error("%d", i)
-        assert not logs.flush(0.05)
-        handler.release()
+        try:
+            for i in range(3):
+                log.error("%d", i)
+            assert not logs.flush(0.05)
+        finally:
+            handler.release()
         assert logs.flush()
         assert kept == ["0", "1", "2"]
     finally:

@@ -71,6 +71,14 @@ def test_the_sum_of_a_column_of_text_says_what_makes_numbers_of_it(
     assert answered(session, "SELECT sum(v) AS t FROM s [RANGE 1 MINUTE TUMBLING]").to_polars()["t"].to_list() == [3]
 
 
+def test_the_sum_of_numbers_beyond_bigint_says_that_they_are_text(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("v\n89441100682562700541\n")
+    declared(session, tmp_path / "x.csv")
+    with pytest.raises(QueryError) as wrong:
+        session.run("SELECT sum(v) AS t FROM s")
+    assert wrong.value.hint == "In s, v has whole numbers beyond BIGINT, so it is STRING."
+
+
 def test_a_day_and_a_time_of_day_are_put_together(session: Session, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("day,clock,v\n2024-05-01,10:00:00,1\n2024-05-01,10:01:30,2\n")
     said = declared(session, tmp_path / "x.csv")
@@ -78,6 +86,13 @@ def test_a_day_and_a_time_of_day_are_put_together(session: Session, tmp_path: Pa
     session.run(line.replace("CREATE", "CREATE OR REPLACE", 1))
     frame = answered(session, "SELECT v, count(*) AS c FROM s [RANGE 1 MINUTE TUMBLING] GROUP BY v").to_polars()
     assert frame["window_start"].to_list() == [dt.datetime(2024, 5, 1, 10), dt.datetime(2024, 5, 1, 10, 1)]
+
+
+def test_a_computed_time_takes_a_name_that_is_free(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("day,clock,day_clock\n2024-05-01,10:00:00,1\n")
+    (line,) = re.findall(r"for both together write (CREATE STREAM .*)\.", declared(session, tmp_path / "x.csv"))
+    session.run(line.replace("CREATE", "CREATE OR REPLACE", 1))
+    assert answered(session, "SELECT * FROM s").to_polars().height == 1
 
 
 @pytest.mark.parametrize(
@@ -99,6 +114,44 @@ def test_a_day_alone_is_put_together_with_nothing(session: Session, tmp_path: Pa
 def test_a_table_in_one_object_is_told(session: Session, tmp_path: Path, whole: dict[str, object]) -> None:
     (tmp_path / "x.json").write_text(json.dumps(whole))
     assert "df.to_json(path, orient='records', lines=True)" in declared(session, tmp_path / "x.json")
+
+
+@pytest.mark.parametrize("text", ["{}\n{}\n", "[{}]", '{"a": {}}'])
+def test_objects_without_fields_are_no_table(session: Session, tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.json").write_text(text)
+    try:
+        said = declared(session, tmp_path / "x.json")
+    except QueryError as wrong:
+        said = str(wrong)
+    assert "to_json" not in said
+
+
+@pytest.mark.parametrize("name", ["$type", "$fault", "$ts", "$broken"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "frame", "list"])
+def test_columns_that_begin_as_the_engines_own_are_left_out(
+    session: Session, tmp_path: Path, kind: str, name: str
+) -> None:
+    frame = pl.DataFrame(
+        {"at": [dt.datetime(2024, 5, 1, 10, 0, i) for i in (0, 2, 1)], name: [7, 8, 9], "v": [1, 2, 3]}
+    )
+    path = tmp_path / f"x.{kind}"
+    if kind in ("csv", "jsonl", "parquet"):
+        {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[kind](path)
+    session.namespace["rows"] = frame if kind == "frame" else frame.to_dicts()
+    uri = {"frame": "frame://rows", "list": "python://rows"}.get(kind, f"file://{path}")
+    (said,) = session.run(f"CREATE STREAM s WATERMARK FOR at AS at SOURCE '{uri}'")
+    assert (f"No query can name {name}" in str(said)) == (kind != "list")
+    both = "SELECT a.*, b.v AS w FROM s a LEFT JOIN s b [RANGE 1 SECOND] ON a.v = b.v"
+    assert answered(session, both).to_polars().select("v", "w").sort("v").rows() == [(1, 1), (2, 2)]
+    whole = answered(session, "SELECT * FROM s")
+    assert whole.to_polars().columns == ["at", "v"] and not whole.errors.height
+    assert answered(session, "SELECT v FROM late(s)").to_polars()["v"].to_list() == [3]
+
+
+def test_a_source_of_such_columns_alone_is_refused(session: Session) -> None:
+    session.namespace["rows"] = pl.DataFrame({"$a": [1]})
+    with pytest.raises(QueryError, match=r"All columns begin with \$: \$a"):
+        session.run("SELECT * FROM rows")
 
 
 @pytest.mark.parametrize("value", [ROWS[0], {"at": ROWS[0]["at"], "m": {"a": 1, "0": 2}}, {"schema": "public", "v": 1}])
