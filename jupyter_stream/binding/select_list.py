@@ -19,6 +19,7 @@ class SelectItems:
     def __init__(self, source: SourceText) -> None:
         self.source = source
         self._items: list[tuple[str, Expr, bool]] = []
+        self._explicit: set[str] = set()
 
     def add_item(self, item: SelectItem, bound: Expr) -> None:
         """An item under its alias, or under its column's name, or under its text."""
@@ -35,11 +36,13 @@ class SelectItems:
 
     def add(self, name: str, bound: Expr, item: SelectItem, explicit: bool) -> None:
         """Add a column; a name that is taken gets a number, unless the user gave it twice."""
-        if explicit and any(n.lower() == name.lower() and e for n, _, e in self._items):
+        if explicit and name.lower() in self._explicit:
             assert item.alias is not None
             raise self.source.error(
                 f"two result columns are called {name}", item.alias.span, "Give one of them another name."
             )
+        if explicit:
+            self._explicit.add(name.lower())
         self._items.append((name, bound, explicit))
 
     def holds(self, expr: Expr) -> bool:
@@ -49,16 +52,19 @@ class SelectItems:
     def put_first(self, items: Sequence[tuple[str, Expr]]) -> None:
         """Columns that come before all others, under just these names."""
         self._items[:0] = [(name, column, True) for name, column in items]
+        self._explicit |= {name.lower() for name, _ in items}
 
     def made(self) -> tuple[tuple[str, Expr], ...]:
         """The columns with unique names: those the user gave stay, others are numbered."""
-        taken = {name.lower() for name, _, explicit in self._items if explicit}
+        taken = self._explicit
         used: set[str] = set()
+        numbers: dict[str, int] = {}
         made = []
         for name, expr, explicit in self._items:
-            final, number = name, 2
+            final, number = name, numbers.get(name, 2)
             while final.lower() in used or (not explicit and final.lower() in taken):
                 final, number = f"{name}_{number}", number + 1
+            numbers[name] = number
             used.add(final.lower())
             made.append((final, expr))
         return tuple(made)

@@ -57,6 +57,7 @@ def test_a_budget_gives_a_part_of_the_answer_whatever_the_batches_and_all_in_the
     assert before == run(query, arrivals, [])[0]
 
 
+@slow
 def test_a_small_budget_leaves_something_and_a_large_one_nothing(session):
     arrivals = [rows(5, 200, 200), rows(6, 200, 200)]
     for name, text in QUERIES.items():
@@ -359,6 +360,7 @@ def test_a_preference_that_fails_on_a_value_wants_it_least(session):
 PREFERENCE = "WITH PREFERENCE DESC SUMMARY.Estimate.Count(ItemNo)"
 
 
+@slow
 def test_none_of_a_hundred_queries_that_share_a_summary_starves(session, end):
     """Each has its share of idle time by its weight, whatever the others have left."""
     sold = rows(33, 2_000, 128)  # four slots: what each query does of one costs what it costs, however few rows

@@ -15,6 +15,7 @@ from jupyter_stream import Query, Session
 from jupyter_stream.engine import steps
 from tests.engine.test_sharing import Script, played, scripts
 from tests.oracle.search import searching
+from tests.tiers import slow
 from tests.waiting import until
 
 TEXTS = (
@@ -52,6 +53,7 @@ def answers(texts: tuple[str, ...]) -> list[list[tuple[object, ...]]]:
         return [sorted(q.to_polars().rows()) for q in queries if isinstance(q, Query)]
 
 
+@slow
 def test_replays_answer_the_same_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = answers(TEXTS)
     always_apart(monkeypatch)

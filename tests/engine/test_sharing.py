@@ -20,6 +20,7 @@ from jupyter_stream.flow.filter import FilterOperator
 from jupyter_stream.windowed.window_aggregate import WindowAggregate
 from tests.oracle import axis
 from tests.oracle.search import searching
+from tests.tiers import thinned
 from tests.waiting import settle, until
 
 pytestmark = pytest.mark.timeout(900)
@@ -321,7 +322,7 @@ def stateful(query: Query) -> list[tuple[str, str]]:
     return [(t["name"], t.get("shared_by", "")) for t in tables if not t["name"].startswith(forgetful)]
 
 
-@pytest.mark.parametrize("text", LATER)
+@pytest.mark.parametrize("text", thinned(LATER))
 def test_every_window_is_shared_with_a_query_that_came_later_once_it_lets_go_of_what_came_before(
     scene: Scene, text: str
 ) -> None:

@@ -26,7 +26,7 @@ from jupyter_stream.engine import engine
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.errors import EngineError
 from tests.faults.threads import begun
-from tests.tiers import slow
+from tests.tiers import slow, thinned
 from tests.waiting import PATIENCE, until
 
 ROWS = 2_000_000
@@ -132,7 +132,7 @@ def ours(*names: str) -> list[threading.Thread]:
     return [t for t in begun() if any(t.name.startswith(f"jupyter-stream {n}") for n in names)]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError])
+@pytest.mark.parametrize("error", thinned([KeyboardInterrupt, SystemExit, MemoryError]))
 def test_after_exceptions_in_any_of_our_threads_queries_have_failed_with_the_reason_or_are_right(
     session: Session, error: type[BaseException]
 ) -> None:

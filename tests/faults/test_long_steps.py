@@ -16,6 +16,7 @@ import jupyter_stream
 from jupyter_stream import Query, QueryError, Session
 from jupyter_stream.engine import engine
 from tests.faults.threads import begun
+from tests.tiers import thinned
 from tests.waiting import until
 
 ROWS = pl.DataFrame({"ts": np.arange(20_000) * 1000, "k": np.arange(20_000) % 7, "v": np.arange(20_000)})
@@ -225,7 +226,7 @@ GREEDY = (
 )
 
 
-@pytest.mark.parametrize("greedy", GREEDY)
+@pytest.mark.parametrize("greedy", thinned(GREEDY))
 def test_a_query_that_asks_for_too_much_stops_when_told_and_others_go_on(session: Session, greedy: str) -> None:
     other = live(session)
     (query,) = session.execute(greedy, keep=1000)

@@ -138,6 +138,7 @@ def test_rows_past_the_share_of_a_paused_query_go_to_disk_if_that_is_asked_for(s
     assert one.late.height == other.late.height > 0
 
 
+@slow
 def test_past_the_limit_on_disk_rows_are_missed_and_told():
     one, other, waited = counted_while_paused(SUMS, f"{SUMS} WHERE n >= 0", "64 MB", 5_000_000)
     missed = one._pipeline.backlog.missed

@@ -14,6 +14,7 @@ from jupyter_stream import Query, Session, views
 from jupyter_stream.views import thread
 from jupyter_stream.views.live import LiveView
 from tests.faults.raised import RAISED
+from tests.tiers import thinned
 from tests.waiting import until
 
 ROWS = pl.DataFrame({"ts": range(1000), "n": range(1000)})
@@ -32,7 +33,7 @@ def session() -> Iterator[Session]:
     views.close()
 
 
-@pytest.mark.parametrize("kind", RAISED)
+@pytest.mark.parametrize("kind", thinned(RAISED))
 def test_what_a_view_raises_costs_it_a_frame_and_others_nothing(
     session: Session, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

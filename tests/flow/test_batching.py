@@ -30,6 +30,7 @@ from jupyter_stream.windowed.session_extents import session_aggregate
 from jupyter_stream.windowed.tuple_extents import slide_by_tuple
 from jupyter_stream.windowed.window_aggregate import WindowAggregate, WindowAggregateConfig
 from jupyter_stream.windows import LifetimeWindow, OverWindow, RowWindow, SessionWindow, TimeWindow, TupleWindow
+from tests.tiers import thinned
 
 V = Column("v", pl.Int64())
 INPUTS = (V, cast(V, pl.Float64()))
@@ -144,7 +145,7 @@ def run(operator: Operator, given_rows: list[tuple], delay: int, sizes: list[int
     return shown(messages)
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", thinned(OPERATORS, 4))
 @given(rows, st.integers(0, 15), st.lists(st.integers(1, 9), max_size=8))
 def test_any_split_into_batches_gives_the_same_answers(name: str, given_rows: list, delay: int, sizes: list) -> None:
     whole = run(OPERATORS[name](), given_rows, delay, [])

@@ -127,7 +127,7 @@ PASSED = pl.DataFrame(
 )
 
 
-@pytest.mark.parametrize("query", thinned(QUERIES))
+@pytest.mark.parametrize("query", thinned(QUERIES, 7))
 def test_state_is_empty_after_the_stream_has_passed(watches: list[Watch], query: str):
     """Whatever it has met: here each row is of a group of its own. Some dead groups may be waiting for company to go."""
     punctuated = PASSED.with_columns(upto=pl.when(pl.col("n") % 7 == 0).then(pl.col("ts") - 5))

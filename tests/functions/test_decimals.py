@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from jupyter_stream.functions import cast, compile_kernel
 from jupyter_stream.functions.expression import Column
 from jupyter_stream.functions.types import BIGINT, DOUBLE, STRING, castable, common_type
+from tests.tiers import slow
 
 WIDE = Context(prec=2000)
 
@@ -53,6 +54,7 @@ def test_doubles_are_rounded_as_they_are_shown(dtype: pl.Decimal, values: list[f
     assert failed == [ok and w is None for w, ok in zip(wanted, finite, strict=True)]
 
 
+@slow
 @given(
     dtype=types(),
     texts=st.lists(st.from_regex(r"\A {0,2}[+-]?([0-9]{1,45}(\.[0-9]{0,45})?|\.[0-9]{1,45})([eE][+-]?[0-9]{1,2})?\Z")),

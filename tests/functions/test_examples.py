@@ -10,6 +10,7 @@ import pytest
 
 from jupyter_stream import Query, Session
 from jupyter_stream.functions import describe
+from tests.tiers import thinned
 
 EXAMPLES = {row.name: row.example for row in describe()}
 WORDS = {"true": True, "false": False, "NULL": None}
@@ -46,7 +47,7 @@ def said(value: object) -> object:
     return str(value) if isinstance(value, dt.date) else value.to_list() if isinstance(value, pl.Series) else value
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", thinned(EXAMPLES))
 def test_example(name: str, values: dict[str, object]) -> None:
     expected = parts(EXAMPLES[name])[1]
     wanted = WORDS[expected] if expected in WORDS else ast.literal_eval(expected)

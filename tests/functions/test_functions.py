@@ -28,7 +28,7 @@ from jupyter_stream.functions.expression import columns
 from jupyter_stream.functions.steps import with_steps
 from tests.functions.cases import DAY, all_cases, f, lit
 from tests.functions.edge_rows import column, frame
-from tests.tiers import examples
+from tests.tiers import examples, slow
 
 ZERO = pl.DataFrame({"a": [1, 0, None], "b": [True, False, None]}, schema={"a": t.INT, "b": t.BOOLEAN})
 A, B = Column("a", t.INT), Column("b", t.BOOLEAN)
@@ -179,6 +179,7 @@ def test_every_function_describes_itself() -> None:
     assert len(rows) == len({r.name for r in rows}) >= 80
 
 
+@slow
 def test_every_case_names_its_type_truly() -> None:
     rows = frame(60)
     wrong = []

@@ -14,6 +14,7 @@ from jupyter_stream.functions.scalar import RowError, compile_scalar
 from jupyter_stream.functions.steps import with_steps
 from tests.functions.cases import choices, comparisons, operators
 from tests.functions.edge_rows import frame
+from tests.tiers import thinned
 
 ROWS = frame(60)
 CASES = [*operators(), *comparisons(), *choices()]
@@ -25,7 +26,7 @@ def same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and a == b
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", thinned(range(4), 4))
 def test_values_and_failures_are_those_of_the_kernel(part: int) -> None:
     wrong = []
     for case in CASES[part::16]:

@@ -11,6 +11,7 @@ import pytest
 from jupyter_stream import Query, Session
 from jupyter_stream.engine import feed
 from tests.engine.live import go_side_by_side
+from tests.tiers import slow
 
 ORDERS, EACH, AT_ONCE = 8_000, 4, 400
 CLUSTERED = ", CONSTRAINT CLUSTERED (k) WITHIN 8 ROWS"
@@ -48,6 +49,7 @@ def told(query: str, constraint: str) -> tuple[list[tuple[object, ...]], int, in
         return sorted(handle.to_polars().rows()), peak, handle.late.height
 
 
+@slow
 @pytest.mark.parametrize(("query", "times"), [("group-by", 4.0), ("join", 1.5)])
 def test_a_clustered_stream_leaves_a_query_less_to_hold_and_the_same_to_answer(query: str, times: float) -> None:
     answers, bytes_held, late = told(QUERIES[query], CLUSTERED)

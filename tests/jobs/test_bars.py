@@ -57,6 +57,7 @@ def _shares(uri: str, **names: object) -> list[float | None]:
     return [request.share.value for _ in source.read(request)]
 
 
+@slow
 def test_files_frames_and_generators_know_how_far_they_are(tmp_path: Path) -> None:
     rows = pl.DataFrame({"ts": range(600_000), "v": range(600_000)})
     text = rows.write_csv()

@@ -169,6 +169,7 @@ def test_rows_that_come_while_it_runs_are_answered(folder: Path) -> None:
     process.communicate()
 
 
+@slow
 @pytest.mark.parametrize("engine", thinned(["kernel", "spark"], 2))
 def test_check_says_what_would_run_and_runs_nothing(folder: Path, engine: str) -> None:
     view = "CREATE VIEW v AS SELECT k, count(*) AS c FROM s GROUP BY k;\n"
@@ -223,6 +224,7 @@ def test_the_command_is_installed_and_helps() -> None:
     assert "%%stream cells" in done.stdout and "exit codes: 0 ended" in done.stdout
 
 
+@slow
 def test_the_example_of_the_reference_runs_as_it_is_written(folder: Path) -> None:
     page = (Path(__file__).parents[2] / "tutorials" / "reference" / "jobs.md").read_text()
     (text,) = re.findall(r"^```sql\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)

@@ -11,6 +11,7 @@ from polars.testing import assert_frame_equal
 from jupyter_stream import Session
 from jupyter_stream.engine.progress import FAR
 from jupyter_stream.syntax.durations import LONGEST
+from tests.tiers import thinned
 
 SEED = 20
 TICK = 1_000
@@ -72,7 +73,7 @@ RESIDUAL = "(a.v < b.v OR a.v IS NULL)"
 
 
 @pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN"])
-@pytest.mark.parametrize("key", ["a.k = b.k", "a.s = b.s AND a.k = b.k"])
+@pytest.mark.parametrize("key", thinned(["a.s = b.s AND a.k = b.k", "a.k = b.k"], 2))
 def test_a_hot_key_with_half_the_rows_and_null_keys(kind: str, key: str) -> None:
     a, b = rows(6_000, 0.5, 900, 0.05, 1), rows(5_000, 0.5, 900, 0.05, 2)
     listed = "a.ts, a.k, a.v" if kind in ("SEMI JOIN", "ANTI JOIN") else "a.ts, a.k, a.v, b.ts, b.k, b.v"

@@ -14,6 +14,7 @@ from jupyter_stream.relations import instants_of_joins as looks
 from tests.oracle.search import searching
 from tests.relations.test_oracle_relation_join import KINDS, joined
 from tests.relations.test_oracle_sets import OPERATORS, Both, Leaf, arrivals, session_over
+from tests.tiers import thinned
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
@@ -57,7 +58,7 @@ def sizes() -> st.SearchStrategy[int | None]:
     return st.none() | st.integers(1, 15)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", thinned(KINDS))
 @searching
 @given(arrivals(), arrivals(), PIECES, sizes(), sizes(), st.integers(1, 9), st.booleans())
 def test_each_extent_holds_the_join_of_its_rows(
@@ -133,7 +134,7 @@ def test_in_asks_the_extent_that_ends_at_the_same_time(
     assert got == answered(rows, slide, (length, length), there)
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", thinned(OPERATORS))
 @searching
 @given(arrivals(), arrivals(), PIECES, sizes(), st.integers(1, 9))
 def test_set_operations_are_between_extents_that_end_together(

@@ -134,7 +134,9 @@ WINDOWS = ({"left": 4 * SECOND, "right": 9 * SECOND}, {"tumbling": 7 * SECOND}, 
 PROGRESS = (InOrder(), Watermark(3 * SECOND), Watermark(YEAR), Slack(2))
 
 
-@pytest.mark.parametrize(("progress", "window", "kind"), thinned(product(PROGRESS, WINDOWS, sorted(WORDS)), 4), ids=str)
+@pytest.mark.parametrize(
+    ("progress", "window", "kind"), thinned(product(PROGRESS, WINDOWS, sorted(WORDS)), 11), ids=str
+)
 def test_ties_null_keys_and_late_rows(kind: str, window: dict, progress: object) -> None:
     times = [1, 1, 3, 2, 2, 9, 4, 8, 8, 30, 30, 12, 31, 29]
     left = [(["a", "b", None][i % 3], i, t) for i, t in enumerate(times)]

@@ -23,6 +23,7 @@ from tests.oracle.query import duration
 from tests.oracle.running import PATIENCE, batches
 from tests.oracle.search import searching
 from tests.oracle.values import same_key
+from tests.tiers import slow
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
@@ -127,6 +128,7 @@ def run(constraint: str, windows: tuple[str, str]) -> tuple[list[tuple], int, st
         return sorted(query.to_polars().rows()), peak, str(query.plan)
 
 
+@slow
 def test_orders_whose_fulfilments_are_over_give_the_same_answer() -> None:
     windows = ("[RANGE 1 SECOND]", "[RANGE UNBOUNDED]")
     answer, _, _ = run("", windows)

@@ -1,5 +1,7 @@
 import polars as pl
 
+from tests.tiers import slow
+
 
 def test_options_and_their_values(notebook):
     assert "--chart" in notebook.complete("%%stream hot --ch|\nSELECT 1")
@@ -56,6 +58,7 @@ def test_nothing_of_python_is_offered_in_a_stream_cell(trades):
     assert "prices_of_python" not in trades.complete("%%stream\nSELECT pri| FROM trades")
 
 
+@slow
 def test_nothing_of_ours_is_offered_elsewhere(trades):
     assert "price" not in trades.complete("%%streams\nSELECT pri| FROM trades")
     assert "price" not in trades.complete("x = pri|")

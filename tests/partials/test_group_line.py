@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from jupyter_stream.partials.group_line import GroupLine
+from tests.tiers import thinned
 
 COLUMNS: tuple[tuple[np.ufunc | None, float, type, Callable[[list[float]], float]], ...] = (
     (None, 0, np.int64, sum),
@@ -22,7 +23,7 @@ def line(span: int, stacked: bool) -> GroupLine:
 
 @pytest.mark.parametrize("span", [1, 7, 40, 1_000])
 @pytest.mark.parametrize("stacked", [True, False])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", thinned(range(3)))
 def test_extents_hold_what_is_in_their_range(span: int, stacked: bool, seed: int) -> None:
     rng = np.random.default_rng([seed, span])
     held, known, groups = line(span, stacked), dict[tuple[int, int], int](), 5

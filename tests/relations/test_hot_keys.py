@@ -18,6 +18,7 @@ from jupyter_stream.joins.window_join_config import WindowJoinConfig
 from jupyter_stream.plan.logical import JoinKind
 from jupyter_stream.relations import except_on
 from jupyter_stream.relations.except_on import ExceptOn
+from tests.tiers import slow
 
 ROWS, HOT, WINDOW = 4_000, 7, 1_000_000_000
 LEFT = Schema((Field("k", pl.Int64()), Field("n", pl.Int64())))
@@ -106,6 +107,7 @@ def difference(left: pl.DataFrame, right: pl.DataFrame, step: int) -> tuple[pl.D
     raise AssertionError
 
 
+@slow
 @pytest.mark.parametrize("step", [7, 300])
 def test_a_bag_difference_is_the_same_whichever_way_values_are_looked_at(
     step: int, monkeypatch: pytest.MonkeyPatch

@@ -21,7 +21,7 @@ from jupyter_stream.session.proof import compare
 from jupyter_stream.sources import recording_file
 from jupyter_stream.sources.recording_file import RecordingWriter, load
 from jupyter_stream.sources.reorder import reorder
-from tests.tiers import examples
+from tests.tiers import examples, slow
 from tests.waiting import PATIENCE, settle, until
 
 START = 1_700_000_000_000_000
@@ -213,6 +213,7 @@ threading.Event().wait()
 """
 
 
+@slow
 def test_a_recording_survives_a_kill_but_for_its_last_second(session):
     process = subprocess.Popen([sys.executable, "-c", LIVE], stdout=subprocess.PIPE, text=True)
     said = process.stdout.readline()  # all that has come is written, though more may come at any time

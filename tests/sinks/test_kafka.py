@@ -12,6 +12,7 @@ import pytest
 
 from jupyter_stream import Session, SinkError
 from tests.sinks.reading import messages
+from tests.tiers import slow
 from tests.topics import Kafka
 from tests.waiting import until
 
@@ -87,6 +88,7 @@ def test_what_cannot_be_is_refused_before_the_start(session: Session, kafka: Kaf
     assert not session.queries
 
 
+@slow
 def test_a_broker_that_is_away_holds_the_query(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jupyter_stream.sinks.kafka._PATIENCE", 0.5)
     (q,) = session.execute("INSERT INTO 'kafka://127.0.0.1:1/t' SELECT n FROM s")

@@ -218,6 +218,7 @@ def test_a_function_that_cannot_reach_its_server_is_called_again_with_the_same_r
 # -- a sink that is away ------------------------------------------------------------------------------------------------
 
 
+@slow
 def test_a_locked_database_holds_its_query_back_and_then_has_all_rows(tmp_path: Path) -> None:
     rows = pl.DataFrame({"ts": range(1_500_000)}).with_columns(n=pl.col("ts") * 7)
     with Session({"many": rows}, memory="64 MB") as session, closing(sqlite3.connect(tmp_path / "a.db")) as other:

@@ -13,6 +13,7 @@ from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources import Request, open_source
 from jupyter_stream.sources.protocol import REPLAY_ROWS
+from tests.tiers import slow
 
 
 def test_a_folder_is_read_in_name_order_and_marks_of_other_programs_are_left_out(tmp_path, read):
@@ -76,6 +77,7 @@ def test_new_files_of_a_folder_are_read_by_the_next_read(tmp_path, read):
     assert read(source).rows == [(1,), (2,)]
 
 
+@slow
 def test_large_text_files_come_in_batches_with_every_row_once(tmp_path, read):
     frame = pl.DataFrame({"i": range(400_000)}).with_columns(s=pl.lit("word-") + pl.col("i").cast(pl.String))
     frame.write_csv(tmp_path / "x.csv")

@@ -20,6 +20,7 @@ from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources import BATCH_ROWS, Request, Source, open_source
 from jupyter_stream.sources.values import column, rows_to_chunk
+from tests.tiers import slow
 from tests.waiting import PATIENCE, until
 
 TICKS = Schema.of([("n", pl.Int64()), ("s", pl.String())])
@@ -234,6 +235,7 @@ def test_a_row_is_handed_over_before_the_next_one_comes():
     assert list(chunks) == []
 
 
+@slow
 def test_a_flood_comes_in_large_batches_and_the_generator_is_held_back():
     made = 0
 

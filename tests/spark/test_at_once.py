@@ -12,7 +12,7 @@ import pytest
 from jupyter_stream.session.session import Session
 from jupyter_stream.spark.job import SparkJob
 from jupyter_stream.spark.progress import Progress
-from tests.tiers import slow
+from tests.tiers import slow, thinned
 from tests.waiting import PATIENCE, until
 
 ROWS = pl.DataFrame({"ts": range(0, 100_000_000, 100_000)}).with_columns(
@@ -30,7 +30,7 @@ def answered(session: Session, text: str) -> Any:
 
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("whose", OPERATORS)
-@pytest.mark.parametrize("source", ["frame", "file"])
+@pytest.mark.parametrize("source", thinned(["file", "frame"]))
 def test_few_rows_are_one_batch_job(whose: str, source: str, sessions: Callable[..., Session], tmp_path: Path) -> None:
     session = sessions(rows=ROWS)
     ROWS.write_parquet(tmp_path / "rows.parquet")

@@ -97,6 +97,7 @@ def with_all(kind: str, conditions: Iterable[str]) -> list[str]:
     return [f"SELECT l.v, r.w FROM l {kind} JOIN r ON {NEAR} AND ({condition})" for condition in conditions]
 
 
+@slow
 def test_rows_that_a_condition_of_one_side_leaves_without_partner_are_padded(sessions: Callable[..., Session]) -> None:
     left, right = ("l.v > 0", "l.v > 1"), ("r.w > 20",)
     anti = f"SELECT l.v, 0 AS w FROM l WHERE NOT EXISTS (SELECT 1 FROM r WHERE {NEAR} AND l.v > 0)"

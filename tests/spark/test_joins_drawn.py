@@ -17,7 +17,7 @@ import pytest
 from jupyter_stream.session.session import Session
 from tests.differential.draw import Draw
 from tests.spark.drawn_joins import DECLARED, Case, case, condition, rows, together
-from tests.tiers import only
+from tests.tiers import only, slow
 from tests.waiting import PATIENCE
 
 AT_ONCE, PIECES = 6, 18
@@ -70,6 +70,7 @@ def asked(session: Session, sources: dict[str, str], parts: list[Case], frames: 
     return Answers(*found, by_duckdb(frames, together(parts, lambda part: part.duckdb)))
 
 
+@slow
 @pytest.mark.parametrize("piece", only(range(PIECES), IN_GATE))
 def test_drawn_joins_are_the_same_on_both_engines_and_in_duckdb(
     piece: int, sessions: Callable[..., Session], tmp_path: Path
@@ -84,6 +85,7 @@ def test_drawn_joins_are_the_same_on_both_engines_and_in_duckdb(
         assert getattr(answers, engine) == answers.duckdb, (engine, sorted(cases))
 
 
+@slow
 def test_kernel_and_duckdb_agree_on_more_drawn_joins(sessions: Callable[..., Session]) -> None:
     pairs = 0
     for piece in range(12):

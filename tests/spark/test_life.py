@@ -123,6 +123,7 @@ def test_stop_ends_it_and_leaves_nothing_behind(sessions: Callable[..., Session]
     assert not run._job.streaming.isActive
 
 
+@slow
 def test_the_same_text_right_after_stop_starts_anew(sessions: Callable[..., Session]) -> None:
     session = sessions(rows=frame(range(35)))
     first = session.run(declared("frame://rows") + COUNTS, name="counts", engine="spark", paused=True)[-1]
@@ -231,6 +232,7 @@ def test_change_of_a_table_goes_for_later_rows(
     assert dict(found.iter_rows()) == {"before": 35, "after": 20}
 
 
+@slow
 def test_interrupts_of_the_notebook_stay_its_own(sessions: Callable[..., Session]) -> None:
     before = signal.getsignal(signal.SIGINT)
     assert on_spark(sessions(rows=frame(range(30))), declared("frame://rows") + COUNTS).wait(PATIENCE)
@@ -262,6 +264,7 @@ def test_the_same_text_on_the_other_engine_replaces_the_query(sessions: Callable
     until(lambda: first.status == "stopped")
 
 
+@slow
 def test_a_handle_tells_the_same_as_in_the_kernel(sessions: Callable[..., Session]) -> None:
     query = on_spark(sessions(rows=frame(range(30))), declared("frame://rows") + COUNTS)
     assert query.wait(PATIENCE)

@@ -295,6 +295,7 @@ def test_rows_in_order_make_the_same_sessions(sessions: Callable[..., Session]) 
     assert_same(kernel, spark)
 
 
+@slow
 def test_late_row_of_a_session_goes_to_the_late_stream(sessions: Callable[..., Session]) -> None:
     frame = pl.DataFrame({"ts": [START + dt.timedelta(seconds=s) for s in (0, 60, 1, 61)]})
     declared = "CREATE STREAM e (ts TIMESTAMP) ORDER BY ts SOURCE 'frame://rows';"
@@ -371,6 +372,7 @@ def test_late_rows_of_a_derived_stream_are_kept_under_its_name(text: str, sessio
         )
 
 
+@slow
 def test_times_declared_as_integers_stay_integers(sessions: Callable[..., Session]) -> None:
     frame = pl.DataFrame({"k": [1, 2, 1, 2], "t": [-5_000_000, 0, 3, 12_000_000]})
     declared = "CREATE STREAM e (k INT, t BIGINT) ORDER BY t SOURCE 'frame://rows';"
@@ -381,6 +383,7 @@ def test_times_declared_as_integers_stay_integers(sessions: Callable[..., Sessio
     assert_same(kernel, spark)
 
 
+@slow
 def test_synthetic_rows_are_the_same(sessions: Callable[..., Session]) -> None:
     # with times of their own: stamped as they arrive, rows of the two runs would be in different extents
     declared = (

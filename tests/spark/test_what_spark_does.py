@@ -116,6 +116,7 @@ def joined(both: Both, how: str, more: str = "TRUE", name: str = "joined") -> li
     return both.by_spark(left.join(right, f.expr(f"{NEAR} AND {more}"), how).select("v", "w"), name)[0]
 
 
+@slow
 def test_null_times(both: Both) -> None:
     both.write("s", [("a", 1, at(0)), ("a", 2, None)], [("a", 3, at(20))], [("a", 4, at(40))])
     found, reports = both.by_spark(counted(both.stream("s")))
@@ -132,6 +133,7 @@ def test_old_times(both: Both) -> None:
     assert len(both.here(COUNTED.format("s")).rows) == 3
 
 
+@slow
 def test_late_rows(both: Both) -> None:
     files = [("a", 2, at(100)), ("a", 3, at(1))], [("a", 4, at(2)), ("a", 5, at(200))], [("a", 6, at(3))]
     both.write("s", [("a", 1, at(0))], *files, [("a", 7, at(300))])
@@ -214,6 +216,7 @@ def _table(both: Both, rows: Sequence[tuple[Any, ...]], schema: str) -> Any:
     return both.spark.createDataFrame(rows, schema).coalesce(1)
 
 
+@slow
 def test_equal_values(both: Both) -> None:
     table = _table(both, [("a", 1), ("b", 1), ("c", 1)], "k string, v int")
     assert tuple(table.selectExpr("max_by(k, v)", "max_by(k, v, 1)").first()) == ("c", ["a"])

@@ -20,6 +20,7 @@ import pytest
 from jupyter_stream import errors
 from jupyter_stream.session.session import Session
 from tests.oracle.compare import assert_same_bag
+from tests.tiers import thinned
 
 FOLDER = Path(__file__).parent
 NAMES = sorted(path.stem for path in FOLDER.glob("*.sql"))
@@ -86,7 +87,7 @@ def test_query_file(name: str, session: Any) -> None:
     assert as_frame(handle.errors).height == expected.get("errors", 0)
 
 
-@pytest.mark.parametrize("name", WITH_BUDGET)
+@pytest.mark.parametrize("name", thinned(WITH_BUDGET))
 def test_a_budget_changes_no_answer_in_the_end(name: str, session: Any) -> None:
     expected = json.loads((FOLDER / f"{name}.json").read_text())
     handle = session.execute((FOLDER / f"{name}.sql").read_text(), budget="0.5 probes/row")[-1]

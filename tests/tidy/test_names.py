@@ -8,19 +8,22 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
+from tests.tidy.syntax_trees import statements
+
 ROOT = Path(__file__).parents[2]
 
 
 @cache
-def _modules() -> list[tuple[str, ast.Module]]:
+def _modules() -> list[tuple[str, list[ast.AST]]]:
+    """The statements of each file, however deep they stand."""
     files = (file for room in ("jupyter_stream", "magics") for file in sorted((ROOT / room).rglob("*.py")))
-    return [(str(file.relative_to(ROOT)), ast.parse(file.read_text())) for file in files]
+    return [(str(file.relative_to(ROOT)), list(statements(ast.parse(file.read_text())))) for file in files]
 
 
 def test_no_two_classes_have_one_name() -> None:
     homes = defaultdict(list)
-    for file, module in _modules():
-        for node in ast.walk(module):
+    for file, all_statements in _modules():
+        for node in all_statements:
             if isinstance(node, ast.ClassDef):
                 homes[node.name].append(f"{file}:{node.lineno}")
     assert len(homes) > 800
@@ -33,10 +36,8 @@ MOODS = {"looks", "beside", "behind", "side", "asked", "handed", "told"}
 
 def test_names_of_modules_classes_and_functions_are_things() -> None:
     found = set()
-    for file, module in _modules():
-        names = [
-            n.name for n in ast.walk(module) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        ]
+    for file, all_statements in _modules():
+        names = [n.name for n in all_statements if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
         for name in (Path(file).stem, *names):
             words = " ".join(re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)).lower().replace("side stream", "")
             if MOODS & set(words.split()):

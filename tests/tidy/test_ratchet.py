@@ -18,6 +18,7 @@ from jupyter_stream.plan.logical import Plan
 from jupyter_stream.spark.nodes import SUPPORT
 from jupyter_stream.windows import WINDOWS, Window
 from tests.tidy.figures import LARGE_CLASSES, MOST, MOST_OF_A_FILE
+from tests.tidy.syntax_trees import statements
 from tests.tidy.type_tests import type_tests
 
 ROOT = Path(__file__).parents[2]
@@ -45,15 +46,6 @@ def nodes_of(text: str) -> list[ast.AST]:
 
 def lines(node: ast.AST) -> int:
     return (getattr(node, "end_lineno", 0) or 0) - getattr(node, "lineno", 0) + 1
-
-
-def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """All statements in one, without going through expressions, which are most of a text."""
-    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-        below = getattr(node, field, ())
-        for child in below if isinstance(below, list) else ():  # a lambda's body is an expression
-            yield child
-            yield from statements(child)
 
 
 def long_functions(tree: ast.AST) -> int:

@@ -10,6 +10,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tutorials"))
 from window_drawing import Explorer, lanes
 from window_frames import KINDS, ROWS, run, times
 
+from tests.tiers import thinned
+
 AT = times(disorder=9)
 
 
@@ -53,7 +55,7 @@ def frames(name: str, patience: float = 12):
     return run(kind, first, second, patience, AT)[1]
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", thinned(KINDS))
 def test_final_extents_are_those_of_all_rows_at_once(name: str):
     final = frames(name)[-1].final
     assert sorted(final, key=lambda e: (e[1], e[0] or 0)) == sorted(TRUTH[name], key=lambda e: (e[1], e[0] or 0))

@@ -6,6 +6,7 @@ from jupyter_stream.views import ViewOptions, thread
 from jupyter_stream.views.budget import BYTES, MESSAGES, ViewBudget
 from jupyter_stream.views.live import LiveView
 from jupyter_stream.views.readers import CLOSED_EVERY, OFF_SCREEN_EVERY, SILENCE, Readers
+from tests.tiers import slow
 from tests.waiting import until
 
 
@@ -50,6 +51,7 @@ def test_no_more_goes_in_a_second_than_the_budget_has(sent, most):
     assert most * seconds <= went <= most * (seconds + 1) + 8
 
 
+@slow
 def test_views_on_the_screen_are_served_before_those_off_it(demo):
     views, counts, begun = thread.ViewThread(), {}, time.monotonic()
     try:

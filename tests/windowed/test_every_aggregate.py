@@ -81,7 +81,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("grouped", [True, False])
-@pytest.mark.parametrize("window", thinned(WINDOWS, 11))
+@pytest.mark.parametrize("window", thinned(WINDOWS, 22))
 def test_every_aggregate_under_every_window(window: str, grouped: bool) -> None:
     if getattr(WINDOWS[window], "partition", ()) and not grouped:
         pytest.skip("the partition is a group")

@@ -27,6 +27,7 @@ from tests.oracle.query import Query
 from tests.oracle.running import Ran, assert_right, show
 from tests.oracle.search import searching
 from tests.oracle.strategies import Shape
+from tests.tiers import slow
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
@@ -128,6 +129,7 @@ def test_a_batch_of_many_panes_and_groups_is_folded_in_pieces(data: st.DataObjec
         assert_right(query, answer(query), Ran(query, sizes), sizes)
 
 
+@slow
 @searching
 @given(st.data(), st.sampled_from(OTHERS), strategies.long_shapes, st.sampled_from((1, 3, 8)))
 def test_many_groups_in_all_states(data: st.DataObject, strategy: str, shape: Shape, rows: int) -> None:

@@ -14,6 +14,7 @@ from tests.oracle.compare import assert_same_bag, in_columns
 from tests.oracle.running import Ran, assert_right, show
 from tests.oracle.search import searching
 from tests.oracle.strategies import Shape
+from tests.tiers import slow
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
@@ -82,6 +83,7 @@ def test_emit_every_gives_the_oracles_provisional_answers(data: st.DataObject) -
     assert_same_bag(ran.provisional[at:], [], query.columns, f"after the last snapshot\n{show(query, sizes)}")
 
 
+@slow
 @searching
 @given(st.data(), strategies.long_shapes)
 def test_long_disordered_streams_of_many_groups(data: st.DataObject, shape: Shape) -> None:

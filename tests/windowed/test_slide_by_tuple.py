@@ -21,7 +21,7 @@ from jupyter_stream.partials.group_aggregate import GroupAggregate, GroupBy
 from jupyter_stream.windowed.extent_aggregate import ExtentAggregate
 from jupyter_stream.windowed.tuple_extents import slide_by_tuple
 from jupyter_stream.windows import TupleWindow
-from tests.tiers import examples, slow
+from tests.tiers import examples, slow, thinned
 
 V = Column("v", pl.Int64())
 SMALL = resolve("<", [V, Literal(3, pl.Int64())])
@@ -61,7 +61,7 @@ def answers(messages: list[Message]) -> pl.DataFrame:
     return pl.concat([m.frame for m in messages if isinstance(m, Batch)])
 
 
-@pytest.mark.parametrize("call", REGISTERED, ids=lambda c: f"{c.function.name}-{c.name}")
+@pytest.mark.parametrize("call", thinned(REGISTERED), ids=lambda c: f"{c.function.name}-{c.name}")
 @settings(max_examples=examples(5))  # for each aggregate; the oracle draws many more
 @given(rows, st.integers(1, 12))
 def test_every_aggregate_is_what_it_is_over_the_rows_of_the_extent(

@@ -13,6 +13,7 @@ from jupyter_stream.partials import panes
 from jupyter_stream.partials.groups import WindowGroups
 from jupyter_stream.plan import strategy
 from jupyter_stream.session.query import Query
+from tests.tiers import slow
 from tests.waiting import settle, until
 
 SLIDING = "SELECT k, sum(v) AS total FROM rows [RANGE 10 MILLISECONDS SLIDE 1 MILLISECOND] GROUP BY k"
@@ -171,6 +172,7 @@ def test_explain_says_how_each_aggregate_is_folded(
     assert how in str(plan)
 
 
+@slow
 def test_a_batch_of_rows_each_of_its_own_pane_and_group_takes_memory_for_its_rows_only() -> None:
     rows = pl.DataFrame({"k": range(8_000), "ts": range(8_000)})
     with Session({"rows": rows}) as session, patch.object(strategy, "SPARED", 1_000_000):
