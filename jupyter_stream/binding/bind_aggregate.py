@@ -165,6 +165,7 @@ class Grouping:
         self._prefix = prefix
         self.keys: list[tuple[str, Expr]] = []
         self.calls: list[AggregateCall] = []
+        self._alike: dict[object, list[AggregateCall]] = {}  # by what most of them differ in
         self.user: list[UserCall] = []  # user-defined ones, whose rows are among `calls`
         self.user_columns: dict[object, Column] = {}
         self.user_place = Span(0, 0)
@@ -451,11 +452,13 @@ class Grouping:
     def add(self, made: AggregateCall, call: FunctionCall) -> Expr:
         """The column of an aggregate's answer, which gets its name here; equal calls share one."""
         window = self._window_of(call)
-        for known in self.calls:
+        alike = self._alike.setdefault((made.function, made.args, made.where), [])
+        for known in alike:
             if self._over.get(known.name, self.window) == window and replace(known, name="") == made:
                 return Column(known.name, known.dtype)
         named = replace(made, name=self.next_name())
         self.calls.append(named)
+        alike.append(named)
         self._over[named.name] = window
         return Column(named.name, named.dtype)
 
@@ -543,7 +546,9 @@ class Grouping:
         return self.source.error(f"{shown} is neither grouped nor aggregated", place, hint)
 
     def _is_output(self, name: str) -> bool:
-        if name in (WINDOW_START, WINDOW_END, WINDOW_ID) or any(name == call.name for call in self.calls):
+        if name in (WINDOW_START, WINDOW_END, WINDOW_ID) or name in self._over:  # most often
+            return True
+        if any(name == call.name for call in self.calls):
             return True
         return (name == TS and self.slides) or (self.group_values is not None and self.group_values.is_value(name))
 

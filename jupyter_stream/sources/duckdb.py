@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ from jupyter_stream.sources.broker import missing
 from jupyter_stream.sources.database import OPTIONS, DatabaseSource
 from jupyter_stream.sources.paths import absolute
 from jupyter_stream.sources.protocol import BATCH_ROWS, Context, Source, SourceConnector
+
+_CLOSING: Final = "Unique file handle conflict"
 
 
 class DuckdbSource(DatabaseSource):
@@ -56,10 +59,18 @@ class DuckdbSource(DatabaseSource):
         return list(found.iter_slices(BATCH_ROWS)) or [found]
 
     def _connected(self) -> Any:
-        try:
-            return self._duckdb.connect(str(self._at), read_only=True)
-        except self._duckdb.ConnectionException:  # this process has it open to write, and may share that
-            return self._duckdb.connect(str(self._at))
+        """A connection. Where another one of this process is just closing the file, DuckDB refuses for some milliseconds."""
+        for pause in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, None):
+            try:
+                try:
+                    return self._duckdb.connect(str(self._at), read_only=True)
+                except self._duckdb.ConnectionException:  # this process has it open to write, and may share that
+                    return self._duckdb.connect(str(self._at))
+            except self._duckdb.Error as error:
+                if pause is None or _CLOSING not in str(error):
+                    raise
+                time.sleep(pause)
+        raise AssertionError("the last try returns or raises")
 
 
 def _open(context: Context) -> Source:

@@ -22,7 +22,7 @@ def lambda_(p: ExpressionParser) -> Lambda | None:
     if p.comes(*_NAMES) and p.next.kind == TokenType.ARROW:
         names = [p.name("a name")]
     elif p.comes(TokenType.L_PAREN):
-        closed = p.parentheses.closing.get(p.index)
+        closed = p.places.closing.get(p.index)
         if closed is None or p.token(closed + 1 - p.index).kind != TokenType.ARROW:
             return None
         p.advance()

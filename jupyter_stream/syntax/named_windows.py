@@ -25,6 +25,8 @@ def put_in_place(p: ExpressionParser) -> None:
     Raises:
         QueryError: the clause isn't whole, a name appears twice, or OVER names a window that isn't there.
     """
+    if p.places.last_window < p.index:
+        return
     begin, end = p.index, _end(p.tokens, p.index)
     clause = next((i for i in _own(p.tokens, begin, end) if _is_clause(p.tokens, i, end)), None)
     if clause is None:

@@ -16,7 +16,7 @@ from jupyter_stream.syntax.brackets import array_literal, bracketed, lambda_, st
 from jupyter_stream.syntax.calendar_intervals import moved
 from jupyter_stream.syntax.inner_order import counted_together, inner_order, within_group
 from jupyter_stream.syntax.matching import matching
-from jupyter_stream.syntax.nesting import MOST_LEVELS, MOST_OPERATORS
+from jupyter_stream.syntax.nesting import MANY_VALUES, MOST_LEVELS, MOST_OPERATORS, MOST_SELECTS
 from jupyter_stream.syntax.nodes import (
     CastTo,
     ColumnRef,
@@ -106,6 +106,7 @@ class ExpressionParser(LiteralParser):
         self.in_lateral = False  # in a SELECT that names what stands before it in FROM
         self._level = 0
         self._operators = 0
+        self._selects = 0
 
     def expression(self, what: str) -> Node:
         """Take an expression.
@@ -150,7 +151,20 @@ class ExpressionParser(LiteralParser):
             raise self.source.error(
                 f"this is operator {self._operators:,}, and a statement may have {MOST_OPERATORS:,}",
                 self.prev.span,
-                "Long lists go in by name: x IN :names. Or join with a table that holds the values.",
+                MANY_VALUES,
+            )
+
+    def selects(self) -> None:
+        """One more SELECT, which comes next.
+
+        Raises:
+            QueryError: these are too many.
+        """
+        self._selects += 1
+        if self._selects > MOST_SELECTS:
+            self.fail(
+                f"this is SELECT {self._selects:,} of a statement, which may have {MOST_SELECTS:,}",
+                hint="CREATE VIEW makes a part of it a thing of its own, which other statements name.",
             )
 
     # -- from OR down to operands; None where there is no expression at all

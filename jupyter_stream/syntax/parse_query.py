@@ -14,6 +14,7 @@ from jupyter_stream.core.table import ONE_ROW
 from jupyter_stream.syntax.diagnose import did_you_mean, nearest
 from jupyter_stream.syntax.distinct_on import first_of_each
 from jupyter_stream.syntax.named_windows import put_in_place
+from jupyter_stream.syntax.nesting import MOST_COLUMNS
 from jupyter_stream.syntax.nodes import ColumnRef, FunctionCall, Lambda, Node, Star, walk
 from jupyter_stream.syntax.parse_expression import ExpressionParser, WithBody
 from jupyter_stream.syntax.parse_grouping import parse_grouping
@@ -50,6 +51,7 @@ from jupyter_stream.syntax.source_text import Name, Span
 from jupyter_stream.syntax.table_windows import table_window
 from jupyter_stream.windows import BY_WORD
 
+_WIDE = "Write * for all columns of a stream. What is computed can be an ARRAY: array(a, b, c) AS values."
 _OPERATORS = ("ISTREAM", "DSTREAM", "RSTREAM")
 _SETS: dict[str, Literal["union", "except", "intersect"]] = {
     "UNION": "union",
@@ -245,6 +247,7 @@ def _operated(p: ExpressionParser) -> QueryBody:
 
 
 def _select(p: ExpressionParser) -> SelectBody:
+    p.selects()
     put_in_place(p)
     start = p.here
     p.advance()
@@ -299,6 +302,8 @@ def _items(p: ExpressionParser) -> tuple[SelectItem, ...]:
         start, first = p.here, p.index
         if p.comes(TokenType.FROM) and not items:
             p.fail("the select list is missing here", hint="Name columns, or write *.")
+        if len(items) == MOST_COLUMNS:
+            p.fail(f"this is column {MOST_COLUMNS + 1:,}, and a select list may have {MOST_COLUMNS:,}", hint=_WIDE)
         expression = p.expression("an expression")
         span = p.since(start)
         window = expression.window if isinstance(expression, FunctionCall) else None
@@ -519,7 +524,7 @@ def _in_parentheses(p: ExpressionParser, start: Span) -> FromItem:
 
 def _set_follows(p: ExpressionParser) -> bool:
     """Whether SELECTs in parentheses come, with a set operation behind the first."""
-    closed, inside = p.parentheses.closing.get(p.index), p.parentheses.after_opening.get(p.index)
+    closed, inside = p.places.closing.get(p.index), p.places.after_opening.get(p.index)
     if closed is None or inside is None or p.tokens[inside].kind != TokenType.SELECT:
         return False
     behind = p.token(closed + 1 - p.index)

@@ -5,8 +5,10 @@ Tokens come from sqlglot's Spark tokenizer with our words (`dialect`). Its parse
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import NoReturn
 
 from sqlglot import TokenType
@@ -15,6 +17,7 @@ from sqlglot.errors import SqlglotError
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.syntax.diagnose import nearest
 from jupyter_stream.syntax.dialect import RESERVED, StreamDialect
+from jupyter_stream.syntax.nesting import MANY_VALUES, MOST_WORDS
 from jupyter_stream.syntax.parameters import Parameters, look_up
 from jupyter_stream.syntax.script import Piece
 from jupyter_stream.syntax.source_text import Name, SourceText, Span
@@ -28,6 +31,9 @@ CLAUSE_WORDS = (
 """What a misspelt word between two clauses may have been meant to be."""
 
 _MOST_DIGITS = 1_000
+_WORDS = re.compile(
+    r"""(?P<comment>--[^\n]*|/\*.*?\*/)|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|\w+|[^\w\s]""", re.DOTALL
+)
 """Digits a number may have: the least fraction has 767 that count."""
 _AFTER_NAMES = (None, TokenType.COMMA, TokenType.FROM, TokenType.ALIAS, TokenType.R_PAREN)
 """What comes behind a column in a list, and behind no word that begins a clause."""
@@ -52,8 +58,8 @@ class Token:
         return self.kind is not None
 
 
-class Parentheses:
-    """Where the parentheses of some tokens end, found in one pass when first asked: thousands of them can be nested.
+class TokenPlaces:
+    """Where parentheses and named windows of some tokens are, found in one pass when first asked: thousands can be nested.
 
     Args:
         tokens: they, and no others.
@@ -83,6 +89,26 @@ class Parentheses:
                 behind[at] = behind.get(at + 1, at + 1)
         return behind
 
+    @cached_property
+    def last_window(self) -> int:
+        """The place of the last token that says WINDOW; -1 if none does."""
+        places = range(len(self.tokens) - 1, -1, -1)
+        return next((at for at in places if self.tokens[at].text.upper() == "WINDOW"), -1)
+
+
+def _check_size(piece: Piece, source: SourceText) -> None:
+    """Raise for more words than can be planned in seconds, at the first too many and before any work."""
+    if len(piece.masked) <= MOST_WORDS:
+        return
+    words = (found for found in _WORDS.finditer(piece.masked) if found.lastgroup != "comment")
+    extra = next(islice(words, MOST_WORDS, None), None)
+    if extra is not None:
+        raise source.error(
+            f"a statement may have {MOST_WORDS:,} words and signs, and here begins the next one",
+            Span(piece.span.start + extra.start(), piece.span.start + extra.end()),
+            MANY_VALUES,
+        )
+
 
 class Reader:
     """Reads one statement from left to right.
@@ -100,6 +126,7 @@ class Reader:
         self.piece = piece
         self.source = source
         self.parameters = parameters
+        _check_size(piece, source)
         try:
             made = StreamDialect().tokenize(piece.masked)
         except SqlglotError:  # its words are for people who write parsers
@@ -113,14 +140,14 @@ class Reader:
             )
         self._end = Token(None, "", self.tokens[-1].span if self.tokens else piece.span)
         self.index = 0
-        self._paired = Parentheses(self.tokens)
+        self._places = TokenPlaces(self.tokens)
 
     @property
-    def parentheses(self) -> Parentheses:
+    def places(self) -> TokenPlaces:
         """Those of the tokens as they are."""
-        if self._paired.tokens is not self.tokens:
-            self._paired = Parentheses(self.tokens)
-        return self._paired
+        if self._places.tokens is not self.tokens:
+            self._places = TokenPlaces(self.tokens)
+        return self._places
 
     @property
     def curr(self) -> Token:

@@ -62,8 +62,10 @@ def _done(at: Path, statement: str) -> bool:
     try:
         with duckdb.connect(str(at)) as made:
             made.execute(statement)
-    except duckdb.ConnectionException:
-        return False
+    except duckdb.Error as error:
+        if not isinstance(error, duckdb.ConnectionException) and "Unique file handle" not in str(error):
+            raise
+        return False  # it is open to be read, or just being closed
     return True
 
 
@@ -130,6 +132,26 @@ def test_what_is_read_anew_revises_and_only_what_differs_is_told(database: tuple
         ]
         with pytest.raises(QueryError, match="would undo this"):
             session.execute("DELETE FROM t")
+
+
+def test_a_duckdb_file_that_another_connection_is_just_closing_is_read_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = tmp_path / "things.duckdb"
+    assert _done(at, "CREATE TABLE things AS SELECT 1 AS id, 5 AS ts")
+    connect, refused = duckdb.connect, iter(range(3))
+
+    def closing(*args: Any, **options: Any) -> Any:
+        if next(refused, None) is not None:
+            raise duckdb.Error('Unique file handle conflict: the file is already attached by database "things"')
+        return connect(*args, **options)
+
+    monkeypatch.setattr(duckdb, "connect", closing)
+    with Session({}) as session:
+        session.execute(f"CREATE TABLE t SOURCE 'duckdb://{at}?table=things'")
+        (q,) = session.execute("SELECT id FROM t")
+        assert q.wait(200) and q.to_polars().rows() == [(1,)]
+    assert next(refused, None) is None
 
 
 def test_a_database_that_is_away_leaves_the_table_as_it_was_and_the_view_says_so() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jupyter_stream.errors import QueryError
-from jupyter_stream.syntax import Select, parse
+from jupyter_stream.syntax import Select, parse, reader
 
 
 def texts(cell: str) -> list[str]:
@@ -100,3 +100,29 @@ def test_more_operators_than_can_be_planned_in_seconds_are_refused_at_the_first_
         parse(first + more * 10_001)
     assert "a statement may have 20,000" in caught.value.message
     assert caught.value.column == len(first + more * 9_999 + " OR a =")
+
+
+def test_more_words_than_can_be_planned_in_seconds_are_refused_before_they_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reader, "MOST_WORDS", 8)
+    parse("SELECT 'a, b; c', `d e` -- and, of a comment, none\n FROM s")
+    with pytest.raises(QueryError) as caught:
+        parse("SELECT a, /* b, c, d, e, f */ 'g, h' FROM s, t, u")
+    assert "a statement may have 8 words and signs" in caught.value.message
+    assert caught.value.column == len("SELECT a, /* b, c, d, e, f */ 'g, h' FROM s, t,")
+
+
+def test_more_columns_than_can_be_planned_in_seconds_are_refused_at_the_first_too_many() -> None:
+    parse("SELECT " + ", ".join(["a"] * 2_000) + " FROM s")
+    with pytest.raises(QueryError) as caught:
+        parse("SELECT " + ", ".join(["a"] * 3_000) + " FROM s")
+    assert "a select list may have 2,000" in caught.value.message
+    assert caught.value.column == len("SELECT ") + 2_000 * len("a, ") + 1
+
+
+def test_more_selects_than_can_be_planned_in_seconds_are_refused_at_the_first_too_many() -> None:
+    with pytest.raises(QueryError) as caught:
+        parse(" UNION ALL ".join(["SELECT a FROM s"] * 2_001))
+    assert "a statement, which may have 2,000" in caught.value.message
+    assert caught.value.column == 2_000 * len("SELECT a FROM s UNION ALL ") + 1
