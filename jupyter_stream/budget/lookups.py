@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.arrays.rows import rows_at
+from jupyter_stream.arrays.runs import run_starts
 from jupyter_stream.budget.probed_rows import ProbedRows, looked_up
 from jupyter_stream.budget.promises import UNKNOWN, Promise, sampled, scored
 from jupyter_stream.budget.time_slots import SummaryKeeper
@@ -240,7 +241,7 @@ class Lookups:
         known = promise.zones(self._keepers()[side])
         many = known.starts.size
         place = np.maximum(np.searchsorted(known.starts, lows, "right") - 1, 0)
-        begins = np.flatnonzero(np.concatenate([[True], place[1:] != place[:-1]]))
+        begins = run_starts(place)
         ends = np.append(begins[1:], place.size) - 1
         first, end, place = first[begins], end[ends], place[begins]
         low_of, high_of = np.minimum.reduceat(lows, begins), np.maximum.reduceat(highs, begins)

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from jupyter_stream.arrays.rows import rows_at
+from jupyter_stream.arrays.runs import begins_run, run_starts
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.core.time import MAX_TIME
 from jupyter_stream.joins.runs import Run
@@ -136,8 +137,8 @@ class ProbedRows:
         order = np.argsort(hashes, kind="stable") if one else np.lexsort((hashes, slots))
         run = Run(rows_at(run.frame, order), run.keys.at(order), run.times[order], None, (run.low, run.high))
         hashes, slots = run.keys.hashes, slots[order]
-        others = np.concatenate([[True], slots[1:] != slots[:-1]])
-        begins = np.flatnonzero(others | np.concatenate([[True], hashes[1:] != hashes[:-1]]))
+        others = begins_run(slots)
+        begins = run_starts(slots, hashes)
         index = (hashes & ~_NUMBER) | np.arange(run.rows, dtype=np.uint64)
         if not one:
             index.sort(kind="stable")  # a sorted stretch of each slot: a merge

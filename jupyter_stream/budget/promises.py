@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.arrays.rows import values_at
+from jupyter_stream.arrays.runs import run_starts
 from jupyter_stream.budget.time_slots import SummaryKeeper
 from jupyter_stream.core.coverage import WHOLE, Coverage
 from jupyter_stream.core.messages import Int64s, ints
@@ -217,7 +218,7 @@ def scored(preference: Preference | None, promise: Float64s, counts: Float64s, g
     if preference is not None:
         weight = np.where(counts <= 0, 1.0, weight)
     order = np.argsort(groups, kind="stable")
-    begins = np.flatnonzero(np.r_[True, np.diff(groups[order]) != 0]) if groups.size else np.zeros(0, np.int64)
+    begins = run_starts(groups[order])
     sizes = np.diff(np.r_[begins, groups.size])
     drawn = groups[order][begins] ^ mixed(np.full(begins.size, round_ % (1 << 63), np.uint64))
     start, turn = mixed(drawn) / 2.0**64, mixed(~drawn) / 2.0**64

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from jupyter_stream.arrays.runs import begins_run
 from jupyter_stream.core.messages import TS, Int64s, KeyPunctuation
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.keys.remembered import Remembered
@@ -104,8 +105,7 @@ class Clusters:
         self._recall(np.unique(slots))
         order = np.argsort(slots, kind="stable")
         slot, number = slots[order], numbers[there][order]
-        first = np.ones(slot.size, np.bool_)
-        first[1:] = slot[1:] != slot[:-1]
+        first = begins_run(slot)
         previous = np.empty_like(number)
         previous[1:] = number[:-1]
         previous[first] = self._last[slot[first]]

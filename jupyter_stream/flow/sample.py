@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from jupyter_stream.arrays.runs import begins_run
 from jupyter_stream.core.messages import ROW, TS, Batch, Int64s, KeyPunctuation, Message
 from jupyter_stream.flow.protocol import Stateless
 from jupyter_stream.plan.logical import Sample
@@ -64,8 +65,7 @@ class SampleOperator(Stateless):
 def _copies(numbers: Int64s) -> NDArray[np.uint64]:
     """Which of the rows made from one row (by a look-up, side by side) each is, from 0."""
     places = np.arange(numbers.size, dtype=np.uint64)
-    begins = np.ones(numbers.size, np.bool_)
-    begins[1:] = numbers[1:] != numbers[:-1]
+    begins = begins_run(numbers)
     return places - np.maximum.accumulate(np.where(begins, places, np.uint64(0)))
 
 

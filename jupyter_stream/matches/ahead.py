@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from jupyter_stream.arrays.runs import ends_run
 from jupyter_stream.core.messages import Bools, Int64s
 from jupyter_stream.matches.automaton import END, Automaton
 
@@ -43,7 +44,7 @@ def ways_ahead(
     pairs = {step for steps in automaton.steps for step in steps if step[0] != END}
     if len(pairs) > _MOST:
         return ways(automaton, flags)
-    last = np.append(partitions[1:] != partitions[:-1], True)
+    last = ends_run(partitions)
     goes = [np.ones(partitions.size, np.bool_) if f is None else f != 0 for f in flags]
     leads: list[Bools] = [
         np.ones(partitions.size, np.bool_) for _ in automaton.steps

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from jupyter_stream.arrays.runs import begins_run
 from jupyter_stream.core.messages import Bools, Int64s
 from jupyter_stream.core.time import MAX_TIME
 
@@ -60,7 +61,7 @@ class SearchedPartitions:
 
     def numbered(self, slots: Int64s) -> Int64s:
         """The numbers of new rows, which lie partition by partition."""
-        new = np.append(True, slots[1:] != slots[:-1])
+        new = begins_run(slots)
         begins = np.flatnonzero(new)
         sizes = np.diff(np.append(begins, slots.size))
         numbers: Int64s = np.arange(slots.size) - np.repeat(begins, sizes) + self.count[slots]

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.arrays.rows import bytes_of, columns_of, earliest, frame_of, rows_where, shown, together
+from jupyter_stream.arrays.runs import run_starts
 from jupyter_stream.core.axis import plus
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import (
@@ -218,7 +219,7 @@ class RowMatches:
     def _searched(self, rows: pl.DataFrame, until: int) -> Iterator[Message]:
         ended = until == MAX_TIME
         slots, numbers = ints(rows.get_column(_SLOT)), ints(rows.get_column(_NUMBER))
-        heads = np.flatnonzero(np.append(True, slots[1:] != slots[:-1]))
+        heads = run_starts(slots)
         stops = np.append(heads[1:], slots.size)
         arguments = [rows.get_column(n) for n in self._arguments]
         flags = self._computed(rows, arguments, slots, numbers, ended)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from jupyter_stream.arrays.order import order_of
 from jupyter_stream.arrays.rows import rows_at, shown
+from jupyter_stream.arrays.runs import ends_run
 from jupyter_stream.core.axis import plus
 from jupyter_stream.core.messages import TS, ints
 from jupyter_stream.core.time import MAX_TIME
@@ -108,7 +109,7 @@ class ExpiringRows(WaitingRows):
         first = rings.search(slots, times, ranks + 1, end, "right")
         stop = rings.search(slots, plus(times, length), first, end, "right")
         answers = self._held.answers(slots, first, stop)
-        last = np.append(slots[1:] != slots[:-1], True)
+        last = ends_run(slots)
         rings.begin[slots[last]] = ranks[last] + 1
         frame = self._alive.rows(np.arange(self._gone, self._gone + many))
         self._gone += many

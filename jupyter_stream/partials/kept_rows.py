@@ -12,6 +12,7 @@ import polars as pl
 
 from jupyter_stream.aggregates import Dense
 from jupyter_stream.arrays.exact import halves, whole
+from jupyter_stream.arrays.runs import run_starts
 from jupyter_stream.arrays.walking import ranges
 from jupyter_stream.core.messages import Array, Bools, Int64s, ints
 from jupyter_stream.partials.group_aggregate import GroupAggregate
@@ -98,7 +99,7 @@ class KeptRows:
     def _gathered(self, slots: Int64s, first: Int64s, stop: Int64s) -> tuple[OrderedRows, Int64s, Int64s]:
         """All rows of some ranges, each once, and where the ranges are among them."""
         assert self._numbers is not None
-        heads = np.flatnonzero(np.append(True, slots[1:] != slots[:-1]))
+        heads = run_starts(slots)
         low, high = np.minimum.reduceat(first, heads), np.maximum.reduceat(stop, heads)
         of = np.repeat(slots[heads], high - low)
         numbers = self._numbers.read(self.rings.places(of, ranges(low, high - low)))

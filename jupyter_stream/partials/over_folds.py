@@ -16,6 +16,7 @@ from jupyter_stream.aggregates.framed import Framed
 from jupyter_stream.aggregates.protocol import SLOT
 from jupyter_stream.arrays.exact import halves, whole
 from jupyter_stream.arrays.range_fold import folds, sums
+from jupyter_stream.arrays.runs import ends_run
 from jupyter_stream.arrays.walking import ranges
 from jupyter_stream.core.messages import Array, Bools, Int64s
 from jupyter_stream.partials.frame_ranges import answers_over
@@ -105,7 +106,7 @@ class Running:
         form = self._aggregate.form
         assert isinstance(form, Dense)
         capacity = int(rows.slots.max()) + 1 if rows.slots.size else 1
-        ends = np.flatnonzero(np.append(rows.starts[1:] != rows.starts[:-1], True))
+        ends = np.flatnonzero(ends_run(rows.starts))
         arrays: list[Array] = []
         beyond: Bools | None = None
         at = 0

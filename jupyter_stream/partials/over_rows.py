@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from jupyter_stream.arrays.growing import grown
 from jupyter_stream.arrays.order import order_of
+from jupyter_stream.arrays.runs import begins_run
 from jupyter_stream.core.axis import plus
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
@@ -159,7 +160,7 @@ def ordered_rows(due: pl.DataFrame, order: Int64s, inputs: int) -> OrderedRows:
         columns = [column.gather(at) for column in columns]
     slots, starts = ints(columns[0]), np.zeros(order.size, np.int64)
     if order.size > 1:
-        heads = np.append(True, slots[1:] != slots[:-1])
+        heads = begins_run(slots)
         starts = np.maximum.accumulate(np.where(heads, np.arange(slots.size), 0))
     # count(*) alone: only the length is looked at
     return OrderedRows(slots, ints(columns[1]), columns[2:] or columns[:1], starts)
@@ -169,7 +170,7 @@ def _peers_end(rows: OrderedRows) -> Int64s:
     """For each row, one past the last of its partition with the same time."""
     if rows.slots.size == 1:
         return np.ones(1, np.int64)
-    heads = np.append(True, (rows.slots[1:] != rows.slots[:-1]) | (rows.times[1:] != rows.times[:-1]))
+    heads = begins_run(rows.slots, rows.times)
     starts = np.flatnonzero(heads)
     sizes = np.diff(starts, append=heads.size)
     return np.repeat(starts + sizes, sizes)

@@ -16,6 +16,7 @@ from jupyter_stream.aggregates import Dense
 from jupyter_stream.arrays.exact import halves
 from jupyter_stream.arrays.order import order_of
 from jupyter_stream.arrays.rows import frame_of
+from jupyter_stream.arrays.runs import run_starts
 from jupyter_stream.arrays.walking import ranges
 from jupyter_stream.core.messages import Array, Int64s
 from jupyter_stream.partials.group_aggregate import GroupAggregate
@@ -89,7 +90,7 @@ class PaneRings:
         if at.size > 1:
             order = order_of(groups, at)
             groups, at = groups[order], at[order]
-            starts = np.flatnonzero(np.append(True, (groups[1:] != groups[:-1]) | (at[1:] != at[:-1])))
+            starts = run_starts(groups, at)
             groups, at = groups[starts], at[starts]
         values = self._values(inputs, order, starts)
         old = self._goes_on(groups, at)

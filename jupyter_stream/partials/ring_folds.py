@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from jupyter_stream.aggregates import Partial
+from jupyter_stream.arrays.runs import begins_run, run_starts
 from jupyter_stream.core.messages import Array, Int64s
 from jupyter_stream.partials.rings import Rings, RingValues
 
@@ -47,7 +48,7 @@ class RankedRows:
             heads = np.zeros(1, np.int64)
             ranks = rings.extend(slots, np.ones(1, np.int64))
         else:
-            heads = np.flatnonzero(np.append(True, slots[1:] != slots[:-1]))
+            heads = run_starts(slots)
             counts = np.diff(heads, append=slots.size)
             first = rings.extend(slots[heads], counts)
             ranks = np.arange(slots.size) + np.repeat(first - heads, counts)
@@ -190,7 +191,7 @@ class RingTree:
                 return
             for below, level in pairwise(levels[: bits + 1]):
                 places = places >> 1
-                places = places[np.append(True, places[1:] != places[:-1])]  # neighbours have one above them
+                places = places[begins_run(places)]  # neighbours have one above them
                 level[places] = fold(below[2 * places], below[2 * places + 1])
 
     def append(self, rows: RankedRows, values: Array) -> None:

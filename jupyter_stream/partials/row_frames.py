@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from jupyter_stream.arrays.runs import begins_run
 from jupyter_stream.core.messages import Array, Bools, Int64s
 from jupyter_stream.windows import Frame
 
@@ -37,7 +38,7 @@ class PeerPlaces:
             partitions: the number of each row's partition, rising.
             keys: the order's keys, in order within partitions.
         """
-        new = np.append(True, partitions[1:] != partitions[:-1])[: partitions.size]
+        new = begins_run(partitions)
         start, stop, _ = _segments(new)
         for key in keys:
             new[1:] |= key[1:].ne_missing(key[:-1]).to_numpy()

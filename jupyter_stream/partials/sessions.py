@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jupyter_stream.arrays.order import order_of
+from jupyter_stream.arrays.runs import begins_run
 from jupyter_stream.core.axis import between, plus
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
@@ -105,7 +106,8 @@ class SessionIntervals:
         """
         order = order_of(slots, ts)
         slot, time = slots[order], ts[order]
-        begins = np.concatenate([[True], (slot[1:] != slot[:-1]) | (between(time[1:], time[:-1]) >= self._gap)])
+        begins = begins_run(slot)
+        begins[1:] |= between(time[1:], time[:-1]) >= self._gap
         starts = np.flatnonzero(begins)
         ends = np.append(starts[1:], time.size) - 1
         ours = Intervals(slot[starts], time[starts], time[ends], np.full(starts.size, NONE))
@@ -131,7 +133,7 @@ class SessionIntervals:
         """Join pieces less than a gap apart; the joined ones, and in which of them each piece is."""
         order = order_of(pieces.slot, pieces.first)
         slot, first, last, number = (a[order] for a in (pieces.slot, pieces.first, pieces.last, pieces.number))
-        changes = np.concatenate([[True], slot[1:] != slot[:-1]])
+        changes = begins_run(slot)
         # the greatest `last` so far in each partition: partitions count more than ranks, and ranks are as `last` is
         by_last = order_of(last)
         rank = np.empty(last.size, np.int64)

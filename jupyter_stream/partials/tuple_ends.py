@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jupyter_stream.arrays.order import order_of
+from jupyter_stream.arrays.runs import run_starts
 from jupyter_stream.core.axis import plus
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.partials.timeline import NumberColumn
@@ -82,7 +83,7 @@ class TupleEnds:
             return ExtentEnds(times[kept], counts[kept], ids)
         order = order_of(times)
         times = times[order]
-        starts = np.flatnonzero(np.concatenate([np.ones(min(1, times.size), np.bool_), np.diff(times) != 0]))
+        starts = run_starts(times)
         return ExtentEnds(times[starts], np.diff(starts, append=times.size), others[order])
 
     def complete(self, until: int, ends: ExtentEnds) -> None:

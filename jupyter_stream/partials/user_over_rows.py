@@ -23,6 +23,7 @@ from jupyter_stream.aggregates.user.segments import Outcome
 from jupyter_stream.aggregates.user.stepping import RowSteps
 from jupyter_stream.arrays.order import order_of
 from jupyter_stream.arrays.rows import bytes_of, shown, together
+from jupyter_stream.arrays.runs import run_starts
 from jupyter_stream.core.axis import plus
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.core.stint import SECONDS
@@ -142,7 +143,7 @@ class UserOverRows(WaitingRows):
         outcomes: list[list[Outcome]] = [[([], None)] * slots.size for _ in self._calls]
         positions = np.empty(slots.size, np.int64)
         order = order_of(slots)
-        heads = np.flatnonzero(np.append(True, np.diff(slots[order]) != 0)).tolist()
+        heads = run_starts(slots[order]).tolist()
         for start, stop in zip(heads, [*heads[1:], slots.size], strict=True):
             which = order[start:stop]
             partition = self._partition(int(slots[which[0]]))

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from jupyter_stream.arrays.runs import begins_run
 from jupyter_stream.core.messages import Array, Bools, Int64s, ints
 from jupyter_stream.partials.group_aggregate import GroupAggregate
 from jupyter_stream.partials.over_folds import OrderedRows, OverAnswers, over_ranges
@@ -106,7 +107,7 @@ class RowFunctions:
         places_in_order = np.arange(rows.height)  # what goes by time goes by the order of OVER here
         ordered = OrderedRows(partitions, places_in_order, columns, places.start)
         # many rows may have one frame: all of a partition have, or all peers
-        new = np.append(True, (first[1:] != first[:-1]) | (stop[1:] != stop[:-1]))[: first.size]
+        new = begins_run(first, stop)
         each, which = np.flatnonzero(new), np.cumsum(new) - 1
         found = over_ranges(aggregate, ordered, first[each], stop[each])
         values = found.values if each.size == first.size else found.values.gather(pl.Series(which))

@@ -14,6 +14,7 @@ import polars as pl
 
 from jupyter_stream.arrays.order import order_of
 from jupyter_stream.arrays.rows import Bag, frame_of
+from jupyter_stream.arrays.runs import begins_run, ends_run
 from jupyter_stream.core.messages import SIGN, TS, Batch, Int64s, Message, ints
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.flow.at_instants import AtInstants
@@ -82,8 +83,8 @@ class BagsOperator(AtInstants):
     def _changes(self, slots: Int64s, instants: Int64s, signs: Int64s, sides: Int64s) -> pl.DataFrame | None:
         order = order_of(slots, instants)
         slots, instants = slots[order], instants[order]
-        begins = np.append(True, slots[1:] != slots[:-1])  # of a value
-        last = np.append((slots[1:] != slots[:-1]) | (instants[1:] != instants[:-1]), True)  # of an instant
+        begins = begins_run(slots)  # of a value
+        last = ends_run(slots, instants)  # of an instant
         first = np.flatnonzero(begins)
         counts = []
         for side in (0, 1):
@@ -95,7 +96,7 @@ class BagsOperator(AtInstants):
         was = self._copies(*(self._counts[side][slots[first]] for side in (0, 1)))
         looks = np.flatnonzero(last)
         now = self._copies(counts[0][looks], counts[1][looks])
-        opening = np.append(True, slots[looks][1:] != slots[looks][:-1])
+        opening = begins_run(slots[looks])
         previous = np.empty_like(now)
         previous[1:] = now[:-1]
         previous[opening] = was

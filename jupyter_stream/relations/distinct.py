@@ -15,6 +15,7 @@ import polars as pl
 
 from jupyter_stream.arrays.order import order_of
 from jupyter_stream.arrays.rows import Bag, columns_of, frame_of, shown, with_column
+from jupyter_stream.arrays.runs import run_starts
 from jupyter_stream.arrays.walking import nth
 from jupyter_stream.core.axis import between, plus
 from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Int64s, Message, ints
@@ -84,7 +85,7 @@ class DistinctOperator(AtInstants):
     def _release(self, due: pl.DataFrame | None, until: int) -> pl.DataFrame | None:
         slots, times, ends = self._sorted(due)
         # until when the value was known to live before each row came, and after
-        first = np.flatnonzero(np.append(True, slots[1:] != slots[:-1])) if slots.size else np.empty(0, np.int64)
+        first = run_starts(slots)
         before, after = self._covered(slots, ends, first)
         starts = np.flatnonzero(times > before)  # where one stretch ends at the very time of a row, it goes on
         last = np.append(first[1:], slots.size) - 1 if first.size else first

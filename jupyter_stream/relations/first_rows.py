@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jupyter_stream.arrays.order import order_of
+from jupyter_stream.arrays.runs import begins_run, run_starts
 from jupyter_stream.core.messages import Int64s
 
 _EVENTS = 1 << 15
@@ -112,7 +113,7 @@ class _Answer:
         """Look at some of the looks. Of each value all stretches there are given, in the order of ranks."""
         if not stays.rank.size:
             return
-        heads = np.flatnonzero(np.append(True, stays.rank[1:] != stays.rank[:-1]))
+        heads = run_starts(stays.rank)
         many = np.diff(np.append(heads, stays.rank.size))
         before, up_to = self._ahead(stays, heads, first, stop)
         unsure = before < self._end
@@ -136,7 +137,7 @@ class _Answer:
         """How many rows come before a value at least, and how many up to it at most, at any of the looks."""
         least, most = np.minimum.reduceat(stays.copies, heads), np.maximum.reduceat(stays.copies, heads)
         part = self.part[stays.rank[heads]]
-        begins = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
+        begins = run_starts(part)
         of = np.repeat(np.arange(begins.size), np.diff(np.append(begins, part.size)))
         before, up_to = np.cumsum(least) - least, np.cumsum(most)
         before -= before[begins][of]
@@ -164,7 +165,7 @@ class _Answer:
         which, look = which[order], look[order]
         rank, copies = stays.rank[which], stays.copies[which]
         ahead = np.cumsum(copies) - copies
-        heads = np.flatnonzero(np.append(True, look[1:] != look[:-1]))
+        heads = run_starts(look)
         ahead -= np.repeat(ahead[heads], np.diff(np.append(heads, look.size)))
         ahead += self._sure[look]
         low = np.maximum(ahead, self._offset)
@@ -260,7 +261,7 @@ class FirstRows:
         self._part[slots] = parts
         order = order_of(slots, instants)
         slots, instants = slots[order], instants[order]
-        begins = np.flatnonzero(np.append(True, (slots[1:] != slots[:-1]) | (instants[1:] != instants[:-1])))
+        begins = run_starts(slots, instants)
         net = np.add.reduceat(signs[order], begins)
         begins, net = begins[net != 0], net[net != 0]
         slots, instants = slots[begins], instants[begins]
@@ -294,9 +295,9 @@ class FirstRows:
         if self._by_part:
             order = order_of(parts, instants)
             slots, instants, net, parts = slots[order], instants[order], net[order], parts[order]
-        new = np.append(True, (instants[1:] != instants[:-1]) | (parts[1:] != parts[:-1]))
+        new = begins_run(instants, parts)
         starts = np.flatnonzero(new)
-        first = np.flatnonzero(np.append(True, parts[starts][1:] != parts[starts][:-1]))
+        first = run_starts(parts[starts])
         stop = np.append(first[1:], starts.size)
         return _Step(slots, np.cumsum(new) - 1, net, instants[starts], parts[starts][first], first, stop)
 
@@ -371,7 +372,7 @@ class FirstRows:
         until = stop.copy()  # of the stretch before a value's first change
         if not rank.size:
             return _Stays(np.arange(ranks.size), first, until, was)
-        heads = np.flatnonzero(np.append(True, rank[1:] != rank[:-1]))
+        heads = run_starts(rank)
         until[rank[heads]] = looks[heads]
         total = np.cumsum(net)
         sizes = np.diff(np.append(heads, rank.size))
@@ -414,8 +415,7 @@ class FirstRows:
             return Moves(nothing, nothing, nothing, nothing)
         order = order_of(ranked, placed, looks)
         ranked, placed, looks = ranked[order], placed[order], looks[order]
-        new = (ranked[1:] != ranked[:-1]) | (placed[1:] != placed[:-1]) | (looks[1:] != looks[:-1])
-        heads = np.flatnonzero(np.append(True, new))
+        heads = run_starts(ranked, placed, looks)
         change = np.add.reduceat(change[order], heads)
         heads, change = heads[change != 0], change[change != 0]
         ranked, placed, looks = ranked[heads], placed[heads], looks[heads]

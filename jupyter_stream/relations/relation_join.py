@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from jupyter_stream.arrays.rows import columns_of, frame_of, rows_at, rows_if, together, values_at
+from jupyter_stream.arrays.runs import begins_run, ends_run
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Bools, Failed, Int64s, Message, ints
 from jupyter_stream.core.table import TableRows
@@ -210,15 +211,12 @@ class RelationJoinOperator(AtInstants):
         alive = np.repeat([0, 0, 1, -1], [new.size, over.size, came.size, left.size])
         order = np.lexsort((at, row))
         row, at, met, alive = (a.take(order) for a in (row, at, met, alive))
-        opens, first = np.ones(row.size, np.bool_), np.ones(row.size, np.bool_)
-        first[1:] = row[1:] != row[:-1]
-        opens[1:] = first[1:] | (at[1:] != at[:-1])
-        last = np.flatnonzero(np.append(opens[1:], row.size > 0))  # of a row's events of one instant
+        first = begins_run(row)
+        last = np.flatnonzero(ends_run(row, at))  # of a row's events of one instant
         have = _running(met, first, partners.take(row)).take(last)
         there = _running(alive, first, old.take(row).astype(np.int64)).take(last)
         row, at = row.take(last), at.take(last)
-        first = np.ones(row.size, np.bool_)
-        first[1:] = row[1:] != row[:-1]
+        first = begins_run(row)
         now = (there > 0) & ((have > 0) == wanted)
         before = np.append(False, now[:-1])[: row.size]
         before = np.where(first, old.take(row) & ((partners.take(row) > 0) == wanted), before)

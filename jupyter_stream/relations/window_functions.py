@@ -16,6 +16,7 @@ import polars as pl
 from jupyter_stream.arrays.exact import BEYOND
 from jupyter_stream.arrays.order import order_of
 from jupyter_stream.arrays.rows import Bag, columns_of
+from jupyter_stream.arrays.runs import begins_run, run_starts
 from jupyter_stream.arrays.walking import lots, nth
 from jupyter_stream.core.messages import SIGN, TS, Batch, Bools, Failed, Int64s, Message, ints
 from jupyter_stream.core.time import MAX_TIME
@@ -136,7 +137,7 @@ class WindowFunctionsOfRelation(AtInstants):
         """When partitions change, and which rows are in them then; takes the changes in."""
         order = order_of(slots, instants)
         slots, instants = slots[order], instants[order]
-        begins = np.flatnonzero(np.append(True, (slots[1:] != slots[:-1]) | (instants[1:] != instants[:-1])))
+        begins = run_starts(slots, instants)
         net = np.add.reduceat(signs[order], begins)
         begins, net = begins[net != 0], net[net != 0]
         if not begins.size:
@@ -144,8 +145,8 @@ class WindowFunctionsOfRelation(AtInstants):
         slots, instants = slots[begins], instants[begins]
         parts = self._part[slots]
         order = order_of(parts, instants)
-        new_part = np.append(True, parts[order][1:] != parts[order][:-1])
-        new = new_part | np.append(True, instants[order][1:] != instants[order][:-1])
+        new_part = begins_run(parts[order])
+        new = begins_run(parts[order], instants[order])
         rank = np.cumsum(new_part) - 1  # of the partition among those that change
         look = np.empty(order.size, np.int64)
         look[order] = np.cumsum(new) + rank  # one more for each partition: how it was before
@@ -176,7 +177,7 @@ class WindowFunctionsOfRelation(AtInstants):
         change = np.concatenate([self._copies[members], net])
         order = order_of(of, begin)
         of, begin, change = of[order], begin[order], change[order]
-        heads = np.append(True, of[1:] != of[:-1])
+        heads = begins_run(of)
         total = np.cumsum(change)
         base = (total - change)[heads]
         copies = total - base[np.cumsum(heads) - 1]

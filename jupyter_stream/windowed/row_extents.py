@@ -13,6 +13,7 @@ import polars as pl
 
 from jupyter_stream.arrays.growing import grown
 from jupyter_stream.arrays.order import order_of
+from jupyter_stream.arrays.runs import run_starts
 from jupyter_stream.arrays.walking import nth
 from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_PART, WINDOW_START, Int64s, ints
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
@@ -75,7 +76,7 @@ class RowExtents(Extents):
         before = self._count if self._in_rings else self._count.copy()
         order = order_of(partitions)
         ordered = partitions[order]
-        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        starts = run_starts(ordered)
         lengths = np.diff(np.append(starts, ordered.size))
         numbers = np.empty(ts.size, np.int64)
         numbers[order] = self._count[ordered] + np.arange(1, ordered.size + 1) - np.repeat(starts, lengths)
