@@ -24,6 +24,7 @@ from jupyter_stream.plan.logical import (
     Scan,
     ToStream,
     Union,
+    under,
     walk,
 )
 from jupyter_stream.plan.per_extent import per_extent
@@ -159,10 +160,7 @@ def unites_joins(plan: Plan) -> bool:
 
 def newest_of(plan: Plan, window: RowWindow, source: SourceText, span: Span) -> Plan:
     """The newest rows of a stream as a relation: at every instant those that arrived last of the rows whose time has come."""
-    below = plan
-    while isinstance(below, Filter | Project | Derived | Sample):
-        below = below.input
-    if not isinstance(below, Scan):
+    if not isinstance(under(plan, Filter, Project, Derived, Sample), Scan):
         raise source.error(
             f"rows of this input have no order of arrival, so {window} can't tell which are the newest",
             span,

@@ -55,6 +55,7 @@ from jupyter_stream.plan.logical import (
     Plan,
     Project,
     StreamKind,
+    under,
 )
 from jupyter_stream.plan.relations import answered, extents_of, is_relation, only_tables, staggered
 from jupyter_stream.syntax.nodes import ColumnRef, Constant, FunctionCall, Node, Star, ValueList
@@ -402,9 +403,7 @@ class Binder:
     @staticmethod
     def _instants(plan: Plan) -> Window | None:
         """The window with SLIDE of an aggregate query."""
-        plan = answered(plan)
-        while isinstance(plan, Project | Filter | Lookup):
-            plan = plan.input
+        plan = under(answered(plan), Project, Filter, Lookup)
         return plan.window if isinstance(plan, Aggregate) and plan.window.sliding else None
 
     @staticmethod

@@ -5,7 +5,19 @@ from __future__ import annotations
 import zlib
 from dataclasses import replace
 
-from jupyter_stream.plan.logical import Derived, Filter, Lookup, Plan, Project, Sample, Scan, Union, streams, walk
+from jupyter_stream.plan.logical import (
+    Derived,
+    Filter,
+    Lookup,
+    Plan,
+    Project,
+    Sample,
+    Scan,
+    Union,
+    streams,
+    under,
+    walk,
+)
 from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.syntax.query_syntax import SampleClause
 from jupyter_stream.syntax.source_text import SourceText, Span
@@ -29,10 +41,7 @@ def sampled(plan: Plan, clause: SampleClause, source: SourceText) -> Plan:
 def _sampled(plan: Plan, percent: float, source: SourceText, span: Span) -> Plan:
     if isinstance(plan, Union):  # each part by itself: their rows have numbers of their own
         return replace(plan, parts=tuple(_sampled(part, percent, source, span) for part in plan.parts))
-    below: Plan = plan
-    while isinstance(below, Filter | Project | Derived | Lookup | Sample):
-        below = below.input
-    numbered = isinstance(below, Scan)
+    numbered = isinstance(under(plan, Filter, Project, Derived, Lookup, Sample), Scan)
     # what was sampled before is sampled anew, and so are other streams
     before = sum(isinstance(node, Sample) for node in walk(plan))
     names = "/".join([*(stream.name for stream in streams(plan)), str(before)])

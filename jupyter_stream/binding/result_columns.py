@@ -29,6 +29,7 @@ from jupyter_stream.plan.logical import (
     ToStream,
     Unnest,
     WindowFunctions,
+    under_nets,
 )
 from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.plan.time_of import time_of
@@ -36,9 +37,7 @@ from jupyter_stream.plan.time_of import time_of
 
 def query_of(plan: Plan, emit: Emit, text: str) -> BoundQuery:
     """A query with what its result's columns are for."""
-    below = plan
-    while isinstance(below, Bags) and below.kind == "net":
-        below = below.parts[0]
+    below = under_nets(plan)
     order = below.order if isinstance(below, Top) and is_relation(plan) else ()
     return BoundQuery(plan, emit, text, _time_column(plan), _key_columns(plan), is_relation(plan), order=order)
 

@@ -63,6 +63,7 @@ from jupyter_stream.plan.logical import (
     Unnest,
     WindowFunctions,
     above_answers,
+    under,
     walk,
 )
 from jupyter_stream.plan.needs import counts_derived, made_columns, numbered_streams
@@ -115,9 +116,7 @@ def answers(plan: Plan) -> bool:
 
 def base(plan: Plan) -> Plan:
     """What makes a plan's rows, below selections and projections."""
-    while isinstance(plan, Filter | Project | Derived | Sample | Unnest | Lookup):
-        plan = plan.input
-    return plan
+    return under(plan, Filter, Project, Derived, Sample, Unnest, Lookup)
 
 
 def build(query: BoundQuery) -> Graph:

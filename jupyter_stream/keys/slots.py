@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from jupyter_stream.arrays.growing import grown
 from jupyter_stream.arrays.rows import frame_of, rows_at, rows_where
 from jupyter_stream.core.messages import Int64s, ints
 from jupyter_stream.keys.hash_table import EMPTY, DirectTable, HashTable
@@ -335,10 +336,7 @@ class KeySlots:
         self._freed -= count - missing
         pieces.append(np.arange(self.capacity, self.capacity + missing))
         self.capacity += missing
-        if self.capacity > self._live.size:
-            self._live = np.concatenate(
-                [self._live, np.zeros(max(1024, 2 * self.capacity) - self._live.size, np.bool_)]
-            )
+        self._live = grown(self._live, self.capacity)
         slots = np.concatenate(pieces)
         self._live[slots] = True
         return slots

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jupyter_stream.arrays.runs import begins_run
+from jupyter_stream.arrays.walking import nth
 from jupyter_stream.core.messages import Bools, Int64s
 from jupyter_stream.core.time import MAX_TIME
 
@@ -64,7 +65,7 @@ class SearchedPartitions:
         new = begins_run(slots)
         begins = np.flatnonzero(new)
         sizes = np.diff(np.append(begins, slots.size))
-        numbers: Int64s = np.arange(slots.size) - np.repeat(begins, sizes) + self.count[slots]
+        numbers: Int64s = nth(sizes) + self.count[slots]
         self.count[slots[begins]] += sizes
         return numbers
 

@@ -13,6 +13,7 @@ from jupyter_stream.plan.logical import (
     Sample,
     ToStream,
     Unnest,
+    under,
     walk,
 )
 from jupyter_stream.windows import Window
@@ -75,8 +76,7 @@ def gives_at_once(plan: ToStream) -> bool:
 
 def longest_life(plan: Plan) -> int | None:
     """The longest a joined row can live, microseconds; None if nothing says so."""
-    while isinstance(plan, Filter | Project | Sample | Unnest | Lookup):
-        plan = plan.input
+    plan = under(plan, Filter, Project, Sample, Unnest, Lookup)
     match plan:
         case Join():
             lives = (w.span for w in plan.windows if not w.sliding)

@@ -1023,6 +1023,20 @@ def walk(plan: Plan) -> Iterator[Plan]:
         yield from walk(child)
 
 
+def under(plan: Plan, *kinds: type[Plan]) -> Plan:
+    """What lies under nodes of these kinds: the first that is of none of them. Of several inputs the first is followed."""
+    while isinstance(plan, kinds):
+        plan = plan.inputs[0]
+    return plan
+
+
+def under_nets(plan: Plan) -> Plan:
+    """What lies under the taking together of changes that cancel out."""
+    while isinstance(plan, Bags) and plan.kind == "net":
+        plan = plan.parts[0]
+    return plan
+
+
 def above_answers(plan: Plan) -> Iterator[Plan]:
     """The nodes above the outermost ones that give provisional answers, or know none."""
     if isinstance(

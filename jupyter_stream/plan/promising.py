@@ -9,7 +9,17 @@ from typing import Final, Literal
 from jupyter_stream.core.time import show_duration
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions.expression import Column, Expr, columns, conjuncts
-from jupyter_stream.plan.logical import Aggregate, BoundQuery, Derived, Filter, Join, Plan, Project, Scan
+from jupyter_stream.plan.logical import (
+    Aggregate,
+    BoundQuery,
+    Derived,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    under,
+)
 from jupyter_stream.plan.preference import Preference, PreferenceItem, SummaryDef
 from jupyter_stream.plan.references import bounds
 from jupyter_stream.plan.rules.common import all_of
@@ -134,9 +144,8 @@ def _refused(what: str) -> UnsupportedError:
 
 def _stream(plan: Plan) -> Scan | None:
     """The stream that a plan selects from, where it does no more."""
-    while isinstance(plan, Filter):
-        plan = plan.input
-    return plan if isinstance(plan, Scan) else None
+    stream = under(plan, Filter)
+    return stream if isinstance(stream, Scan) else None
 
 
 def scan_of(plan: Plan) -> Scan:

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 
 from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.plan.catalog import References, StreamDef
-from jupyter_stream.plan.logical import Derived, Filter, Join, Plan, Project, Sample, Scan
+from jupyter_stream.plan.logical import (
+    Derived,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    Sample,
+    Scan,
+    under,
+)
 
 
 @dataclass(frozen=True)
@@ -81,9 +90,7 @@ def _turned(low: int | None, high: int | None) -> tuple[int | None, int | None]:
 
 def _whole(plan: Plan) -> bool:
     """Whether these are all rows of a stream."""
-    while isinstance(plan, Derived | Project):
-        plan = plan.input
-    return isinstance(plan, Scan)
+    return isinstance(under(plan, Derived, Project), Scan)
 
 
 def _origin(plan: Plan, expr: Expr) -> tuple[StreamDef, str] | None:

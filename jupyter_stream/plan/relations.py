@@ -25,6 +25,7 @@ from jupyter_stream.plan.logical import (
     Unnest,
     WindowFunctions,
     streams,
+    under,
     walk,
 )
 from jupyter_stream.windows import Window
@@ -51,8 +52,7 @@ def only_tables(plan: Plan) -> bool:
 def answered(plan: Plan) -> Plan:
     """The answers of extents, where a plan is these beside SELECTs that stand for values; otherwise the plan."""
     below = plan.input if isinstance(plan, ToStream) and plan.kind == "istream" else plan
-    while isinstance(below, Project | Filter | Bags):
-        below = below.inputs[0]
+    below = under(below, Project, Filter, Bags)
     if below is plan or not isinstance(below, RelationJoin) or not below.value:
         return plan
     while isinstance(below, RelationJoin) and below.value:
@@ -62,9 +62,7 @@ def answered(plan: Plan) -> Plan:
 
 def extents_of(plan: Plan) -> Window | None:
     """The window with SLIDE that a SELECT is over, whose rows come extent by extent."""
-    plan = answered(plan)
-    while isinstance(plan, Project | Filter | Unnest | Top | WindowFunctions | ExtentRows | Lookup):
-        plan = plan.input
+    plan = under(answered(plan), Project, Filter, Unnest, Top, WindowFunctions, ExtentRows, Lookup)
     return plan.window if isinstance(plan, Aggregate) and plan.window.sliding else None
 
 

@@ -14,8 +14,10 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from jupyter_stream.arrays.growing import grown
 from jupyter_stream.arrays.order import order_of
 from jupyter_stream.arrays.runs import begins_run, run_starts
+from jupyter_stream.arrays.walking import ranges
 from jupyter_stream.core.messages import Int64s
 
 _EVENTS = 1 << 15
@@ -160,7 +162,7 @@ class _Answer:
         """The first rows at each look, found by counting."""
         many = stays.end - stays.begin
         which = np.repeat(np.arange(many.size), many)
-        look = stays.begin[which] + np.arange(which.size) - np.repeat(np.cumsum(many) - many, many)
+        look = ranges(stays.begin, many)
         order = order_of(look)
         which, look = which[order], look[order]
         rank, copies = stays.rank[which], stays.copies[which]
@@ -255,9 +257,7 @@ class FirstRows:
     def advance(self, slots: Int64s, parts: Int64s, instants: Int64s, signs: Int64s) -> list[Moves]:
         """What changes among the first rows when these enter (1) or leave (-1), in any order."""
         most = int(slots.max()) + 1
-        if most > self._copies.size:
-            more = np.zeros(max(1024, 2 * most) - self._copies.size, np.int64)
-            self._copies, self._part = np.append(self._copies, more), np.append(self._part, more)
+        self._copies, self._part = grown(self._copies, most), grown(self._part, most)
         self._part[slots] = parts
         order = order_of(slots, instants)
         slots, instants = slots[order], instants[order]

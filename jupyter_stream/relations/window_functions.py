@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.arrays.exact import BEYOND
+from jupyter_stream.arrays.growing import grown
 from jupyter_stream.arrays.order import order_of
 from jupyter_stream.arrays.rows import Bag, columns_of
 from jupyter_stream.arrays.runs import begins_run, run_starts
@@ -113,9 +114,7 @@ class WindowFunctionsOfRelation(AtInstants):
         columns = changes.get_columns()[: len(self._names)]
         slots = self._slots.encode(columns)
         most = int(slots.max()) + 1
-        if most > self._copies.size:
-            more = np.zeros(max(1024, 2 * most) - self._copies.size, np.int64)
-            self._copies, self._part = np.append(self._copies, more), np.append(self._part, more)
+        self._copies, self._part = grown(self._copies, most), grown(self._part, most)
         if self._parts is not None:
             self._part[slots] = self._parts.encode([columns[i] for i in self._by])
         looks = self._versions(slots, ints(changes.get_column(TS)), ints(changes.get_column(SIGN)))

@@ -79,7 +79,7 @@ class RowExtents(Extents):
         starts = run_starts(ordered)
         lengths = np.diff(np.append(starts, ordered.size))
         numbers = np.empty(ts.size, np.int64)
-        numbers[order] = self._count[ordered] + np.arange(1, ordered.size + 1) - np.repeat(starts, lengths)
+        numbers[order] = self._count[ordered] + 1 + nth(lengths)
         self._count[ordered[starts]] += lengths
         ends = np.flatnonzero(numbers % self._slide == 0)
         extents = numbers[ends] // self._slide
