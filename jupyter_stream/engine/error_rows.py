@@ -34,7 +34,7 @@ def as_errors(failed: Failed, integer_time: bool = False) -> pl.DataFrame:
     if columns:
         raw = as_json(frame.select(columns))
     else:
-        times = ints(frame.get_column(TS)).tolist() if TS in frame.columns else [None] * frame.height
+        times = ints(frame.get_column(TS)).tolist() if TS in frame.columns else [None] * len(failed.reasons)
         at = pl.DataFrame({"at": times if integer_time else [show(t) for t in times]})
         raw = as_json(at)
     return pl.DataFrame([raw, failed.reasons.cast(pl.String).alias("reason")])

@@ -13,7 +13,7 @@ import polars as pl
 from jupyter_stream.aggregates.user import UserCall
 from jupyter_stream.aggregates.user.answers import over_lists, returned, unfolded
 from jupyter_stream.aggregates.user.rows import ERROR, VALUES
-from jupyter_stream.core.messages import SIGN, WINDOW_END, WINDOW_START, Batch, Failed, Message
+from jupyter_stream.core.messages import SIGN, TS, WINDOW_END, WINDOW_START, Batch, Failed, Message
 from jupyter_stream.flow.protocol import Stateless
 
 _REASON = "$reason"
@@ -76,7 +76,8 @@ class UserAnswers(Stateless):
         bounds = {WINDOW_START: "window_start", WINDOW_END: "window_end"}
         columns = [pl.col(c) for c in shown if c not in bounds.values()]
         columns += [pl.col(c).alias(n) for c, n in bounds.items() if c in bad.columns]
-        return Failed(bad.select(columns), bad.get_column(_REASON))
+        # one answer over all rows has no columns of its own: its time says that there is one
+        return Failed(bad.select(columns or TS), bad.get_column(_REASON))
 
 
 def _called(call: UserCall) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,6 +14,7 @@ import jupyter_stream
 from jupyter_stream.aggregates.user.declared import PYTHON
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.session.session import Session
+from tests.waiting import until
 
 START = datetime(2024, 1, 1)
 TEXT = """
@@ -37,6 +39,10 @@ CREATE AGGREGATE deep (x DOUBLE) : DOUBLE
 { TABLE k (v DOUBLE);
   INITIALIZE : ITERATE : { INSERT INTO k VALUES (x); }
   TERMINATE  : { INSERT INTO RETURN SELECT twice_avg(v) + spread(v) + myavg(DISTINCT v) FROM k; } };
+CREATE AGGREGATE risky (x DOUBLE) : INT
+{ TABLE k (v INT);
+  INITIALIZE : ITERATE : { INSERT INTO k VALUES (10 % (CAST(x AS INT) - 4)); }
+  TERMINATE  : { INSERT INTO RETURN SELECT sum(v) FROM k; } };
 """
 
 
@@ -119,6 +125,39 @@ def test_distinct_stands_in_over(session: Session, over: str) -> None:
     query = session.execute(f"SELECT price, myavg(DISTINCT price) {over} AS a FROM b")[-1]
     query.wait(200)
     assert [a for _, a in query.to_polars().rows()] == [1.0, 2.5, 3.0, 3.0, 4.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "keys"),
+    [
+        ("SELECT risky(price) AS x FROM t", [], ["at"]),
+        ("SELECT risky(price) AS x, count(*) AS n FROM t", [], ["at"]),
+        ("SELECT risky(price + 1) AS x FROM r", [], ["at"]),
+        ("SELECT sum(x) AS s FROM (SELECT risky(price) AS x FROM t) q", [(None,)], ["at"]),
+        ("SELECT item, risky(price) AS x FROM t GROUP BY item", [("a", 1), ("c", 0)], ["item"]),
+        ("SELECT risky(price) AS x FROM b [RANGE 1 MINUTE TUMBLING]", [], ["window_start", "window_end"]),
+    ],
+)
+def test_an_answer_it_fails_on_goes_to_errors(
+    session: Session, text: str, rows: list[tuple[Any, ...]], keys: list[str]
+) -> None:
+    query = session.execute(text)[-1]
+    query.wait(200)
+    assert sorted(query.to_polars().rows()) == rows
+    ((raw, reason),) = query.errors.rows()
+    assert list(json.loads(raw)) == keys
+    assert reason == "risky: in ITERATE, line 3 of its text: division by zero"
+
+
+def test_errors_of_a_table_have_the_answer_over_all_its_rows() -> None:
+    with Session({"tab": pl.DataFrame({"price": [1.0, 4.0]})}) as session:
+        session.run(
+            "CREATE TABLE t (price DOUBLE) SOURCE 'frame://tab';" + TEXT[TEXT.index("CREATE AGGREGATE risky") :]
+        )
+        session.execute("SELECT risky(price) FROM t")[-1].wait(200)
+        query = session.execute("SELECT reason FROM errors(t)")[-1]
+        until(lambda: query.to_polars().height == 1)
+        assert query.to_polars().item() == "risky: in ITERATE, line 3 of its text: division by zero"
 
 
 def test_one_that_waits_for_the_end_is_refused_where_there_is_none(session: Session) -> None:
