@@ -376,6 +376,7 @@ class Grouping:
                     "Write one query for each window.",
                     UnsupportedError,
                 )
+            call = with_nulls_left_out(call, None)
             where = self._input("FILTER").condition(call.where, "FILTER") if call.where is not None else None
             return bind_user_call(self, call, version, where)
         function = aggregates.find(name)

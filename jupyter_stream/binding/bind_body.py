@@ -35,12 +35,13 @@ from jupyter_stream.aggregates.user.body import (
     UpdateRows,
 )
 from jupyter_stream.binding.bind_expression import ExpressionBinder
+from jupyter_stream.binding.body_clauses import columns_of_star, grouping_keys, refuse_clauses
 from jupyter_stream.binding.body_from import bind_source, select_of_set
 from jupyter_stream.binding.body_names import BodyNames, GroupedNames, Level, NamedTable, all_reads
 from jupyter_stream.binding.body_stored import STORED, FindTable, renumbered
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.core.table import TableRows
-from jupyter_stream.errors import QueryError, UnsupportedError
+from jupyter_stream.errors import QueryError
 from jupyter_stream.functions import Call, Column, Expr
 from jupyter_stream.functions import Literal as Value
 from jupyter_stream.functions.expression import columns as columns_of
@@ -413,25 +414,21 @@ class _Body:
 
     def select(self, body: SelectBody, level: Level) -> tuple[SelectRows, list[tuple[str | None, Expr]]]:
         """A SELECT, and its items with the names they have."""
-        self._refuse(body)
+        refuse_clauses(body, self.source)
         source, reads = self._source(body.source, level)
         conditions = self._where(body.where, level)
         names = GroupedNames(self, level)
         binder = ExpressionBinder(self.source, names)
-        for node in body.group_by:
+        for node in grouping_keys(body):
             key = self.binder(level, "GROUP BY").bind(node)
             names.keys.append((*self.place(key.dtype), key))
         items: list[tuple[str | None, Expr]] = []
         spans: list[Span] = []
         for item in body.items:
             if isinstance(item.expression, Star):
-                left_out = {name.text.lower() for name in item.expression.without}
-                for table, _, read in level.reads:
-                    for i, f in enumerate(table.schema):
-                        if f.name.lower() in left_out:
-                            continue
-                        items.append((f.name, Column(f"#{read.place + i}", f.dtype)))
-                        spans.append(item.span)
+                found = columns_of_star(item.expression, level, self.source)
+                items += found
+                spans += [item.span] * len(found)
                 continue
             alias = item.alias.text if item.alias is not None else _plain_name(item.expression)
             items.append((alias, binder.bind(item.expression)))
@@ -439,7 +436,7 @@ class _Body:
         having = None
         if body.having is not None:
             having = binder.condition(body.having, "HAVING")
-        grouped = bool(names.folded or names.keys)
+        grouped = bool(names.folded or names.keys or body.grouping_sets)
         if body.having is not None and not grouped:
             raise self.source.error(
                 "HAVING needs GROUP BY or an aggregate", body.having.span, "Put the condition into WHERE."
@@ -461,7 +458,7 @@ class _Body:
         """ORDER BY, LIMIT and OFFSET. Keys are select items by number or name, or expressions over what is read."""
         if body.order is None:
             return None
-        grouped = bool(names.folded or names.keys)
+        grouped = bool(names.folded or names.keys or body.grouping_sets)
         binder = ExpressionBinder(self.source, names)
         keys = []
         for item in body.order.items:
@@ -488,21 +485,6 @@ class _Body:
                 )
             keys.append((key, item.descending, item.nulls_last))
         return BodyOrder(tuple(keys), body.order.limit, body.order.offset)
-
-    def _refuse(self, body: SelectBody) -> None:
-        if body.operator is not None:
-            raise self.source.error("the body of an aggregate can read tables only, not streams", body.operator.span)
-        if body.group_all:
-            raise self.source.error(
-                "GROUP BY ALL isn't available in the body of an aggregate",
-                body.span,
-                "Name the columns: GROUP BY a, b.",
-                UnsupportedError,
-            )
-        if body.qualify is not None:
-            raise self.source.error(
-                "QUALIFY isn't available in the body of an aggregate", body.qualify.span, None, UnsupportedError
-            )
 
     def _source(self, item: FromItem, level: Level) -> tuple[Source | None, tuple[Read, ...]]:
         """FROM: a list of tables, or what is more than that."""
@@ -597,6 +579,13 @@ class _Body:
             return types[0], False
         named = [[g[i][0] for g, _, _ in self._returned] for i in range(len(first))]
         names = [next((n for n in found if n), f"col{i + 1}") for i, found in enumerate(named)]
+        for i, name in enumerate(names):
+            if name.lower() in [n.lower() for n in names[:i]]:
+                raise self.source.error(
+                    f"two columns of RETURN are called {name}",
+                    self._returned[0][1][i],
+                    "Give one of them another name: SELECT t.a, u.a AS b.",
+                )
         return pl.Struct([pl.Field(n, t) for n, t in zip(names, types, strict=True)]), True
 
     def _cast_returned(self, action: Action, dtype: pl.DataType, struct: bool) -> Action:

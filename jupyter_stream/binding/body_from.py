@@ -19,6 +19,7 @@ from jupyter_stream.aggregates.user.body import (
     Source,
 )
 from jupyter_stream.binding.bind_expression import ExpressionBinder
+from jupyter_stream.binding.body_clauses import refuse_behind, under_names
 from jupyter_stream.binding.body_names import Level, NamedTable
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.errors import UnsupportedError
@@ -80,21 +81,23 @@ def bind_source(body: BodyReader, item: FromItem, level: Level) -> Source | None
     """
     if reads_nothing(item):
         return None
-    if item.window is not None:
-        raise body.source.error("a window needs a stream, and this is a table", item.window.span, "Remove the window.")
+    refuse_behind(item, body.source)
     match item:
         case JoinRef():
             return _join(body, item, level)
-        case SubqueryRef(lateral=False, as_of=None):
+        case SubqueryRef(lateral=False, as_of=None, unpacked=False):
             return _derived(body, item.body, item.alias, level, item)
         case StreamRef(function=None, as_of=None):
             table = body.table(item.name)
             read = body.read(table)
-            _add(body, level, table, (item.alias or item.name).text.lower(), read, item)
+            named = replace(table, schema=under_names(table.schema, item.columns, body.source))
+            _add(body, level, named, (item.alias or item.name).text.lower(), read, item)
             return read
     match item:
         case UnionRef():
             what = "streams"
+        case SubqueryRef(unpacked=True):
+            what = "TABLE(...)"
         case SubqueryRef() | StreamRef(function=None):
             what = "LATERAL and FOR SYSTEM_TIME"
         case RecursiveRef():
@@ -125,10 +128,8 @@ def _add(body: BodyReader, level: Level, table: NamedTable, qualifier: str, read
 
 def _derived(body: BodyReader, query: QueryBody, alias: Name | None, level: Level, item: SubqueryRef) -> DerivedRows:
     made, items = bind_query(body, query, level.outer)
-    names = [n.text for n in item.columns] or [n or f"col{i + 1}" for i, (n, _) in enumerate(items)]
-    if len(names) != len(items):
-        raise body.source.error(f"{len(names)} names for {len(items)} columns", item.span)
-    schema = Schema(tuple(Field(n, e.dtype) for n, (_, e) in zip(names, items, strict=True)))
+    schema = Schema(tuple(Field(n or f"col{i + 1}", e.dtype) for i, (n, e) in enumerate(items)))
+    schema = under_names(schema, item.columns, body.source)
     called = alias.text if alias is not None else ""
     table = NamedTable(DERIVED, called or "this SELECT", schema)
     read = body.read(table)
@@ -155,16 +156,19 @@ def _join(body: BodyReader, item: JoinRef, level: Level) -> PairedRows:
     if item.on is not None:
         on = body.binder(level, "ON").condition(item.on, "ON")
     for name in item.using:
-        pair = [_column(body, name, level.reads[a:b]) for a, b in ((before, between), (between, None))]
+        columns = [_column(body, name, level.reads[a:b]) for a, b in ((before, between), (between, None))]
+        pair = [level.merged.get(column.name, column) for column in columns]
         same = functions.resolve("=", pair)
         on = same if on is None else functions.resolve("and", [on, same])
-        level.using[name.text.lower()] = functions.resolve("coalesce", pair)
+        level.using[name.text.lower()] = one = functions.resolve("coalesce", pair)
+        among = [column for column, merged in level.merged.items() if merged in pair]
+        level.merged |= dict.fromkeys([*among, *(column.name for column in columns)], one)
     if item.kind == "right":  # the columns of * stand as written
         level.reads[before:] = [*level.reads[between:], *level.reads[before:between]]
     return PairedRows(_KINDS[item.kind], left, right, on, begins, (first, end))
 
 
-def _column(body: BodyReader, name: Name, reads: list[tuple[NamedTable, str, Read]]) -> Expr:
+def _column(body: BodyReader, name: Name, reads: list[tuple[NamedTable, str, Read]]) -> Column:
     for table, _, read in reads:
         known = table.schema.find(name.text)
         if known is not None:

@@ -7,16 +7,14 @@ from typing import Literal, Protocol
 
 import polars as pl
 
-from jupyter_stream import aggregates, functions
-from jupyter_stream.aggregates.user import declared
 from jupyter_stream.aggregates.user.body import FIRST_PLACE, Folded, Oldest, Read, Subquery
-from jupyter_stream.aggregates.user.distinct import distinct_of
-from jupyter_stream.binding.bind_expression import ExpressionBinder
+from jupyter_stream.binding.bind_expression import ExpressionBinder, is_aggregate_call
+from jupyter_stream.binding.body_aggregates import bind_called
 from jupyter_stream.core.schema import Schema
+from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Call, Column, Expr
-from jupyter_stream.functions.binding import constant
 from jupyter_stream.syntax.diagnose import did_you_mean
-from jupyter_stream.syntax.nodes import FieldOf, FunctionCall, Node, Operation, Star, Subselect
+from jupyter_stream.syntax.nodes import FieldOf, FunctionCall, Node, Operation, RowNumber, Subselect
 from jupyter_stream.syntax.query_syntax import QueryBody
 from jupyter_stream.syntax.source_text import Name, SourceText, Span
 from jupyter_stream.syntax.syntax import CreateAggregate
@@ -33,11 +31,19 @@ class NamedTable:
 
 @dataclass
 class Level:
-    """What a statement or a SELECT reads: its tables, and in front of what is around it."""
+    """What a statement or a SELECT reads: its tables, and in front of what is around it.
+
+    Attributes:
+        reads: the tables, with the names they go by.
+        outer: what is around it.
+        using: columns of USING, by their names in lower case.
+        merged: the same by the columns of the tables that are one there.
+    """
 
     reads: list[tuple[NamedTable, str, Read]] = field(default_factory=list)
     outer: Level | None = None
     using: dict[str, Expr] = field(default_factory=dict)
+    merged: dict[str, Expr] = field(default_factory=dict)
 
 
 class Binding(Protocol):
@@ -127,8 +133,16 @@ class BodyNames:
             return self._oldest(node.name, node)
         if is_oldest(node):
             return self._oldest(None, node)
-        if isinstance(node, FunctionCall) and node.name.text.lower() == "rand" and not node.args:
+        if _is_rand(node):
+            self._refuse_extras(node)
             return self.body.chance(node.span)
+        if isinstance(node, RowNumber):
+            raise self.body.source.error(
+                "row numbers aren't available in the body of an aggregate",
+                node.span,
+                "Write ORDER BY ... LIMIT n, or count the rows before: (SELECT count(*) FROM t AS o WHERE o.n <= t.n).",
+                UnsupportedError,
+            )
         if isinstance(node, Subselect):
             return self.body.subquery("value", node.body, self.level, None, node.span)
         if isinstance(node, FunctionCall) and node.name.text.lower() == "exists" and len(node.args) == 1:
@@ -142,7 +156,18 @@ class BodyNames:
                 return self.body.subquery("in", inner.body, self.level, bound, node.span)
         return None
 
+    def _refuse_extras(self, node: Node) -> None:
+        """Raise where something that goes with aggregates only stands behind `oldest()` or `rand()`, or in it."""
+        call = node.inner if isinstance(node, FieldOf) else node
+        if is_aggregate_call(call) or getattr(call, "distinct", False):
+            raise self.body.source.error(
+                "FILTER, OVER, DISTINCT and IGNORE NULLS go with aggregates only, and this is none",
+                call.span,
+                "Leave them out.",
+            )
+
     def _oldest(self, name: Name | None, node: Node) -> Expr:
+        self._refuse_extras(node)
         window, source = self.body.window, self.body.source
         if window is None:
             raise source.error(
@@ -171,56 +196,8 @@ class GroupedNames(BodyNames):
         self.folded: list[Folded] = []
 
     def aggregate(self, call: FunctionCall) -> Expr:
-        """The value of an aggregate over the rows selected: a base version of the user's, or a built-in one."""
-        source = self.body.source
-        if call.window is not None:
-            raise source.error("the tables of an aggregate can't have windows", call.window.span, "Remove the window.")
-        binder = self.body.binder(self.level, "an aggregate")
-        nodes = () if len(call.args) == 1 and isinstance(call.args[0], Star) else call.args
-        args = [binder.bind(node) for node in nodes]
-        where = None if call.where is None else binder.condition(call.where, "FILTER")
-        own = declared(call.name.text)
-        if own is not None and own.base is not None and getattr(own.base, "statement", None) is not self.body.statement:
-            program = own.base.program([a.dtype for a in args])
-            cast = [
-                self.body.cast(a, t, "the argument", n.span)
-                for a, t, n in zip(args, program.arguments, nodes, strict=True)
-            ]
-            program = distinct_of(program) if call.distinct else program
-            place, column = self.body.place(program.dtype)
-            self.folded.append(Folded("", tuple(cast), False, where, place, program.dtype, program))
-            return column
-        function = aggregates.find(call.name.text)
-        if function is None:
-            hint = "An aggregate can't call itself." if own is not None else None
-            raise source.error(f"there is no aggregate called {call.name.text} for tables", call.span, hint)
-        try:
-            types, dtype = function.resolve(tuple(a.dtype for a in args), call.distinct) if args else ((), pl.Int64())
-            args = [functions.cast(a, t) for a, t in zip(args, types, strict=True)]
-            if not args and function.name != "count":
-                raise aggregates.BadArguments(f"{function.name} needs an argument")
-            parameters: tuple[object, ...] = ()
-            if function.constant_from is not None:
-                rest = enumerate(args[function.constant_from :], function.constant_from)
-                parameters = tuple(constant(function.name, i, a).value for i, a in rest)
-                args = args[: function.constant_from]
-            if function.name == "count_if":
-                args, where = [], args[0] if where is None else functions.resolve("and", [where, args[0]])
-        except functions.BadArguments as bad:
-            raise source.error(str(bad), call.span) from None
-        place, column = self.body.place(dtype)
-        self.folded.append(
-            Folded(
-                aggregates.KEPT_AS.get(function.name, function.name),
-                tuple(args),
-                call.distinct,
-                where,
-                place,
-                dtype,
-                parameters=parameters,
-            )
-        )
-        return column
+        """The value of an aggregate over the rows selected."""
+        return bind_called(self, call)
 
     def over_groups(self, expr: Expr, span: Span) -> Expr:
         """Grouping columns put in; complains of columns that are left over."""
@@ -235,6 +212,10 @@ class GroupedNames(BodyNames):
                 "this is neither grouped nor aggregated", span, "Add it to GROUP BY, or aggregate it."
             )
         return expr
+
+
+def _is_rand(node: Node) -> bool:
+    return isinstance(node, FunctionCall) and node.name.text.lower() == "rand" and not node.args
 
 
 def is_oldest(node: Node) -> bool:

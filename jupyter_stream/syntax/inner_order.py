@@ -77,16 +77,16 @@ def _from_the_top(p: ExpressionParser, name: str, call: FunctionCall) -> tuple[N
     return (Constant(float(1 - Decimal(str(share.value))), pl.Float64(), share.span),)
 
 
-def with_nulls_left_out(call: FunctionCall, function: str) -> FunctionCall:
+def with_nulls_left_out(call: FunctionCall, function: str | None) -> FunctionCall:
     """`first(x) IGNORE NULLS` as `first(x) FILTER (WHERE x IS NOT NULL)`; most aggregates leave NULLs out anyway.
 
     Args:
         call: the call.
-        function: the aggregate's own name.
+        function: the aggregate's own name; None for one of a user's, which is given NULLs.
     """
     if call.ignore_nulls is None or not call.args:
         return replace(call, ignore_nulls=None)
-    if function not in ("first", "last", "arg_min", "arg_max"):
+    if function not in (None, "first", "last", "arg_min", "arg_max"):
         return replace(call, ignore_nulls=None)
     given = Operation("is_not_null", call.args[:1], call.args[0].span)
     where = given if call.where is None else Operation("and", (call.where, given), given.span)

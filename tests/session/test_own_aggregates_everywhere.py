@@ -31,6 +31,11 @@ CREATE AGGREGATE rises (x DOUBLE) : DOUBLE
 { TABLE h (v DOUBLE);
   INITIALIZE : { INSERT INTO h VALUES (x); INSERT INTO RETURN VALUES (x); }
   ITERATE    : { INSERT INTO RETURN SELECT x FROM h WHERE x > v; UPDATE h SET v = x WHERE x > v; } };
+CREATE AGGREGATE latest (x DOUBLE) : DOUBLE
+{ TABLE h (v DOUBLE);
+  INITIALIZE : { INSERT INTO h VALUES (x); }
+  ITERATE    : { UPDATE h SET v = x; }
+  TERMINATE  : { INSERT INTO RETURN SELECT v FROM h; } };
 CREATE AGGREGATE twice_avg (x DOUBLE) : DOUBLE
 { TABLE k (v DOUBLE);
   INITIALIZE : ITERATE : { INSERT INTO k VALUES (x); }
@@ -95,6 +100,8 @@ def session() -> Iterator[Session]:
         ("SELECT myavg(price) FILTER (WHERE price > 1) AS a, myavg(DISTINCT price) AS d FROM t", [(17 / 5, 3.0)]),
         ("SELECT myavg(DISTINCT price) AS d, total(DISTINCT price) AS t FROM b [RANGE 1 MINUTE TUMBLING]",
          [(START, START + timedelta(minutes=1), 3.75, 15.0)]),
+        ("SELECT myavg(nullif(price, 4)) AS a, myavg(nullif(price, 4)) IGNORE NULLS AS b FROM t", [(None, 2.5)]),
+        ("SELECT latest(DISTINCT price % 4) AS v FROM t", [(0.0,)]),
         ("SELECT rises(DISTINCT price) AS v FROM b", [(1.0,), (4.0,), (8.0,)]),
         ("SELECT rises(price) AS v FROM t", [(1.0,), (2.0,), (4.0,), (5.0,)]),
         ("SELECT item, rises(price) AS v FROM b GROUP BY item HAVING rises(price) > 2", [("a", 4.0), ("b", 4.0), ("b", 8.0)]),

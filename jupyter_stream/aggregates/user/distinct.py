@@ -43,10 +43,12 @@ class DistinctProgram:
 
     def over(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
         """The answer over the rows that differ; nothing where the last row is one that was there, and the answer is its own."""
-        different = list({_key(row): row for row in reversed(rows)}.values())[::-1]
+        first: dict[tuple[Any, ...], Sequence[Any]] = {}
+        for row in rows:
+            first.setdefault(_key(row), row)
         if not self.blocking and _key(rows[-1]) in {_key(row) for row in rows[:-1]}:
             return []
-        return self.program.over(different)
+        return self.program.over(list(first.values()))
 
     def slices(self, columns: Sequence[pl.Series], height: int) -> Callable[[int, int], list[Any]]:
         """A function that runs over rows of some columns, from one number to another."""

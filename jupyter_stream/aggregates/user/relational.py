@@ -70,7 +70,10 @@ def _key(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _once(rows: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    return iter({_key(row): row for row in reversed(rows)}.values().__reversed__())
+    first: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    for row in rows:
+        first.setdefault(_key(row), row)
+    return iter(first.values())
 
 
 def _derived(source: DerivedRows, compiler: Compiler) -> Places:
