@@ -130,6 +130,7 @@ class _Body:
             tuple(table for _, table in self.stored.values()),
             tuple(self.writes),
             None if self.again is None else self.again.number,
+            tuple(name for name, _ in self.stored.values()),
         )
 
     def _lines(self) -> dict[str, tuple[int, ...]]:

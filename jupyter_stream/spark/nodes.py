@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from jupyter_stream.aggregates.user import UserCall
+from jupyter_stream.aggregates.user.stored import tables_of
 from jupyter_stream.core.messages import BROKEN, ROW, TS, UNTIL, WINDOW_END, WINDOW_ID, WINDOW_START
 from jupyter_stream.flow.filter import FilterOperator
 from jupyter_stream.flow.named import Named
@@ -54,6 +56,7 @@ from jupyter_stream.spark.rows import (
     DERIVED_IN_ORDER,
     FIRST_ROWS,
     JOINS_UNDER_SLIDE,
+    OF_TABLES,
     OWN_FUNCTIONS,
     RETROACTIVE_TABLES,
     ROW_NUM,
@@ -161,6 +164,14 @@ def own_functions(plan: Plan) -> Iterator[Part]:
         yield f"{name}()", OWN_FUNCTIONS
 
 
+def tables_looked_into(plan: Plan) -> Iterator[Part]:
+    """Of any node, wherever it runs: its aggregates that look into tables of the session."""
+    calls: tuple[UserCall, ...] = getattr(plan, "user", ())
+    for program in dict.fromkeys(program for call in calls for program in (call.program, call.combine) if program):
+        for name, writes in tables_of(program).items():
+            yield f"{program.name}() {'writing' if writes else 'reading'} {name}", OF_TABLES
+
+
 SUPPORT: Final[Mapping[type[Plan], NodeSupport[Any]]] = {
     Scan: SCAN,
     Filter: _always(
@@ -217,5 +228,5 @@ SUPPORT: Final[Mapping[type[Plan], NodeSupport[Any]]] = {
     Newest: _always(ANYTHING_ELSE, _as_class),
     Retimed: _always(ANYTHING_ELSE, _as_class),
 }
-OF_EVERY_NODE: Final = (ROW_NUM, ROW_NUM_OF_DERIVED, OWN_FUNCTIONS)
-"""Rows that `row_numbers` and `own_functions` may give."""
+OF_EVERY_NODE: Final = (ROW_NUM, ROW_NUM_OF_DERIVED, OWN_FUNCTIONS, OF_TABLES)
+"""Rows that `row_numbers`, `own_functions` and `tables_looked_into` may give."""

@@ -15,7 +15,7 @@ from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.plan.logical import BoundQuery, Plan
 from jupyter_stream.plan.sampling import exact
 from jupyter_stream.spark.inside import partition
-from jupyter_stream.spark.nodes import SUPPORT, own_functions, row_numbers
+from jupyter_stream.spark.nodes import SUPPORT, own_functions, row_numbers, tables_looked_into
 from jupyter_stream.spark.rewrite import normal
 from jupyter_stream.spark.rows import (
     ANSWERS_THAT_CAN_FAIL,
@@ -120,6 +120,8 @@ def _verdicts_of(plan: Plan, place: _Place) -> Iterator[Verdict]:
     node = SUPPORT[type(plan)]
     for what, row in node.parts(plan):
         yield Verdict(place.depth, what, place.row(plan, row))
+    for what, row in tables_looked_into(plan):
+        yield Verdict(place.depth, what, row)
     if not place.inside:
         for what, row in (*node.also(plan, place.outermost), *row_numbers(plan), *own_functions(plan)):
             yield Verdict(place.depth, what, row)

@@ -272,6 +272,13 @@ FREQUENT: Final = _whole("aggregate", "heavy_hitters, approx_top_k", "the kernel
 USER_DEFINED: Final = _whole(
     "aggregate", "user-defined aggregates", "the kernel's; their bodies and Python classes are sent along"
 )
+OF_TABLES: Final = Support(
+    "aggregate",
+    "user-defined aggregates that read or write tables",
+    "not in Spark",
+    "Spark's processes can't look into the tables of this one: join the table in FROM and pass its columns to the aggregate, "
+    "or leave out --engine spark to run the query in the kernel.",
+)
 OTHER_AGGREGATES: Final = _whole("aggregate", "other aggregates", "the kernel's")
 
 OF_QUERIES: Final = (

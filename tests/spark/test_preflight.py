@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -73,6 +74,33 @@ def test_explain_on_spark_says_where_operators_of_ours_run(session):
     assert "ours in Spark: row windows of the kernel" in alone and "all rows go to one place" in alone
     spread = told(session, "SELECT k, count(*) AS n FROM s [PARTITION BY k ROWS 5 SLIDE 1] GROUP BY k")
     assert "as many buckets as there are shuffle partitions" in spread
+
+
+@pytest.mark.parametrize(
+    ("query", "which"),
+    [
+        ("SELECT x FROM (SELECT looked_up(x) AS x FROM s) q", "looked_up() reading names"),
+        ("SELECT kept(x) FROM s", "kept() writing names"),
+        ("SELECT in_another(DISTINCT x) FROM s [RANGE 1 MINUTE TUMBLING]", "in_another() reading names"),
+        ("SELECT in_another(x) OVER (ROWS 2 PRECEDING) FROM s", "in_another() reading names"),
+    ],
+)
+def test_an_aggregate_that_looks_into_tables_is_refused_before_anything_runs(session, query, which):
+    session.run(
+        """CREATE AGGREGATE looked_up (v INT) : STRING
+        { INITIALIZE : ITERATE : { INSERT INTO RETURN SELECT name FROM names WHERE k = CAST(v AS STRING); } };
+        CREATE AGGREGATE kept (v INT) : INT REFERENCES names
+        { INITIALIZE : ITERATE : { INSERT INTO names VALUES ('a', 'b'); INSERT INTO RETURN VALUES (v); } };
+        CREATE AGGREGATE in_another (v INT) : STRING
+        { TABLE t (n INT); INITIALIZE : ITERATE : { INSERT INTO t VALUES (v); }
+          TERMINATE : { INSERT INTO RETURN SELECT looked_up(n) FROM t; } };"""
+    )
+    text = told(session, query)
+    assert which in text and "not in Spark: Spark's processes can't look into the tables" in text
+    assert text.endswith("This query can't run on Spark.")
+    with pytest.raises(UnsupportedError, match=f"{re.escape(which)} can't run on Spark") as refused:
+        session.run(query, engine="spark")
+    assert "join the table in FROM" in str(refused.value)
 
 
 def test_explain_on_spark_shows_what_is_refused(session):

@@ -56,6 +56,8 @@ CREATE AGGREGATE mean2 (v REAL) : REAL
   INITIALIZE : {{ INSERT INTO state VALUES (v, 1); }}
   ITERATE : {{ UPDATE state SET t = t + v, n = n + 1; }}
   TERMINATE : {{ INSERT INTO RETURN SELECT t / n FROM state; }} }};
+CREATE AGGREGATE looked_up (v INT) : STRING
+{{ INITIALIZE : ITERATE : {{ INSERT INTO RETURN SELECT name FROM names WHERE f = v; }} }};
 """
 WINDOW = "[RANGE 1 MINUTE TUMBLING]"
 QUERIES = f"""
@@ -120,6 +122,7 @@ SELECT max(x), sum(DISTINCT x), var_samp(y), first(x), median(y), mode(x), colle
   FROM s {WINDOW} GROUP BY k;
 SELECT approx_top_k(x, 2) FROM s {WINDOW} GROUP BY k;
 SELECT k, mean2(y) FROM s {WINDOW} GROUP BY k;
+SELECT k, looked_up(x) FROM s GROUP BY k;
 SELECT var_samp(DISTINCT y) FROM s {WINDOW} GROUP BY k;
 SELECT k, u.part FROM s, UNNEST(split(k, 'a')) AS u (part);
 SELECT gamma(y) FROM s;

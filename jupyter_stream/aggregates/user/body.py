@@ -257,6 +257,7 @@ class Body:
         stored: the session's tables it reads or writes; their numbers follow those of its own.
         writes: names of those it writes.
         again: the number of the table of its own that holds the rows it is to take next: INSERT INTO SELF; None without.
+        stored_names: names of the tables in `stored`, as written.
     """
 
     name: str
@@ -275,6 +276,7 @@ class Body:
     stored: tuple[TableRows, ...] = ()
     writes: tuple[str, ...] = ()
     again: int | None = None
+    stored_names: tuple[str, ...] = ()
 
     def place(self, state: str, number: int) -> str:
         """Where a statement stands, for what is told when it fails: the state, and the line of the declaration's text.

@@ -6,11 +6,37 @@ Its rows look like a list of tuples, as those of a body's own tables are; whoeve
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import polars as pl
 
+from jupyter_stream.aggregates.user.body import Body
+from jupyter_stream.aggregates.user.protocol import Program
 from jupyter_stream.core.table import TableRows
+
+
+def tables_of(program: Program) -> dict[str, bool]:
+    """Tables of the session that an aggregate and those inside it look into, by name: whether it writes them."""
+    found: dict[str, bool] = {}
+    for body in _bodies(program):
+        for name in body.stored_names:
+            found[name] = found.get(name, False) or name in body.writes
+    return found
+
+
+def _bodies(part: object) -> Iterator[Body]:
+    """The body of an aggregate, and those of the aggregates that are called in it."""
+    if isinstance(part, Body):
+        yield part
+    if isinstance(part, tuple):
+        for inner in part:
+            yield from _bodies(inner)
+    elif is_dataclass(part) and type(part).__module__ == Body.__module__:
+        for field in fields(part):
+            yield from _bodies(getattr(part, field.name))
+    else:  # an aggregate, or one of rows that differ
+        yield from _bodies(getattr(part, "body", None) or getattr(part, "program", ()))
 
 
 class StoredRows:
@@ -61,4 +87,4 @@ class StoredRows:
         self._table.changed()
 
 
-__all__ = ["StoredRows"]
+__all__ = ["StoredRows", "tables_of"]
