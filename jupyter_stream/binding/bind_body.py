@@ -56,9 +56,16 @@ from jupyter_stream.syntax.query_syntax import (
     SetBody,
 )
 from jupyter_stream.syntax.source_text import Name, SourceText, Span
-from jupyter_stream.syntax.syntax import BodyDelete, BodyInsert, BodyStatement, BodyUpdate, CreateAggregate, TypedName
+from jupyter_stream.syntax.syntax import (
+    INWINDOW,
+    BodyDelete,
+    BodyInsert,
+    BodyStatement,
+    BodyUpdate,
+    CreateAggregate,
+    TypedName,
+)
 
-INWINDOW = "inwindow"
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>", "in", "like", "ilike", "rlike"})
 _NEVER = "Write INSERT INTO RETURN VALUES (...) in one of its states."
 

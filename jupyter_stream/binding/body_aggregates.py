@@ -42,11 +42,16 @@ def bind_called(names: GroupedNames, call: FunctionCall) -> Column:
 
 
 def _version(names: GroupedNames, call: FunctionCall) -> UserAggregate | None:
-    """The user's aggregate that is called; None for a built-in one: an aggregate doesn't call itself."""
+    """The version of a user's aggregate that is called; None for a built-in one.
+
+    No version calls itself: what the base version is to one for windows, a built-in aggregate is to the base (ESL, example 11).
+    """
     own, statement = declared(call.name.text), names.body.statement
     if own is None:
         return None
-    return None if getattr(own.base, "statement", None) is statement else own.base
+    if call.name.text.lower() == statement.name.text.lower():
+        return own.base if statement.windowed else None
+    return own.base or own.window
 
 
 def _of_ones_own(names: GroupedNames, version: UserAggregate, call: FunctionCall) -> Column:

@@ -9,7 +9,7 @@ import polars as pl
 from jupyter_stream.aggregates import BadArguments
 from jupyter_stream.aggregates.user import Program
 from jupyter_stream.aggregates.user.sql import SqlProgram
-from jupyter_stream.binding.bind_body import INWINDOW, bind_body
+from jupyter_stream.binding.bind_body import bind_body
 from jupyter_stream.binding.body_stored import FindTable
 from jupyter_stream.core.schema import type_name
 from jupyter_stream.functions.types import admitted
@@ -33,8 +33,7 @@ class SqlAggregate:
         self.name = statement.name.text
         self.text = statement.text
         self.algebraic = statement.algebraic
-        own_window = any(t.name.text.lower() == INWINDOW for t in statement.tables)
-        self.windowed = statement.window or own_window or "expire" in statement.states
+        self.windowed = statement.windowed
         self._types = [p.dtype for p in statement.parameters]
         self._programs: dict[tuple[str, ...], SqlProgram] = {}
         shown = (p.name.text + (f" {type_name(p.dtype)}" if p.dtype is not None else "") for p in statement.parameters)

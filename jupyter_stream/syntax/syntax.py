@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import polars as pl
 
@@ -287,6 +287,10 @@ class BodyTable:
     span: Span
 
 
+INWINDOW: Final = "inwindow"
+"""The table of an aggregate that holds the rows of its window, in lower case."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CreateAggregate(_Statement):
     """CREATE [ALGEBRAIC] [WINDOW] AGGREGATE name (parameters) [: type] { ... } [esl].
@@ -309,6 +313,11 @@ class CreateAggregate(_Statement):
     states: Mapping[str, tuple[BodyStatement, ...]]
     places: Mapping[str, Span]
     references: tuple[Name, ...] = ()
+
+    @property
+    def windowed(self) -> bool:
+        """Whether it is a version for windows: declared as one, or written with what only windows have."""
+        return self.window or "expire" in self.states or any(t.name.text.lower() == INWINDOW for t in self.tables)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

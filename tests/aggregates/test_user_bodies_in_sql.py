@@ -76,6 +76,23 @@ def test_aggregates_with_constants_and_of_conditions_stand_in_a_body() -> None:
     assert tuple(made.over([(1,), (2,), (3,)])[0].values()) == ("1-2-3", False, 2, 2.0)
 
 
+NEWEST = """CREATE WINDOW AGGREGATE newest (v INT) : INT { TABLE inwindow (w INT);
+    INITIALIZE : ITERATE : { DELETE FROM inwindow WHERE w < v; } TERMINATE : { INSERT INTO RETURN SELECT max(w) FROM inwindow; } EXPIRE : { } }"""
+
+
+def test_a_body_calls_an_aggregate_that_has_a_window_version_only() -> None:
+    made = program(body(FILL, "INSERT INTO RETURN SELECT newest(a) + 1 FROM t", tables=TWO), INT, newest=NEWEST)
+    assert made.over([(1,), (3,), (2,)]) == [4]
+
+
+@pytest.mark.parametrize("words", ["", "WINDOW "])
+def test_an_aggregate_that_is_declared_again_cannot_call_what_it_was(words: str) -> None:
+    before = f"CREATE {words}AGGREGATE f (x INT) : INT {{ ITERATE : {{ INSERT INTO RETURN VALUES (x); }} }}"
+    again = f"CREATE {words}AGGREGATE f (x INT) : INT {{ TABLE t (a INT); ITERATE : {{ INSERT INTO RETURN SELECT f(a) FROM t; }} }}"
+    with pytest.raises(QueryError, match="An aggregate can't call itself"):
+        program(again, INT, f=before)
+
+
 def test_rows_given_to_oneself_are_taken_until_there_are_none() -> None:
     text = body(
         "INSERT INTO SELF SELECT x / 2 WHERE x > 1 AND x % 2 = 0; INSERT INTO RETURN VALUES (x)",
