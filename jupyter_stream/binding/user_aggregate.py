@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import get_ident
 
 import polars as pl
 
@@ -36,6 +37,7 @@ class SqlAggregate:
         self.windowed = statement.windowed
         self._types = [p.dtype for p in statement.parameters]
         self._programs: dict[tuple[str, ...], SqlProgram] = {}
+        self._binding: set[tuple[int, tuple[str, ...]]] = set()  # by thread
         shown = (p.name.text + (f" {type_name(p.dtype)}" if p.dtype is not None else "") for p in statement.parameters)
         returns = f" -> {type_name(statement.returns)}" if statement.returns is not None else ""
         self.signature = f"{self.name}({', '.join(shown)}){returns}"
@@ -54,7 +56,14 @@ class SqlAggregate:
         key = tuple(str(t) for t in wanted)
         found = self._programs.get(key)
         if found is None or found.body.stored:  # a table may have been declared again
-            made = SqlProgram(bind_body(self.statement, wanted, self._find))
+            bound = (get_ident(), key)
+            if bound in self._binding:
+                raise BadArguments(f"{self.name} can't be called here: it would call itself, through others")
+            self._binding.add(bound)
+            try:
+                made = SqlProgram(bind_body(self.statement, wanted, self._find))
+            finally:
+                self._binding.discard(bound)
             if found is None or [*map(id, made.body.stored)] != [*map(id, found.body.stored)]:
                 found = self._programs[key] = made
         return found

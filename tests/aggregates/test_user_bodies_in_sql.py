@@ -93,6 +93,14 @@ def test_an_aggregate_that_is_declared_again_cannot_call_what_it_was(words: str)
         program(again, INT, f=before)
 
 
+def test_two_aggregates_cannot_call_each_other(session: Session) -> None:
+    for name, other in (("there", "back"), ("back", "there")):
+        calls = f"ITERATE : {{ INSERT INTO k VALUES (x); INSERT INTO RETURN SELECT {other}(v) FROM k; }}"
+        session.run(f"CREATE AGGREGATE {name} (x) {{ TABLE k (v INT); {calls} }}")
+    with pytest.raises(QueryError, match="can't be called here: it would call itself, through others"):
+        session.run("SELECT there(node) FROM s")
+
+
 def test_rows_given_to_oneself_are_taken_until_there_are_none() -> None:
     text = body(
         "INSERT INTO SELF SELECT x / 2 WHERE x > 1 AND x % 2 = 0; INSERT INTO RETURN VALUES (x)",
