@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream.aggregates.user.python import PythonAggregate
+from jupyter_stream.aggregates.user.sql import SqlProgram
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.functions.scalar import RowError
 from jupyter_stream.session.session import Session
@@ -62,6 +63,23 @@ def test_an_error_says_the_state_and_the_line() -> None:
     text = "CREATE AGGREGATE f (x INT) : DOUBLE\n{ TABLE t (a INT);\n  INITIALIZE : { INSERT INTO t VALUES (x); }\n  TERMINATE : {\n    UPDATE t SET a = a;\n    INSERT INTO RETURN SELECT 1 / (a - 2) FROM t; } }"
     with pytest.raises(RowError, match="in TERMINATE, line 6 of its text: division by zero"):
         program(text, INT).over([(2,)])
+
+
+RISKY = """CREATE AGGREGATE risky (v INT) : INT { TABLE k (w INT);
+    INITIALIZE : ITERATE : { INSERT INTO k VALUES (v); }
+    TERMINATE : { INSERT INTO RETURN SELECT sum(1 / (w - 2)) FROM k; } }"""
+
+
+@pytest.mark.parametrize("call", ["risky(a)", "risky(DISTINCT a)"])
+@pytest.mark.parametrize("group", ["", " GROUP BY a"])
+def test_an_error_in_an_aggregate_inside_another_has_the_names_of_both(call: str, group: str) -> None:
+    made = program(body(FILL, f"INSERT INTO RETURN SELECT {call} FROM t{group}", tables=TWO), INT, risky=RISKY)
+    for run in (made, SqlProgram(made.body, compiled=False)):
+        with pytest.raises(RowError) as failed:
+            run.over([(2,)])
+        assert str(failed.value) == (
+            "in TERMINATE, line 1 of its text: risky: in TERMINATE, line 3 of its text: division by zero"
+        )
 
 
 def test_a_mistake_that_is_found_where_it_is_called_names_the_aggregate_and_the_state(session: Session) -> None:

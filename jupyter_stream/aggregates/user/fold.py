@@ -10,6 +10,7 @@ import polars as pl
 from jupyter_stream.aggregates.framed import Framed
 from jupyter_stream.aggregates.protocol import SLOT, VALUE, AggregateFunction
 from jupyter_stream.aggregates.user.body import Folded
+from jupyter_stream.aggregates.user.protocol import Program
 from jupyter_stream.arrays.exact import BEYOND
 from jupyter_stream.core.messages import TS
 from jupyter_stream.functions.scalar import RowError
@@ -17,12 +18,9 @@ from jupyter_stream.functions.types import BIGINT, RANGES
 
 
 def fold(what: Folded, rows: Sequence[tuple[Any, ...]]) -> Any:
-    """The aggregate's value. Raises `RowError` for a sum beyond BIGINT."""
+    """The aggregate's value. Raises `RowError` for a sum beyond BIGINT, and where one of a user's fails, with its name."""
     if what.program is not None:
-        answer = what.program.over(rows) if rows else []
-        if len(answer) > 1:
-            raise RowError(f"{what.program.name} returned {len(answer)} rows")
-        return answer[0] if answer else None
+        return _of_ones_own(what.program, rows)
     if what.function == "count" and not what.args:
         return len(rows)
     if what.function in ("count", "sum", "avg", "min", "max"):
@@ -42,6 +40,16 @@ def fold(what: Folded, rows: Sequence[tuple[Any, ...]]) -> Any:
             raise RowError(BEYOND)
         return float(total) if what.dtype.is_float() else total
     return _framed(what, rows)
+
+
+def _of_ones_own(program: Program, rows: Sequence[tuple[Any, ...]]) -> Any:
+    try:
+        answer = program.over(rows) if rows else []
+    except RowError as error:
+        raise RowError(f"{program.name}: {error}") from None
+    if len(answer) > 1:
+        raise RowError(f"{program.name} returned {len(answer)} rows")
+    return answer[0] if answer else None
 
 
 def _extreme(values: list[Any], function: str) -> Any:
