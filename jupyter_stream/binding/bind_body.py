@@ -388,6 +388,15 @@ class _Body:
         except functions.BadArguments as bad:
             raise self.source.error(f"{what} is {type_name(dtype)}: {bad.message}", span) from None
 
+    def equal(self, pair: Sequence[Expr], span: Span) -> Call:
+        """Two values compared, as one type."""
+        try:
+            compared = functions.resolve("=", list(pair))
+        except functions.BadArguments as bad:
+            raise self.source.error(bad.message, span) from None
+        assert isinstance(compared, Call)
+        return compared
+
     def _update(self, statement: BodyUpdate) -> UpdateRows:
         table = self.written(statement.table)
         if table.number == WINDOW:
@@ -516,8 +525,7 @@ class _Body:
             )
         dtype: pl.DataType = pl.Boolean() if kind != "value" else items[0][1].dtype
         if kind == "in" and value is not None:
-            compared = functions.resolve("=", [value, items[0][1]])
-            assert isinstance(compared, Call)
+            compared = self.equal([value, items[0][1]], span)
             value = compared.args[0]
             made = _with_items(made, (compared.args[1],))
         rows = {p for table, _, read in all_reads(level) for p in range(read.place, read.place + len(table.schema))}

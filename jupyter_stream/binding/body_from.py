@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal, Protocol
 
@@ -42,7 +43,7 @@ from jupyter_stream.syntax.query_syntax import (
     UnionRef,
     reads_nothing,
 )
-from jupyter_stream.syntax.source_text import Name, SourceText
+from jupyter_stream.syntax.source_text import Name, SourceText, Span
 
 Named = list[tuple[str | None, Expr]]
 """Items with the names they have."""
@@ -70,6 +71,9 @@ class BodyReader(Protocol):
 
     def binder(self, level: Level, clause: str) -> ExpressionBinder:
         """Binds expressions of a statement."""
+
+    def equal(self, pair: Sequence[Expr], span: Span) -> Expr:
+        """Two values compared, as one type."""
 
 
 def bind_source(body: BodyReader, item: FromItem, level: Level) -> Source | None:
@@ -158,7 +162,7 @@ def _join(body: BodyReader, item: JoinRef, level: Level) -> PairedRows:
     for name in item.using:
         columns = [_column(body, name, level.reads[a:b]) for a, b in ((before, between), (between, None))]
         pair = [level.merged.get(column.name, column) for column in columns]
-        same = functions.resolve("=", pair)
+        same = body.equal(pair, name.span)
         on = same if on is None else functions.resolve("and", [on, same])
         level.using[name.text.lower()] = one = functions.resolve("coalesce", pair)
         among = [column for column, merged in level.merged.items() if merged in pair]

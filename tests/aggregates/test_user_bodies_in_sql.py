@@ -59,6 +59,39 @@ def test_a_select_in_a_body_gives(select: str, expected: list[tuple[Any, ...]]) 
     assert [tuple(v.values()) for v in made.over([(1,), (2,), (3,)])] == expected
 
 
+NAN = "CAST('NaN' AS DOUBLE) * a"
+
+
+@pytest.mark.parametrize(
+    ("select", "expected"),
+    [
+        ("SELECT count(DISTINCT a % 2, b % 2) FROM t", [2]),
+        ("SELECT count(DISTINCT struct(a % 2)) FROM t", [2]),
+        (f"SELECT count(DISTINCT {NAN}) FROM t", [1]),
+        (f"SELECT count(*) FROM t GROUP BY {NAN}, struct(a % 2)", [2, 1]),
+        (f"SELECT count(*) FROM (SELECT DISTINCT {NAN}, array(1) FROM t) q", [1]),
+        (f"SELECT count(*) FROM (SELECT {NAN}, struct(1) FROM t UNION SELECT {NAN}, struct(1) FROM u) q", [1]),
+        (f"SELECT a FROM t WHERE {NAN} IN (SELECT {NAN} FROM u)", [1, 2, 3]),
+    ],
+)
+def test_values_are_equal_that_are_equal_in_queries(select: str, expected: list[Any]) -> None:
+    made = program(body(FILL, f"INSERT INTO RETURN {select}", tables=TWO), INT)
+    for run in (made, SqlProgram(made.body, compiled=False)):
+        assert run.over([(1,), (2,), (3,)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("select", "told"),
+    [
+        ("SELECT a FROM t WHERE array(a) IN (SELECT array(a) FROM u)", "can't compare"),
+        ("SELECT a FROM t JOIN (SELECT array(1) AS a) s USING (a)", "can't take INT and ARRAY<INT> together"),
+    ],
+)
+def test_values_that_cannot_be_compared_are_told(select: str, told: str) -> None:
+    with pytest.raises(QueryError, match=told):
+        program(body(FILL, f"INSERT INTO RETURN {select}", tables=TWO), INT)
+
+
 def test_an_error_says_the_state_and_the_line() -> None:
     text = "CREATE AGGREGATE f (x INT) : DOUBLE\n{ TABLE t (a INT);\n  INITIALIZE : { INSERT INTO t VALUES (x); }\n  TERMINATE : {\n    UPDATE t SET a = a;\n    INSERT INTO RETURN SELECT 1 / (a - 2) FROM t; } }"
     with pytest.raises(RowError, match="in TERMINATE, line 6 of its text: division by zero"):

@@ -5,12 +5,13 @@ A row that leaves a window can't be taken back, since others like it may still b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
 import polars as pl
 
+from jupyter_stream.aggregates.user.alike import row_key
 from jupyter_stream.aggregates.user.protocol import GroupRun, Program
 from jupyter_stream.aggregates.user.python import ArrayProgram
 from jupyter_stream.aggregates.user.segments import Outcome, as_tuples
@@ -43,10 +44,10 @@ class DistinctProgram:
 
     def over(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
         """The answer over the rows that differ; nothing where the last row is one that was there, and the answer is its own."""
-        first: dict[tuple[Any, ...], Sequence[Any]] = {}
+        first: dict[tuple[Hashable, ...], Sequence[Any]] = {}
         for row in rows:
-            first.setdefault(_key(row), row)
-        if not self.blocking and _key(rows[-1]) in {_key(row) for row in rows[:-1]}:
+            first.setdefault(row_key(row), row)
+        if not self.blocking and row_key(rows[-1]) in {row_key(row) for row in rows[:-1]}:
             return []
         return self.program.over(list(first.values()))
 
@@ -66,7 +67,7 @@ class DistinctRun:
         self._of = of
         program = self._program = of.program
         self._run = None if isinstance(program, ArrayProgram) else program.start()
-        self._seen: dict[tuple[Any, ...], Sequence[Any]] = {}
+        self._seen: dict[tuple[Hashable, ...], Sequence[Any]] = {}
 
     @property
     def alive(self) -> int:
@@ -80,7 +81,7 @@ class DistinctRun:
 
     def take(self, tag: int, row: Sequence[Any]) -> list[Any]:
         """Take a row that differs from all before it."""
-        key = _key(row)
+        key = row_key(row)
         if key in self._seen:
             return []
         self._seen[key] = row
@@ -97,11 +98,6 @@ class DistinctRun:
     def answer(self) -> list[Any]:
         """The answer over the rows that differ."""
         return self._program.over(list(self._seen.values())) if self._run is None else self._run.answer()
-
-
-def _key(row: Sequence[Any]) -> tuple[Any, ...]:
-    """What equal rows have in common; NaN equals NaN."""
-    return tuple([repr(v) if isinstance(v, float | list | dict) else v for v in row])
 
 
 _MADE: Final[WeakValueDictionary[int, DistinctProgram]] = WeakValueDictionary()

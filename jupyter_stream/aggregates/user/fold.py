@@ -9,6 +9,7 @@ import polars as pl
 
 from jupyter_stream.aggregates.framed import Framed
 from jupyter_stream.aggregates.protocol import SLOT, VALUE, AggregateFunction
+from jupyter_stream.aggregates.user.alike import once
 from jupyter_stream.aggregates.user.body import Folded
 from jupyter_stream.aggregates.user.protocol import Program
 from jupyter_stream.arrays.exact import BEYOND
@@ -26,7 +27,7 @@ def fold(what: Folded, rows: Sequence[tuple[Any, ...]]) -> Any:
     if what.function in ("count", "sum", "avg", "min", "max"):
         values: Any = [row[0] for row in rows if row[0] is not None]
         if what.distinct:
-            values = list(dict.fromkeys(values))
+            values = [value for (value,) in once((value,) for value in values)]
         if what.function == "count":
             return len(values)
         if not values:

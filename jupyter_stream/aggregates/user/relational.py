@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeAlias
 
+from jupyter_stream.aggregates.user.alike import once, row_key
 from jupyter_stream.aggregates.user.body import DerivedRows, PairedRows, Read, SelectRows, SetRows, Source
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.functions.scalar import Env, Scalar
@@ -48,13 +49,13 @@ def rows_of(query: SelectRows | SetRows, compiler: Compiler) -> Rows:
 
     def union(env: Env) -> Iterator[tuple[Any, ...]]:
         found = [*left(env), *right(env)]
-        yield from found if keeps_equal else _once(found)
+        yield from found if keeps_equal else once(found)
 
     def other(env: Env) -> Iterator[tuple[Any, ...]]:
-        others = Counter(map(_key, right(env)))
+        others = Counter(map(row_key, right(env)))
         rows = list(left(env))
-        for row in rows if keeps_equal else _once(rows):
-            key = _key(row)
+        for row in rows if keeps_equal else once(rows):
+            key = row_key(row)
             there = others[key] > 0
             if keeps_equal and there:
                 others[key] -= 1
@@ -62,18 +63,6 @@ def rows_of(query: SelectRows | SetRows, compiler: Compiler) -> Rows:
                 yield row
 
     return union if kind == "union" else other
-
-
-def _key(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What equal rows have in common; NaN equals NaN."""
-    return tuple(["NaN" if v != v else v for v in row])
-
-
-def _once(rows: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    first: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-    for row in rows:
-        first.setdefault(_key(row), row)
-    return iter(first.values())
 
 
 def _derived(source: DerivedRows, compiler: Compiler) -> Places:

@@ -17,6 +17,7 @@ from typing import Any
 
 import polars as pl
 
+from jupyter_stream.aggregates.user.alike import alike, by_themselves, once, row_key
 from jupyter_stream.aggregates.user.body import (
     FIRST_PLACE,
     RETURN,
@@ -434,7 +435,9 @@ class _Compiler:
             rows = self._of_one_table(select.reads[0], where, items)
         if not select.distinct:
             return rows
-        return lambda env: iter(dict.fromkeys(rows(env)))
+        if by_themselves([e.dtype for e in select.items]):
+            return lambda env: iter(dict.fromkeys(rows(env)))
+        return lambda env: iter(once(rows(env)))
 
     def _of_one_table(self, read: Read, where: Scalar | None, items: list[Scalar]) -> Rows:
         """What most SELECTs are, without a generator in a generator: half the time."""
@@ -452,20 +455,21 @@ class _Compiler:
         keys = [(place, self._scalar(e)) for place, e in select.keys]
         having = self._condition(select.having)
         folded = [(f, [self._scalar(a) for a in f.args], self._condition(f.where)) for f in select.folded]
+        same = tuple if by_themselves([e.dtype for _, e in select.keys]) else row_key
 
         def run(env: Env) -> Iterator[tuple[Any, ...]]:
-            groups: dict[tuple[Any, ...], list[list[tuple[Any, ...]]]] = {}
+            groups: dict[tuple[Any, ...], tuple[tuple[Any, ...], list[list[tuple[Any, ...]]]]] = {}
             if not keys:
-                groups[()] = [[] for _ in folded]
+                groups[()] = (), [[] for _ in folded]
             for _ in chosen(env):
                 key = tuple([f(env) for _, f in keys])
-                values = groups.get(key)
-                if values is None:
-                    values = groups[key] = [[] for _ in folded]
-                for held, (_, args, where) in zip(values, folded, strict=True):
+                group = groups.get(same(key))
+                if group is None:
+                    group = groups[same(key)] = key, [[] for _ in folded]
+                for held, (_, args, where) in zip(group[1], folded, strict=True):
                     if where is None or where(env):
                         held.append(tuple([f(env) for f in args]))
-            for key, values in groups.items():
+            for key, values in groups.values():
                 for (place, _), value in zip(keys, key, strict=True):
                     env[place] = value
                 for held, (what, _, _) in zip(values, folded, strict=True):
@@ -544,10 +548,10 @@ def _only(rows: Iterator[tuple[Any, ...]]) -> Any:
 
 
 def _is_in(value: Any, rows: Iterator[tuple[Any, ...]]) -> bool | None:
-    unknown = False
+    unknown, sought = False, alike(value)
     for (other,) in rows:
         if value is None or other is None:
             unknown = True
-        elif value == other:
+        elif sought == alike(other):
             return True
     return None if unknown else False

@@ -1,0 +1,44 @@
+"""Which values are equal to GROUP BY, DISTINCT, IN and set operations of a body: NaN equals NaN, structs go by their fields."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, Final
+
+import polars as pl
+
+_NAN: Final = "NaN"
+"""Beside numbers, which no text equals. It is put into checkpoints."""
+
+
+def alike(value: Any) -> Hashable:
+    """What equal values have in common."""
+    if isinstance(value, float):
+        return value if value == value else _NAN
+    if isinstance(value, dict):
+        return row_key(value.values())
+    if isinstance(value, list | tuple | pl.Series):
+        return row_key(value)
+    found: Hashable = value
+    return found
+
+
+def row_key(row: Iterable[Any]) -> tuple[Hashable, ...]:
+    """What equal rows have in common."""
+    return tuple([alike(value) for value in row])
+
+
+def by_themselves(types: Sequence[pl.DataType]) -> bool:
+    """Whether values of these types can be compared as they are."""
+    return not any(dtype.is_float() or dtype.is_nested() for dtype in types)
+
+
+def once(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The first of equal rows."""
+    first: dict[tuple[Hashable, ...], tuple[Any, ...]] = {}
+    for row in rows:
+        first.setdefault(row_key(row), row)
+    return list(first.values())
+
+
+__all__ = ["alike", "by_themselves", "once", "row_key"]
