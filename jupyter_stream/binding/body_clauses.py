@@ -40,7 +40,7 @@ def refuse_clauses(body: SelectBody, source: SourceText) -> None:
         )
 
 
-def refuse_behind(item: FromItem, source: SourceText) -> None:
+def refuse_clauses_of_item(item: FromItem, source: SourceText) -> None:
     """Raise for what can't stand behind a table, a SELECT or a join in FROM."""
     if item.window is not None:
         raise source.error("a window needs a stream, and this is a table", item.window.span, "Remove the window.")
@@ -112,4 +112,4 @@ def columns_of_star(star: Star, level: Level, source: SourceText) -> list[tuple[
     return items
 
 
-__all__ = ["columns_of_star", "grouping_keys", "refuse_behind", "refuse_clauses", "under_names"]
+__all__ = ["columns_of_star", "grouping_keys", "refuse_clauses", "refuse_clauses_of_item", "under_names"]

@@ -20,7 +20,7 @@ from jupyter_stream.aggregates.user.body import (
     Source,
 )
 from jupyter_stream.binding.bind_expression import ExpressionBinder
-from jupyter_stream.binding.body_clauses import refuse_behind, under_names
+from jupyter_stream.binding.body_clauses import refuse_clauses_of_item, under_names
 from jupyter_stream.binding.body_names import Level, NamedTable
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.errors import UnsupportedError
@@ -85,7 +85,7 @@ def bind_source(body: BodyReader, item: FromItem, level: Level) -> Source | None
     """
     if reads_nothing(item):
         return None
-    refuse_behind(item, body.source)
+    refuse_clauses_of_item(item, body.source)
     match item:
         case JoinRef():
             return _join(body, item, level)

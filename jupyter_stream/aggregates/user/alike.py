@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
@@ -11,7 +11,7 @@ _NAN: Final = "NaN"
 """Beside numbers, which no text equals. It is put into checkpoints."""
 
 
-def alike(value: Any) -> Hashable:
+def alike(value: object) -> Hashable:
     """What equal values have in common."""
     if isinstance(value, float):
         return value if value == value else _NAN
@@ -23,7 +23,7 @@ def alike(value: Any) -> Hashable:
     return found
 
 
-def row_key(row: Iterable[Any]) -> tuple[Hashable, ...]:
+def row_key(row: Iterable[object]) -> tuple[Hashable, ...]:
     """What equal rows have in common."""
     return tuple([alike(value) for value in row])
 
@@ -33,9 +33,9 @@ def by_themselves(types: Sequence[pl.DataType]) -> bool:
     return not any(dtype.is_float() or dtype.is_nested() for dtype in types)
 
 
-def once(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def once(rows: Iterable[tuple[object, ...]]) -> list[tuple[object, ...]]:
     """The first of equal rows."""
-    first: dict[tuple[Hashable, ...], tuple[Any, ...]] = {}
+    first: dict[tuple[Hashable, ...], tuple[object, ...]] = {}
     for row in rows:
         first.setdefault(row_key(row), row)
     return list(first.values())
