@@ -34,6 +34,8 @@ from jupyter_stream.plan.logical import (
     Project,
     StreamKind,
     Top,
+    WindowFunctions,
+    under,
 )
 from jupyter_stream.plan.relations import answered
 from jupyter_stream.plan.time_of import window_dtype
@@ -227,16 +229,15 @@ def _successive(changes: ExtentChanges, made: Project, source: SourceText, span:
     """Where extents aren't known by their times: all are asked for, with what says which come after each other."""
     having = made.input if isinstance(made.input, Filter) else None
     below = made.input if having is None else having.input
-    if isinstance(below, Top) or (having is not None and isinstance(having.input, Top)):
+    if isinstance(below, Top | WindowFunctions):
+        what = "ROW_NUMBER()" if isinstance(below, Top) else "a window function"
         raise source.error(
-            f"{changes.kind.upper()} can't be combined with ROW_NUMBER() over this window",
+            f"{changes.kind.upper()} can't be combined with {what} over this window",
             span,
             "Give the window a SLIDE of time, or number the rows in a separate query.",
             UnsupportedError,
         )
-    extents: Plan = below.input if isinstance(below, ExtentRows) else below
-    while isinstance(extents, Lookup):
-        extents = extents.input
+    extents = under(below.input if isinstance(below, ExtentRows) else below, Lookup)
     assert isinstance(extents, Aggregate)
     window = extents.window
     hidden: list[tuple[str, Expr]] = [

@@ -71,6 +71,8 @@ def tame(series: pl.Series) -> pl.Series:
 def _encoded(frame: pl.DataFrame) -> pl.Series:
     if not frame.height:
         return pl.Series("raw", [], dtype=pl.String)
+    if not frame.width:  # of an object without fields; Polars makes no struct of nothing
+        return pl.Series("raw", ["{}"] * frame.height)
     frame = frame.with_columns(_without_bytes(c) for c in frame.get_columns() if _holds_bytes(c.dtype))
     return frame.select(pl.struct(pl.all()).struct.json_encode().alias("raw")).get_column("raw")
 

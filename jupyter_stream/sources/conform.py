@@ -17,7 +17,7 @@ from jupyter_stream.sources.casting import cast, cast_by_leaf, castable
 from jupyter_stream.sources.nested import Faults, shown
 from jupyter_stream.sources.options import did_you_mean
 from jupyter_stream.sources.protocol import REJECTED, Chunk
-from jupyter_stream.sources.utf8 import NOT_UTF8
+from jupyter_stream.sources.utf8 import NOT_UTF8, is_whole
 
 _LOOKED_AT: Final = 1_000
 """Bad values looked at to find how they are written."""
@@ -215,7 +215,7 @@ def _no(value: object, dtype: pl.DataType, tick: int | None) -> str:
 
 def _form(values: Sequence[object]) -> str:
     """How to say in which way times are written, by texts that aren't read; empty where that can't be told."""
-    texts = [v for v in values[:_LOOKED_AT] if isinstance(v, str)]
+    texts = [v for v in values[:_LOOKED_AT] if isinstance(v, str) and is_whole(v)]
     pattern = pattern_to_declare(pl.Series(texts, dtype=pl.String)) if texts else None
     return "" if pattern is None else f" (declare how it is written: WITH (timestamp_format = '{pattern}'))"
 

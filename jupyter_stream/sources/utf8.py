@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 import polars as pl
 import pyarrow as pa
 
 NOT_UTF8 = "bytes that are not UTF-8"
 """The reason of a record refused for them."""
+_HALF: Final = re.compile("[\ud800-\udfff]")
 
 
 def as_text(values: pl.Series) -> pl.Series:
@@ -51,3 +55,8 @@ def _decoded(value: bytes | None) -> str | None:
         return None if value is None else value.decode()
     except UnicodeDecodeError:
         return None
+
+
+def is_whole(text: str) -> bool:
+    """Whether UTF-8 can hold a text: it has no half of a character."""
+    return _HALF.search(text) is None

@@ -19,6 +19,7 @@ from jupyter_stream.sources.conform import both, conform, rejected
 from jupyter_stream.sources.nested import Faults, in_rows, instance, made_list, made_struct
 from jupyter_stream.sources.of_pandas import is_pandas_null
 from jupyter_stream.sources.protocol import Chunk
+from jupyter_stream.sources.utf8 import is_whole
 
 _NATURAL: Final[dict[type, pl.DataType]] = {
     bool: pl.Boolean(), float: pl.Float64(), str: pl.String(), bytes: pl.Binary(), dt.date: pl.Date(),
@@ -76,7 +77,7 @@ def _nested(
 ) -> tuple[pl.Series, list[Faults]]:
     """Objects or lists; texts are read as JSON."""
     plain = [_plain(_as_dict(v)) for v in values]
-    texts = {i: v for i, v in enumerate(plain) if isinstance(v, str)}
+    texts = {i: v for i, v in enumerate(plain) if isinstance(v, str) and is_whole(v)}
     kind = Mapping if isinstance(target, pl.Struct) else (list, tuple, pl.Series)
     fits = [isinstance(v, kind) and i not in texts for i, v in enumerate(plain)]
     wrong = [i for i, v in enumerate(plain) if v is not None and not fits[i] and i not in texts]

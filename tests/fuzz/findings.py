@@ -19,6 +19,7 @@ CELLS: tuple[str, ...] = (
     "DESCRIBE FUNCTION x",
     "SELECT DSTREAM 100, count(*) FROM p [NOW] GROUP BY a QUALIFY ROW_NUMBER() OVER (ORDER BY a) < 3",
     "SELECT ISTREAM 100 AS c, a FROM p [RANGE 2 SECONDS SLIDE 2 ROWS] AS p QUALIFY ROW_NUMBER() OVER (ORDER BY a) < 3",
+    "SELECT DSTREAM k, max(a) OVER (PARTITION BY k) FROM (SELECT a, k, ts FROM p) [RANGE 2 SECONDS SLIDE 3 ROWS]",
     "SELECT '\ud800' FROM p",
     "CREATE STREAM z SOURCE 'file://~nobody-here/x.csv'",
     f"CREATE STREAM z SOURCE 'file://{'inputs/bids.csv' * 100}'",
@@ -68,6 +69,9 @@ def records() -> tuple[tuple[str, Any], ...]:
         ("parquet", base64.b85decode(_PANICS)),
         ("python", [{"a": 1, "\ud801": 2}, {"\ud801": "b", "a": 3}]),
         ("python", [{"l": ""}, {"l": -1}, {"l": [{"n": 1}]}, {"s": ""}, {"s": 0}]),
+        ("python", [{"mark": {}}, {"mark": [{"n": 1}]}]),
+        ("python", [{"mark": "x", "s": "\ud800"}, {"l": "[1]"}]),
+        ("python", [{"mark": "x", "ts": "\ud800"}, {"ts": "01/05/2024"}]),
         ("polars", pl.DataFrame({"ts": [1, 2**62]}).with_columns(pl.col("ts").cast(pl.Datetime("ms")))),
         ("polars", pl.DataFrame({"": [1, 2], "a": [2**100, None]}, schema={"": pl.Int64(), "a": pl.Int128()})),
     )

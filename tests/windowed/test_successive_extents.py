@@ -132,6 +132,7 @@ def test_windows_that_slide_by_rows(kind, select, rows, length, every, base):
             "can't have HAVING together with DISTINCT or LIMIT",
         ),
         ("collect_list(v) AS l FROM s [ROWS 3 SLIDE 1]", "compares rows, and l is"),
+        ("k, max(v) OVER (PARTITION BY k) FROM s [RANGE 2 SECONDS SLIDE 3 ROWS]", "combined with a window function"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(text: str, message: str) -> None:
