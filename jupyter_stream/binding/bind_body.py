@@ -436,9 +436,10 @@ class _Body:
         conditions = self._where(body.where, level)
         names = GroupedNames(self, level)
         binder = ExpressionBinder(self.source, names)
-        for node in grouping_keys(body):
+        for node in grouping_keys(body, level, self.source):
             key = self.binder(level, "GROUP BY").bind(node)
-            names.keys.append((*self.place(key.dtype), key))
+            if all(key != known for _, _, known in names.keys) and not (body.group_all and isinstance(key, Value)):
+                names.keys.append((*self.place(key.dtype), key))
         items: list[tuple[str | None, Expr]] = []
         spans: list[Span] = []
         for item in body.items:
@@ -453,7 +454,7 @@ class _Body:
         having = None
         if body.having is not None:
             having = binder.condition(body.having, "HAVING")
-        grouped = bool(names.folded or names.keys or body.grouping_sets)
+        grouped = bool(names.folded or names.keys or body.grouping_sets or body.group_all)
         if body.having is not None and not grouped:
             raise self.source.error(
                 "HAVING needs GROUP BY or an aggregate", body.having.span, "Put the condition into WHERE."
@@ -475,7 +476,7 @@ class _Body:
         """ORDER BY, LIMIT and OFFSET. Keys are select items by number or name, or expressions over what is read."""
         if body.order is None:
             return None
-        grouped = bool(names.folded or names.keys or body.grouping_sets)
+        grouped = bool(names.folded or names.keys or body.grouping_sets or body.group_all)
         binder = ExpressionBinder(self.source, names)
         keys = []
         for item in body.order.items:

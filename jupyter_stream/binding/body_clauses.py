@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from jupyter_stream.binding.bind_expression import holds_aggregate
 from jupyter_stream.binding.body_names import Level
 from jupyter_stream.core.schema import Field, Schema
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Column, Expr
 from jupyter_stream.syntax.diagnose import did_you_mean
-from jupyter_stream.syntax.nodes import Node, Star
+from jupyter_stream.syntax.nodes import ColumnRef, Constant, Node, Star
 from jupyter_stream.syntax.query_syntax import FromItem, JoinRef, SelectBody
 from jupyter_stream.syntax.source_text import Name, SourceText
 
@@ -16,13 +17,6 @@ def refuse_clauses(body: SelectBody, source: SourceText) -> None:
     """Raise for what a SELECT in a body can't have, with what to write instead."""
     if body.operator is not None:
         raise source.error("the body of an aggregate can read tables only, not streams", body.operator.span)
-    if body.group_all:
-        raise source.error(
-            "GROUP BY ALL isn't available in the body of an aggregate",
-            body.span,
-            "Name the columns: GROUP BY a, b.",
-            UnsupportedError,
-        )
     if len(body.grouping_sets) > 1:
         raise source.error(
             "ROLLUP, CUBE and GROUPING SETS aren't available in the body of an aggregate",
@@ -60,9 +54,39 @@ def refuse_clauses_of_item(item: FromItem, source: SourceText) -> None:
         )
 
 
-def grouping_keys(body: SelectBody) -> tuple[Node, ...]:
-    """The expressions of GROUP BY; those of its only grouping where it is written as a set of them."""
-    return body.grouping_sets[0] if body.grouping_sets else body.group_by
+def grouping_keys(body: SelectBody, level: Level, source: SourceText) -> list[Node]:
+    """What rows are grouped by: columns, select items by number or name, with ALL those without an aggregate in them.
+
+    Raises:
+        QueryError: an item that there isn't, or one with an aggregate in it.
+    """
+    if body.group_all:
+        return [i.expression for i in body.items if not holds_aggregate(i.expression)]
+    nodes = body.grouping_sets[0] if body.grouping_sets else body.group_by
+    return [_selected(node, body, level, source) for node in nodes]
+
+
+def _selected(node: Node, body: SelectBody, level: Level, source: SourceText) -> Node:
+    """What an expression of GROUP BY stands for: a number or a name that no table has is that of a select item."""
+    found = node
+    if isinstance(node, Constant) and type(node.value) is int:
+        if not 1 <= node.value <= len(body.items):
+            raise source.error(
+                f"there is no select item number {node.value}", node.span, f"There are {len(body.items)}."
+            )
+        found = body.items[node.value - 1].expression
+    elif isinstance(node, ColumnRef) and node.qualifier is None:
+        name = node.name.text.lower()
+        if all(table.schema.find(name) is None for table, _, _ in level.reads):
+            named = (i.expression for i in body.items if i.alias is not None and i.alias.text.lower() == name)
+            found = next(named, node)
+    if found is not node and holds_aggregate(found):
+        raise source.error(
+            "an aggregate can't be a grouping column",
+            node.span,
+            "Group by columns or expressions without aggregates.",
+        )
+    return found
 
 
 def under_names(schema: Schema, names: tuple[Name, ...], source: SourceText) -> Schema:

@@ -182,7 +182,7 @@ def _insert(p: ExpressionParser, start: Span) -> BodyInsert:
             names.append(p.name("a column"))
         p.expect_sign(TokenType.R_PAREN, ")")
         columns = tuple(names)
-    if p.comes(TokenType.SELECT, TokenType.L_PAREN):
+    if p.comes(TokenType.SELECT, TokenType.L_PAREN) or p.peek("WITH"):
         return BodyInsert(table, columns, (), None, parse_body(p), p.since(start))
     if not p.word("VALUES"):
         p.fail("VALUES is missing here", hint=_VALUES)

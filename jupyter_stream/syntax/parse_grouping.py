@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from sqlglot import TokenType
 
@@ -21,6 +21,12 @@ from jupyter_stream.syntax.source_text import Span
 MOST_SETS = 64
 """Groupings a SELECT may have: each is answered by an aggregate of its own."""
 _USAGE = "Write GROUP BY GROUPING SETS ((a, b), (a), ())."
+_BEHIND: Final = (
+    TokenType.HAVING, TokenType.ORDER_BY, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.R_PAREN,
+    TokenType.R_BRACE, TokenType.SEMICOLON,
+)  # fmt: skip
+"""What comes behind GROUP BY ALL, where ALL is no column."""
+_WORDS_BEHIND: Final = ("QUALIFY", "MINUS", "LIMIT", "OFFSET", "FETCH", "EMIT")
 
 Set: TypeAlias = tuple[Node, ...]
 
@@ -50,7 +56,7 @@ def parse_grouping(p: ExpressionParser) -> GroupByClause:
         if p.comes(TokenType.DASH):
             p.advance()
         p.expect("BY", hint="Write GROUP BY.")
-    if p.peek("ALL") and (not p.next or p.next.kind in (TokenType.HAVING, TokenType.R_PAREN)):
+    if p.peek("ALL") and (not p.next or p.next.kind in _BEHIND or p.next.text.upper() in _WORDS_BEHIND):
         p.advance()
         return GroupByClause(all=True)
     parts = [_part(p)]

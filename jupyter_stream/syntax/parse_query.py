@@ -331,8 +331,8 @@ def _alias(p: ExpressionParser, what: str = "a column") -> Name | None:
 # -- FROM
 
 _BEHIND_ITEMS = (
-    TokenType.R_PAREN, TokenType.SEMICOLON, TokenType.WHERE, TokenType.HAVING, TokenType.UNION, TokenType.EXCEPT,
-    TokenType.INTERSECT, TokenType.ORDER_BY,
+    TokenType.R_PAREN, TokenType.R_BRACE, TokenType.SEMICOLON, TokenType.WHERE, TokenType.HAVING, TokenType.UNION,
+    TokenType.EXCEPT, TokenType.INTERSECT, TokenType.ORDER_BY,
 )  # fmt: skip
 
 

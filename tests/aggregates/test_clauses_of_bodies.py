@@ -38,8 +38,22 @@ SELECTS: Final[dict[type, dict[str, str | list[tuple[str, Answer]]]]] = {
         "items": [("SELECT a + 1, b FROM t WHERE a = 2", [(3, 6)])],
         "source": [("SELECT a FROM u", [2, 3, 4])],
         "where": [("SELECT a FROM t WHERE b > 3", [2])],
-        "group_by": [("SELECT a % 2, count(*) FROM t GROUP BY a % 2", [(1, 2), (0, 1)])],
-        "group_all": [("SELECT a, max(b) FROM t WHERE a IN (SELECT a FROM t GROUP BY ALL) GROUP BY a", "GROUP BY ALL")],
+        "group_by": [
+            ("SELECT a % 2, count(*) FROM t GROUP BY a % 2", [(1, 2), (0, 1)]),
+            ("SELECT count(*), a % 2 FROM t GROUP BY 2", [(2, 1), (1, 0)]),
+            ("SELECT a % 2 AS k, count(*) FROM t GROUP BY k", [(1, 2), (0, 1)]),
+            ("SELECT a % 2 AS x, count(*) FROM t GROUP BY x", [(1, 2), (0, 1)]),
+            ("SELECT b AS a, count(*) FROM t GROUP BY a", "neither grouped nor aggregated"),
+            ("SELECT a, count(*) FROM t GROUP BY 3", "no select item number 3"),
+            ("SELECT a, count(*) FROM t GROUP BY 2", "an aggregate can't be a grouping column"),
+            ("SELECT count(*) AS k FROM t GROUP BY k", "an aggregate can't be a grouping column"),
+        ],
+        "group_all": [
+            ("SELECT a % 2, count(*) FROM t GROUP BY ALL", [(1, 2), (0, 1)]),
+            ("SELECT a % 2, count(*) FROM t GROUP BY ALL ORDER BY 1 LIMIT 1", [(0, 1)]),
+            ("SELECT sum(a), 7 FROM t WHERE a > 5 GROUP BY ALL", [(None, 7)]),
+            ("SELECT sum(b) + a FROM t GROUP BY ALL", "neither grouped nor aggregated"),
+        ],
         "grouping_sets": [
             ("SELECT a, sum(b) FROM t GROUP BY ROLLUP (a)", "ROLLUP, CUBE and GROUPING SETS"),
             ("SELECT a, sum(b) FROM t GROUP BY CUBE (a)", "ROLLUP, CUBE and GROUPING SETS"),
@@ -104,7 +118,11 @@ SELECTS: Final[dict[type, dict[str, str | list[tuple[str, Answer]]]]] = {
         "as_of": [("SELECT a FROM t FOR SYSTEM_TIME AS OF TIMESTAMP '2024-01-01'", "FOR SYSTEM_TIME")],
     },
     query_syntax.SubqueryRef: {
-        "body": [("SELECT a FROM (SELECT a FROM t WHERE a > 1) q", [2, 3])],
+        "body": [
+            ("SELECT a FROM (SELECT a FROM t WHERE a > 1) q", [2, 3]),
+            ("WITH q AS (SELECT a FROM t WHERE a > 1), r (k) AS (SELECT max(a) FROM q) SELECT a, k FROM q, r", [(2, 3), (3, 3)]),
+            ("SELECT a, (WITH q AS (SELECT max(a) AS m FROM t) SELECT m FROM q) AS m FROM u", [(2, 3), (3, 3), (4, 3)]),
+        ],
         "window": [("SELECT a FROM (SELECT a FROM t) [ROWS 2] q", "a window needs a stream")],
         "alias": [("SELECT q.a FROM (SELECT a FROM t) q, u WHERE q.a = u.a", [2, 3])],
         "span": PLACE,
@@ -201,7 +219,7 @@ STATEMENTS: Final[dict[type, dict[str, str | list[tuple[str, Answer]]]]] = {
         "columns": [("INSERT INTO u (c, a) VALUES (7, 8); INSERT INTO RETURN SELECT c FROM u WHERE a = 8", [7])],
         "rows": [("INSERT INTO RETURN VALUES (1), (2)", [1, 2])],
         "where": [("INSERT INTO RETURN VALUES (1) WHERE 1 > 2; INSERT INTO RETURN VALUES (2)", [2])],
-        "select": [("INSERT INTO RETURN SELECT a FROM t", [1, 2, 3])],
+        "select": [("INSERT INTO RETURN SELECT a FROM t", [1, 2, 3]), ("INSERT INTO RETURN SELECT 7", [7])],
         "span": PLACE,
     },
     syntax.BodyUpdate: {
@@ -238,7 +256,7 @@ def test_every_kind_of_from_item_is_read_or_refused(item: type) -> None:
     refused = {
         "UnionRef": ("SELECT a FROM (t UNION u) q", "can't read streams"),
         "RecursiveRef": (
-            "SELECT n FROM (WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT n FROM r) q",
+            "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT n FROM r",
             "can't read WITH RECURSIVE",
         ),
         "ItemsRef": ("SELECT v FROM t, UNNEST(array(1)) AS q (v)", r"can't read unnest\(...\)"),

@@ -35,6 +35,7 @@ def session(request: pytest.FixtureRequest) -> Iterator[Session]:
         ("SELECT count(*) AS n FROM a GROUP BY 'a'", [(2,)]),
         ("SELECT count(*) AS n, 1 AS one FROM a", [(2, 1)]),
         ("SELECT count(*) AS n, 7 AS seven FROM a GROUP BY ALL", [(2, 7)]),
+        ("SELECT count(*) AS n, 7 AS seven FROM a GROUP BY ALL ORDER BY n LIMIT 1", [(2, 7)]),
         # a constant before a CASE that is the same for all rows
         ("SELECT count(*) AS n, count(*) FILTER (WHERE 1 = CASE WHEN id > 0 THEN 1 ELSE 2 END) AS m FROM a", [(2, 2)]),
         (
