@@ -47,7 +47,7 @@ def diagram(pipeline: Pipeline, policies: Policies) -> Diagram:
     flows.append(_flow(graph.root, ids, RESULT, pipeline))
     sink, out = pipeline.sink, pipeline.results.rows_out
     goes_by = {f"goes by, {i}": note for i, note in enumerate(pipeline.goes_by, 1)}
-    answers = {**_all(sink), "scheduler": pipeline.policy, **goes_by}
+    answers = {**_all(sink), "scheduler": pipeline.works_by, **goes_by}
     nodes.append(Node(RESULT, "result", f"answers of {pipeline.name}", sink.rows_in, out, attributes=answers))
     return Diagram(pipeline.name, tuple(nodes), tuple(flows), pipeline.explain(measured=True))
 

@@ -60,6 +60,7 @@ from jupyter_stream.engine.shared import Sharer, Tap, below
 from jupyter_stream.engine.side_streams import SideStream
 from jupyter_stream.engine.spill import Spill
 from jupyter_stream.engine.turn import between_steps, have_at_hand, late_at_hand
+from jupyter_stream.engine.working import Working, in_words
 from jupyter_stream.errors import reason
 from jupyter_stream.flow.last_time import LastTime
 from jupyter_stream.flow.named import Named
@@ -814,31 +815,37 @@ class Pipeline:
         if not measured:
             return explain(self.graph)
         feeds = {f.stream.name: f.control for f in self.feeds}
-        return explain(self.graph, feeds, self._rates(), self._working())
+        queues = map(in_queue, self.queues) if any(w.circuit.order is not None for w in self._working) else ()
+        return explain(self.graph, feeds, self._rates(), [f"scheduler: {self.works_by}", *queues, *self.goes_by])
 
-    def _working(self) -> list[str]:
-        """By what its operators take turns, what waits in front of them, and what the policy goes by."""
-        order = self.circuit.order
-        if order is None:
-            queued = self.goes_straight and self.policy != FirstCome.name
-            return [f"scheduler: {self.policy}" + (", each message straight through" if queued else "")]
-        return [f"scheduler: {self.policy}", *map(in_queue, self.queues), *self.goes_by]
+    @property
+    def _working(self) -> list[Working]:
+        """Its own operators, if it has any, and those of parts it shares: each group takes turns among itself."""
+        shared = [Working.of(part) for part in below(self.taps)]
+        if shared and all(step.part is not None for step in self.graph.steps):
+            return shared
+        return [Working(self.policy, self.goes_straight, self.circuit), *shared]
+
+    @property
+    def works_by(self) -> str:
+        """By what policy its operators take turns, those of parts it shares too."""
+        return in_words(self.name, self.policy, self._working)
 
     @property
     def goes_by(self) -> list[str]:
-        """What its policy goes by, as it was measured: with Chain, the envelopes."""
-        order = self.circuit.order
-        return [] if order is None else order.notes([o for o in self.circuit.queues.operators if o.step.part is None])
+        """What the policies go by, as it was measured: with Chain, the envelopes."""
+        return [note for working in self._working for note in working.notes]
 
     @property
     def queues(self) -> list[ControlTable]:
         """The control tables of the queues between its operators, of those it shares too."""
-        return [table for circuit in self._circuits for table in circuit.queues.controls]
+        operators = (o for working in self._working for o in working.operators)
+        return [queue.look() for operator in operators for queue in operator.queues]
 
     def queues_of(self, step: Step) -> list[ControlTable]:
         """The control tables of the queues in front of an operator, of its own or shared; none where messages go straight on."""
-        found = (c.queues.of(step) for c in self._circuits if c.order is not None and step in c.queues.steps)
-        return [queue.look() for operator in found for queue in operator.queues]
+        operators = (o for w in self._working if w.circuit.order is not None for o in w.operators if o.step is step)
+        return [queue.look() for operator in operators for queue in operator.queues]
 
     @property
     def queue_bytes(self) -> dict[int, int]:

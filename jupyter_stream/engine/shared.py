@@ -19,7 +19,7 @@ from jupyter_stream.engine.failing import Abandoned
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.errors import reason
 from jupyter_stream.graph.graph import Entry, Step, StepInput
-from jupyter_stream.schedulers import Scheduler
+from jupyter_stream.schedulers import FirstCome, Scheduler
 
 log = logs.of(__name__)
 
@@ -101,6 +101,8 @@ class SharedPart:
         self.circuit = Circuit(self._hand_on, self._hand_on)
         self.goes_straight = first.goes_straight
         self.names: Sequence[str] = (first.name,)
+        self.policy = FirstCome.name
+        """The name of the policy its operators work by: the session's."""
         self._ends: list[tuple[Feed, Message]] = []
         self._reached: dict[Feed, int] = {}
         self._retire = retire
@@ -210,8 +212,13 @@ class SharedPart:
 
     def schedule(self, policy: Scheduler) -> None:
         """Have its operators work by that policy from now on; straight through where one of its queries asks for that."""
-        straight = policy.straight or self.goes_straight or any(q.goes_straight for q in self.queries)
-        self.circuit.schedule(None if straight else policy.order())
+        self.policy = policy.title
+        self.circuit.schedule(None if policy.straight or self.straight else policy.order())
+
+    @property
+    def straight(self) -> bool:
+        """Whether each message goes through all its operators under any policy."""
+        return self.goes_straight or any(q.goes_straight for q in self.queries)
 
     def settle(self) -> None:
         """Have operators take all that waits, now."""

@@ -186,6 +186,39 @@ def test_explain_and_the_plan_show_policy_queues_and_envelope(session: Session) 
     query.stop()
 
 
+def test_explain_and_the_plan_show_them_where_queries_share_operators(session: Session) -> None:
+    select = "SELECT count(*) AS n FROM numbers [RANGE 10 MILLISECONDS TUMBLING] WHERE v < 5"
+    one, other = session.execute(f"{select}; {select}")
+    until(lambda: "envelope: " in str(one.explain()))
+    for query in (one, other):
+        said = str(query.explain()).splitlines()
+        assert "scheduler: chain" in said and any(line.startswith("queue of filter (v < 5): ") for line in said)
+        assert any(line.startswith("envelope: ") for line in said)
+        result = query.diagram().node("result").attributes
+        assert result["scheduler"] == "chain" and result["goes by, 1"].startswith("envelope: ")
+        (where,) = [n for n in query.diagram().nodes if n.title == "filter (v < 5)"]
+        assert where.attributes["queue: rows in"] > 0
+    other.schedule("dfs")  # it has no operators of its own
+    shown = f"chain for operators shared with {one.name}"
+    until(lambda: f"scheduler: {shown}" in str(other.explain()).splitlines())
+    assert other.diagram().node("result").attributes["scheduler"] == shown
+    assert "scheduler: chain" in str(one.explain()).splitlines()
+
+
+def test_explain_tells_the_policy_of_a_querys_own_operators_from_that_of_those_it_shares(session: Session) -> None:
+    one, other = session.execute(
+        "SELECT count(*) AS n FROM numbers [RANGE 10 MILLISECONDS TUMBLING] WHERE v < 5;"
+        "SELECT v, sum(v) AS s FROM numbers [RANGE 10 MILLISECONDS TUMBLING] WHERE v < 5 GROUP BY v"
+    )
+    assert "scheduler: chain" in str(other.explain()).splitlines()
+    other.schedule("bfs")
+    shown = f"bfs; chain for operators shared with {one.name}"
+    until(lambda: f"scheduler: {shown}" in str(other.explain()).splitlines())
+    assert other.diagram().node("result").attributes["scheduler"] == shown
+    until(lambda: "envelope: " in str(other.explain()))  # of the shared ones alone
+    assert "scheduler: chain" in str(one.explain()).splitlines()
+
+
 def test_a_query_may_have_a_policy_of_its_own_while_it_runs(session: Session, end: threading.Event) -> None:
     (query,) = session.execute(
         "SELECT v, count(*) AS n FROM numbers [RANGE 10 MILLISECONDS TUMBLING] GROUP BY v", name="q"
