@@ -32,6 +32,7 @@ from jupyter_stream.engine.feed import Feed, FeedReader, Part, Place
 from jupyter_stream.engine.outbox import Outbox, Receiver
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.progress import late_rows
+from jupyter_stream.engine.shares import Shares, differ, wanting
 from jupyter_stream.engine.sharing import Sharing
 from jupyter_stream.engine.side_streams import SideStream
 from jupyter_stream.engine.steps import Steps
@@ -55,7 +56,7 @@ _SAID = "$said broken"
 _CLOCK_LOOK = 1.0
 """Seconds after which the clock is looked at again at the latest while somebody waits for it: it may have been set."""
 _IDLE_LOOK = 0.02
-"""Seconds between looks while a query has put work off that its budget doesn't pay for yet."""
+"""Seconds between looks while a query has put work off that its budget doesn't pay for yet, or waits for another's share."""
 _MEANWHILE, _LEAST_MEANWHILE = 16_384, 4096
 """Rows taken at a time while a query has more to say, at most and at least: neither waits long for the other."""
 _FIRST = 32_768
@@ -190,6 +191,8 @@ class Engine:
         self._runners: list[Runner] = []
         self._sharing = Sharing(lambda: self._scheduler)
         self._windows = WindowSharing()
+        self._shares = Shares(self._steps.spent)
+        self._holding = False  # whether a query waits that has had more than its share
         self._callbacks: queue.SimpleQueue[Outbox | None] = queue.SimpleQueue()
         self._caller: threads.Watched | None = None
         self._given_up: weakref.WeakSet[Runner] = weakref.WeakSet()
@@ -439,7 +442,8 @@ class Engine:
             self._agenda = _nothing()
             self._obey()
             if not self._found_work:
-                putting_off = any(isinstance(r, Idler) and r.waits_for_idle_time for r in self._runners)
+                idlers = any(isinstance(r, Idler) and r.waits_for_idle_time for r in self._runners)
+                putting_off = idlers or self._holding
                 with suppress(queue.Empty):
                     self._bell.get(timeout=_IDLE_LOOK if putting_off else self._until_look())
                 self._obey()
@@ -477,6 +481,10 @@ class Engine:
         ready = [f for f in self._feeds if f.ready and not _waits(f) and not self._all_busy(f)]
         workers: list[Worker] = [*self._runners, *self._sharing.parts]
         unfinished = [w for w in workers if w.unfinished]
+        held = self._ahead(ready, unfinished)
+        if held:
+            ready = [f for f in ready if not held.issuperset(f.readers)]
+            unfinished = [w for w in unfinished if not held.issuperset(steps.queries(w))]
         if ready:
             feed = _least_far(self._scheduler.choose(ready), ready)
             yield from self._kept(feed, self._serve(feed, unfinished=bool(unfinished)))
@@ -499,6 +507,15 @@ class Engine:
             return
         self._found_work = False
         yield from self._enable()
+
+    def _ahead(self, ready: Sequence[Feed], unfinished: Sequence[Worker]) -> set[Any]:
+        """Queries that have had more than their share, beside others that have something to do."""
+        held: set[Any] = set()
+        if differ(self._runners):
+            owners = [*self._runners, *self._sharing.parts]
+            held = self._shares.ahead(owners, wanting(ready, unfinished, self._steps.aside))
+        self._holding = bool(held)
+        return held
 
     def _all_busy(self, feed: Feed) -> bool:
         return bool(feed.readers) and all(self._steps.busy(r) for r in feed.readers)

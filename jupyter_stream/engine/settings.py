@@ -169,7 +169,7 @@ SETTINGS: Final = (
     ),
     Setting(
         "weight",
-        "its share of the time that is left, compared with other queries: 2 gives it twice as much",
+        "its share of the processor, and of the time that is left, compared with other queries: 2 gives it twice as much",
         _weight,
         parse_weight,
         _weigh,

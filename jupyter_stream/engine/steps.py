@@ -65,12 +65,13 @@ class Took:
     """How long the steps of a query took of late, in seconds."""
 
     def __init__(self) -> None:
-        self._mean = self._peak = self._busy = 0.0
+        self._mean = self._peak = self._busy = self.total = 0.0
         self._until = time.monotonic()
 
     def note(self, seconds: float) -> None:
         """One more, which has just ended."""
         now = time.monotonic()
+        self.total += seconds
         self._mean = 0.8 * self._mean + 0.2 * seconds
         self._peak = max(seconds, 0.98 * self._peak)
         self._busy = self._busy * math.exp(self._until - now) + min(seconds, 1.0)  # of the last second or so
@@ -155,7 +156,7 @@ class Steps:
         turn = Turn(self._submit)
         turn.aside = True
         self._put_aside(turn, owner)
-        self._lanes.put(turn, owner, work, owner.query.weight if isinstance(owner, Pipeline) else 1.0)
+        self._lanes.put(turn, owner, work, weight(owner))
 
     def _timed(self, turn: Turn, owner: Any, work: Work) -> None:
         began = time.perf_counter()
@@ -175,6 +176,17 @@ class Steps:
             fail(owner, error)
         finally:
             self._submit(lambda: self.over(turn))
+
+    def spent(self, owner: Any) -> float:
+        """The seconds that the steps of a query or shared part took so far, the one under way too."""
+        took = self._took.get(owner)
+        under_way = sum(turn.seconds for turn in self._aside if turn.owner is owner)
+        return under_way if took is None else took.total + under_way
+
+    @property
+    def aside(self) -> Sequence[Any]:
+        """The queries and shared parts whose steps are aside."""
+        return list(self._aside.values())
 
     def busy(self, reader: Any) -> bool:
         """Whether a query's step is aside."""
@@ -276,6 +288,11 @@ def queries(owner: Any) -> Sequence[Any]:
     if owner is None:
         return []
     return list(owner.queries) if isinstance(owner, SharedPart) else [owner]
+
+
+def weight(owner: Any) -> float:
+    """The share of the machine that a query has, compared with others; of a part that queries share, theirs together."""
+    return float(sum(query.query.weight for query in queries(owner))) or 1.0
 
 
 def guarded(owner: Any, work: Work) -> None:

@@ -981,7 +981,7 @@ class BoundQuery:
         maintenance: how the state of relations is kept in the kernel.
         preference: which answers come first when there isn't time for all.
         budget: how much time there is in the kernel; None for as much as it takes.
-        weight: its share of idle time among running queries.
+        weight: its share of the machine beside other running queries, and of idle time among those with a budget.
         rates: what has been measured of its streams, when they ran before.
         tolerance: what may be given up when memory or time run short; None for nothing.
         target: what it is to fit into, of an APPROXIMATE SELECT.

@@ -39,7 +39,7 @@ class RunWords(TypedDict, total=False):
         trigger: on Spark: the time between micro-batches, such as `5 seconds`.
         budget: in the kernel: how much work a query may do, such as `20%` of a core or `500 probes/row`; answers are then
             estimates at first. None for no limit: answers are exact.
-        weight: in the kernel: its share of the time left, against other queries'.
+        weight: in the kernel: its share of the processor, and with a budget of the time left, against other queries'.
     """
 
     engine: str
@@ -64,7 +64,7 @@ class RunOptions:
         strategy: how windows with SLIDE are aggregated, or how the state of relations is kept; None for the planner's choice.
         partitions: expiry partitions that rows of relations are kept in.
         budget: what it may spend before more input is taken; None without.
-        weight: its share of the time left, against other queries'.
+        weight: its share of the processor, and with a budget of the time left, against other queries'.
         spark: settings of Spark's.
         numbers: of the queries of a text.
         checkpoints: in the kernel: where its queries go on from; None without.
