@@ -2,7 +2,11 @@
 
 Stream Mill's scheduler backtracks from an operator whose *more* is false, to the input that is empty, to the source, and has it
 make an enabling time stamp that goes down the same path. Here the path is looked at from the source: nothing is made for one that
-nobody waits for. Low-watermarks of inputs are the paper's TSM registers; `flow.protocol.Waits` is its relaxed *more*.
+nobody waits for, under policies that never backtrack as well. Low-watermarks of inputs are the paper's TSM registers;
+`flow.protocol.Waits` is its relaxed *more*.
+
+Where it can't be told whether an operator waits, or until when, a stamp is made too: while a reader's steps are done by another
+thread or something is held back for it, and where an operator on the way has been told as much and lags behind.
 """
 
 from __future__ import annotations

@@ -1,6 +1,11 @@
 """A derived stream put in order: its rows, in the order of their times, as punctuation allows (ESL paper §2).
 
 Rows wait until no earlier one can come. Those that come later all the same are left out, and told of.
+
+Rows of the same time wait too: a promise of time t lets the rows before t go, and those of t itself may still get company. The
+papers' operators take simultaneous tuples at once, since their order is left open. Here it is not: rows of equal time go by their
+numbers in the source, then by their values, whatever batches and inputs of a union they come in, and an aggregate with OVER gives
+peers one value. A row that went at once might be followed by one whose place was before it.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ whether something waits in front of itself. The first rule that applies gives th
   several, the one furthest behind in time, which is what the others wait for.
 
 Where there is no rule left, or backtracking has come to a source, control goes back to the engine: it serves whatever has come,
-from the operator on with what came first.
+from the operator on with what came first. Not for time stamps on demand, which the paper's backtracking has the source make
+there: who waits for a source is seen from the source (`engine/demand.py`), under policies that never backtrack as well.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from jupyter_stream.schedulers.protocol import NextStep, WorkOperator, WorkQueue, since, waiting
+from jupyter_stream.schedulers.protocol import NextStep, WorkOperator, since, waiting
 
 Rule: TypeAlias = Callable[["Walk", WorkOperator], WorkOperator | None]
 
@@ -28,21 +29,15 @@ class Walk:
     Args:
         rules: the first that applies counts.
         rows: rows of a step, at most.
-
-    Attributes:
-        source: the queue whose source backtracking came to last, which is where a time stamp on demand would help; None where
-            the walk did not end so.
     """
 
     def __init__(self, rules: Sequence[Rule], rows: float) -> None:
         self._rules = rules
         self._rows = rows
         self._at: WorkOperator | None = None
-        self.source: WorkQueue | None = None
 
     def next(self, ready: Sequence[WorkOperator]) -> NextStep:
         """By the rules from where it is; from the operator with what came first where they lead nowhere."""
-        self.source = None
         found = None if self._at is None else self._chosen(self._at)
         self._at = found or min(ready, key=since)
         return NextStep(self._at, self._rows)
@@ -81,9 +76,6 @@ def backtrack(walk: Walk, operator: WorkOperator) -> WorkOperator | None:
     behind = min(
         (queue for queue in operator.queues if queue.empty), key=lambda queue: queue.low_watermark, default=None
     )
-    if behind is None:
-        return None
-    if behind.predecessor is None:
-        walk.source = behind
+    if behind is None or behind.predecessor is None:
         return None
     return walk.again(behind.predecessor)
