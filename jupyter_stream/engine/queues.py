@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from textwrap import shorten
 
@@ -18,6 +19,7 @@ from jupyter_stream.core.messages import Batch, Message, Punctuation
 from jupyter_stream.core.time import MIN_TIME
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.flow.steps import Entry, Step, StepInput
+from jupyter_stream.plan.users_code import runs_users_code
 from jupyter_stream.schedulers import NextStep
 
 _MEMORY = 2**18
@@ -28,6 +30,9 @@ _STEP = 0.01
 """Seconds after which a step ends that has more rows to take. So many rows are taken at once as fit, by what was measured."""
 _UNTRIED = 1_024
 """Rows of the first step, of which nobody knows how long they take."""
+_LEAST = 256
+"""Rows, of those taken or given, that a step has at least, but where users' code runs: so many take next to no time. Seconds are
+those on the wall, and on a busy machine steps would shrink towards a row, of which each costs as much as hundreds."""
 
 
 @dataclass(slots=True)
@@ -194,8 +199,16 @@ class StepQueues:
 
     @property
     def most(self) -> float:
-        """Rows that take no longer than a step should: of a slow user's aggregate it may be one."""
-        return _UNTRIED if self.cost is None else max(1.0, _STEP // max(self.cost, 1e-12))
+        """Rows that take no longer than a step should, or a few more: of a slow user's aggregate it may be one."""
+        if self.cost is None:
+            return _UNTRIED
+        least = 1.0 if self._users else _LEAST // max(self.selectivity, 1.0)
+        return max(1.0, least, _STEP // max(self.cost, 1e-12))
+
+    @cached_property
+    def _users(self) -> bool:
+        """Whether users' code may run in it, of which a row may take any time."""
+        return self.step.edge is None or runs_users_code(self.step.edge.plan)
 
     def measured(self, rows: int, made: int, seconds: float) -> None:
         """It took so many rows, gave so many, and so long."""
