@@ -27,7 +27,7 @@ class LastOf:
 
 
 @jupyter_stream.function
-def doubled(v: int) -> int:
+def twice_of(v: int) -> int:
     """A user's function."""
     return 2 * v
 
@@ -49,7 +49,7 @@ def operator(session: Session, select: str, name: str) -> StepQueues:
 
 
 def test_a_step_takes_as_many_rows_as_fit_into_ten_milliseconds(session: Session) -> None:
-    for select, name in (("SELECT v FROM s WHERE v > 1", "filter"), ("SELECT doubled(v) AS d FROM s", "project")):
+    for select, name in (("SELECT v FROM s WHERE v > 1", "filter"), ("SELECT twice_of(v) AS d FROM s", "project")):
         queues = operator(session, select, name)
         queues.measured(10_000, 10_000, 0.08)
         assert queues.most == 1_250
@@ -74,8 +74,8 @@ def test_of_an_operator_that_gives_many_rows_for_one_those_count(session: Sessio
     [
         ("SELECT last_of(v) AS x FROM s [RANGE 5 MICROSECONDS TUMBLING]", "aggregate"),
         ("SELECT last_of(v) OVER (ROWS 1 PRECEDING) AS x FROM s", "over"),
-        ("SELECT doubled(v) AS d FROM s", "project"),
-        ("SELECT v FROM s WHERE doubled(v) > 1", "filter"),
+        ("SELECT twice_of(v) AS d FROM s", "project"),
+        ("SELECT v FROM s WHERE twice_of(v) > 1", "filter"),
     ],
 )
 def test_where_users_code_runs_a_step_may_be_a_row(session: Session, select: str, name: str) -> None:

@@ -148,3 +148,32 @@ def test_deactivate_and_activate_say_what_that_means(notebook) -> None:
     assert "inactive" in notebook.run("%stream list")
     assert "exact from 2 s behind its first row on" in notebook.run("%stream activate load")
     assert "load is active" in notebook.run("%stream activate load") and notebook.failed
+
+
+def test_set_scheduler_says_who_works_next_in_all_queries_or_in_one(notebook):
+    notebook.run("%%stream\nCREATE STREAM cpu SOURCE 'system://cpu' WITH (every = '100 milliseconds')")
+    notebook.run("%%stream load -q\nSELECT count(*) AS n FROM cpu [RANGE 1 SECOND SLIDE 1 SECOND]")
+
+    def works_by():
+        said = str(notebook.names["load"].explain()).splitlines()
+        return next(line for line in said if line.startswith("scheduler: "))
+
+    assert "sources are served and operators work by chain" in notebook.run("%stream set scheduler = 'chain'")
+    assert works_by() == "scheduler: chain"
+    assert "load's operators work by dfs" in notebook.run("%stream set load scheduler = 'dfs'")
+    until(lambda: works_by() == "scheduler: dfs")
+    assert "work by chain 100 ms" in notebook.run("%stream set scheduler = chain 100 ms")
+    assert works_by() == "scheduler: dfs"
+    assert "by session's policy" in notebook.run("%stream set load scheduler = 'session'")
+    until(lambda: works_by() == "scheduler: chain 100 ms")
+    for wrong, said in [
+        ("scheduler = 'fastest'", "there is no scheduler 'fastest'"),
+        ("load scheduler = 'fastest'", "there is no scheduler 'fastest'"),
+        ("lod scheduler = 'dfs'", "lod"),
+        ("load memory = '1 GB'", "can set memory, scheduler and progress"),
+        ("scheduler =", "a value is missing"),
+    ]:
+        out = notebook.run(f"%stream set {wrong}")
+        assert said in out and "Traceback" not in out
+    assert works_by() == "scheduler: chain 100 ms"
+    notebook.run("%stream stop load")
