@@ -49,6 +49,12 @@ def tier(arguments: list[str]) -> list[str]:
     return [] if named or "-m" in arguments else ["-m", "not slow"]
 
 
+def oracles() -> list[str]:
+    """Files of tests that compare the engine's answers with the oracle's."""
+    folder = Path(__file__).parent
+    return sorted(str(p) for p in folder.glob("*/test_oracle_*.py") if p.parent.name != "oracle")
+
+
 NEAR = 40
 """So many files of tests are run first of those that a change reaches: a minute or two, after which one may go on working."""
 
@@ -90,6 +96,13 @@ def main() -> str:
         print(f"files in any order: TESTS_ORDER={os.environ['TESTS_ORDER']} repeats it")
         steps.static()
         steps.tests(rest)
+        if not rest:
+            steps.tests(
+                ["-m", "not slow", *oracles()],
+                "the oracle's tests under drawn policies",
+                TESTS="",
+                TESTS_POLICIES="drawn",
+            )
     else:
         steps.static()
         steps.tests([*tier(rest), *rest])

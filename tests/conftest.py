@@ -7,7 +7,7 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from jupyter_stream.session import query
 from tests import limits, times
 from tests.leftovers import left_behind, left_by_the_run
 from tests.promises import Watch, watch
+from tests.schedulers import switching
 from tests.spark_session import interpreting, sessions, spark
 from tests.tiers import examples
 
@@ -105,6 +106,15 @@ def pytest_collection_finish() -> None:
     """Thousands of collected tests are not looked through again at every full collection of garbage."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """The oracle's tests, under policies that take turns if that is asked for."""
+    if not switching.DRAWN or not item.path.name.startswith("test_oracle_"):
+        return (yield)
+    with switching.drawn(item.nodeid):
+        return (yield)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from itertools import cycle
 from unittest.mock import patch
 
 import polars as pl
@@ -14,39 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupyter_stream.engine import queues
 from jupyter_stream.engine.engine import Engine
-from jupyter_stream.engine.queues import Queues
-from jupyter_stream.schedulers import SCHEDULERS, find
 from jupyter_stream.session.session import Session
 from tests.oracle import axis, strategies
 from tests.oracle.answer import answer
 from tests.oracle.running import Ran, assert_right
 from tests.oracle.search import searching
 from tests.relations.test_oracle_sets import session_over
+from tests.schedulers.switching import NAMES, drawn, switching
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
-NAMES = tuple(s.name for s in SCHEDULERS)
 POLICIES = st.lists(st.sampled_from(NAMES), min_size=1, max_size=6)
-
-
-@contextmanager
-def switching(names: list[str], rows: int) -> Iterator[None]:
-    """Another policy, of those in turn, whenever a source is served; steps of so many rows, or as fit into half a millisecond."""
-    policies = cycle(names)
-    serve, run = Engine._serve, Queues.run
-
-    def served(engine, feed, unfinished):
-        engine.schedule(find(next(policies)))
-        return serve(engine, feed, unfinished)
-
-    def stepped(waiting, step, hand):
-        run(waiting, replace(step, rows=rows), hand)
-
-    short = patch.object(queues, "_STEP", 0.0005)
-    with patch.object(Engine, "_serve", served), patch.object(Queues, "run", stepped), short:
-        yield
 
 
 @searching
@@ -87,6 +62,22 @@ def test_joins_sets_and_relations_answer_as_under_the_default(s, t, pieces, name
     wanted = answers()
     with switching(names, rows):
         assert answers() == wanted
+
+
+def test_policies_that_are_drawn_for_a_test_take_turns() -> None:
+    """As for all of the oracle's tests with TESTS_POLICIES=drawn (`tests/conftest.py`)."""
+    seen: list[str] = []
+    schedule = Engine.schedule
+
+    def noted(engine, policy):
+        seen.append(policy.name)
+        schedule(engine, policy)
+
+    rows = [("a", i, i) for i in range(20)]
+    with patch.object(Engine, "schedule", noted), drawn("a test"), session_over({"s": rows}, [1] * 20) as session:
+        (query,) = session.execute("SELECT k, n FROM s WHERE n > 3")
+        assert query.wait(200) and query.to_polars().height == 16
+    assert len(set(seen)) > 1 and set(seen) <= set(NAMES)
 
 
 @pytest.mark.parametrize("policy", NAMES)
