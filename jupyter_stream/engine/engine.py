@@ -508,9 +508,9 @@ class Engine:
         self._found_work = False
         yield from self._enable()
 
-    def _ahead(self, ready: Sequence[Feed], unfinished: Sequence[Worker]) -> set[Any]:
+    def _ahead(self, ready: Sequence[Feed], unfinished: Sequence[Worker]) -> set[object]:
         """Queries that have had more than their share, beside others that have something to do."""
-        held: set[Any] = set()
+        held: set[object] = set()
         if differ(self._runners):
             owners = [*self._runners, *self._sharing.parts]
             held = self._shares.ahead(owners, wanting(ready, unfinished, self._steps.aside))

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.steps import queries, weight
@@ -33,14 +33,14 @@ class Shares:
         now: the time, in seconds.
     """
 
-    def __init__(self, spent: Callable[[Any], float], now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, spent: Callable[[object], float], now: Callable[[], float] = time.monotonic) -> None:
         self._spent = spent
         self._now = now
-        self._counted: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
-        self._had: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
-        self._wanted: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
+        self._counted: weakref.WeakKeyDictionary[object, float] = weakref.WeakKeyDictionary()
+        self._had: weakref.WeakKeyDictionary[object, float] = weakref.WeakKeyDictionary()
+        self._wanted: weakref.WeakKeyDictionary[object, float] = weakref.WeakKeyDictionary()
 
-    def ahead(self, owners: Iterable[Any], wanting: Mapping[Any, float]) -> set[Any]:
+    def ahead(self, owners: Iterable[object], wanting: Mapping[object, float]) -> set[object]:
         """Those that wait for others, now.
 
         Args:
@@ -57,7 +57,7 @@ class Shares:
             least = min([least, *(had[query] for query in group)])
         return found
 
-    def _count(self, owner: Any) -> None:
+    def _count(self, owner: object) -> None:
         """Take down what an owner's steps took since the last look; of a shared part, for each query by its weight."""
         spent = self._spent(owner)
         seconds = spent - self._counted.get(owner, spent)
@@ -65,7 +65,7 @@ class Shares:
         for query in queries(owner) if seconds else ():
             self._had[query] = self._had.get(query, 0.0) + seconds / weight(owner)
 
-    def _admit(self, wanting: Iterable[Any]) -> None:
+    def _admit(self, wanting: Iterable[object]) -> None:
         """Those that begin to want something have had as much as the one that had least; none has had much more."""
         now, wanted = self._now(), list(wanting)
         known = {q for q in wanted if now - self._wanted.get(q, -inf) <= _LULL}
@@ -79,7 +79,7 @@ class Shares:
             self._had[query] = min(self._had[query], least + _CLAIM)
 
 
-def wanting(ready: Iterable[Feed], unfinished: Iterable[Any], aside: Iterable[Any]) -> dict[Any, float]:
+def wanting(ready: Iterable[Feed], unfinished: Iterable[object], aside: Iterable[object]) -> dict[object, float]:
     """The weights of queries that have something to do.
 
     Args:
@@ -93,7 +93,7 @@ def wanting(ready: Iterable[Feed], unfinished: Iterable[Any], aside: Iterable[An
     return {query: weight(query) for query in found}
 
 
-def differ(runners: Sequence[Any]) -> bool:
+def differ(runners: Sequence[object]) -> bool:
     """Whether queries have different weights."""
     return len({weight(runner) for runner in runners}) > 1
 

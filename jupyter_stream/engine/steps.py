@@ -177,14 +177,14 @@ class Steps:
         finally:
             self._submit(lambda: self.over(turn))
 
-    def spent(self, owner: Any) -> float:
+    def spent(self, owner: object) -> float:
         """The seconds that the steps of a query or shared part took so far, the one under way too."""
         took = self._took.get(owner)
         under_way = sum(turn.seconds for turn in self._aside if turn.owner is owner)
         return under_way if took is None else took.total + under_way
 
     @property
-    def aside(self) -> Sequence[Any]:
+    def aside(self) -> Sequence[object]:
         """The queries and shared parts whose steps are aside."""
         return list(self._aside.values())
 
@@ -290,7 +290,7 @@ def queries(owner: Any) -> Sequence[Any]:
     return list(owner.queries) if isinstance(owner, SharedPart) else [owner]
 
 
-def weight(owner: Any) -> float:
+def weight(owner: object) -> float:
     """The share of the machine that a query has, compared with others; of a part that queries share, theirs together."""
     return float(sum(query.query.weight for query in queries(owner))) or 1.0
 
