@@ -80,6 +80,10 @@ class ExpressionBinder:
         self.source = source
         self.names = names
 
+    def over(self, names: Names) -> ExpressionBinder:
+        """The same over other names."""
+        return ExpressionBinder(self.source, names)
+
     def bind(self, node: Node) -> Expr:
         """The typed expression.
 

@@ -59,8 +59,6 @@ def _bound(
     node: Lambda, types: tuple[pl.DataType, ...], function: str, binder: ExpressionBinder
 ) -> tuple[LambdaBody, list[Expr]]:
     """A lambda whose parameters have these types, and what it takes from around it."""
-    from jupyter_stream.binding.bind_expression import ExpressionBinder  # it knows of lambdas
-
     optional = function in ("transform", "list_transform", "filter", "list_filter")
     if len(node.parameters) > len(types) or (len(node.parameters) < len(types) and not optional):
         raise binder.error(
@@ -73,7 +71,7 @@ def _bound(
         Column(f"${parameter.text} {place}", dtype) for parameter, dtype in zip(node.parameters, types, strict=False)
     )
     names = _LambdaNames(binder.names, {p.text.lower(): c for p, c in zip(node.parameters, own, strict=True)})
-    body = ExpressionBinder(binder.source, names).bind(node.body)
+    body = binder.over(names).bind(node.body)
     outside: dict[str, Column] = {}
     for part in walk(body):
         if isinstance(part, Column) and part not in own:

@@ -100,7 +100,7 @@ class CsvSpelling:
                 return f"declare {field.name} STRING"
             if self.decimal == "." and "," in value:
                 return self._options(one, ",") or ""
-        elif field.name in self.found and isinstance(field.dtype, pl.Date) and parse_instants(one)[0] is not None:
+        elif field.name in self.found and isinstance(field.dtype, pl.Date) and parse_instants(one).null_count() == 0:
             return f"declare {field.name} TIMESTAMP"
         return ""
 

@@ -54,7 +54,9 @@ class LateFields:
     @property
     def types(self) -> dict[Path, pl.DataType]:
         """Of each field without a column, by its path."""
-        found = {path: infer([{"": v} for v in values], self._of_words) for path, values in list(self._values.items())}
+        found = {
+            path: infer([{"value": v} for v in values], self._of_words) for path, values in list(self._values.items())
+        }
         return {path: schema.fields[0].dtype for path, schema in found.items() if schema is not None}
 
     def look(self, rows: Iterable[Mapping[object, object]]) -> bool:

@@ -59,4 +59,4 @@ def _decoded(value: bytes | None) -> str | None:
 
 def is_whole(text: str) -> bool:
     """Whether UTF-8 can hold a text: it has no half of a character."""
-    return _HALF.search(text) is None
+    return text.isascii() or _HALF.search(text) is None

@@ -154,7 +154,7 @@ def infer(
 ) -> Schema | None:
     """The schema that a list of dicts or dataclass instances tells by itself; None if they don't.
 
-    A key with half of a character is no column: no text in UTF-8 can hold it.
+    An empty key is no column, nor is one with half of a character: no query can name them.
 
     Args:
         items: the rows.
@@ -164,7 +164,8 @@ def infer(
     rows = [_as_dict(i) for i in items]
     if not rows or not all(isinstance(row, Mapping) for row in rows):
         return None
-    return Schema.of(_Widest(of_words or (lambda words: pl.String()), nothing).fields(rows))
+    fields = _Widest(of_words or (lambda words: pl.String()), nothing).fields(rows)
+    return Schema.of([(name, dtype) for name, dtype in fields if name])
 
 
 class _Widest:
@@ -188,7 +189,7 @@ class _Widest:
                 name = str(key)
                 name = name if name in values else lower.setdefault(name.lower(), name)
                 values.setdefault(name, []).append(value)
-        return [(name, self.of(found)) for name, found in values.items() if _is_whole(name)]
+        return [(name, self.of(found)) for name, found in values.items() if is_whole(name)]
 
     def of(self, values: Sequence[object]) -> pl.DataType:
         """The type that holds all of these values: of objects and lists, part by part."""
@@ -201,7 +202,7 @@ class _Widest:
         if all(isinstance(v, list | tuple) for v in plain):
             return pl.List(self.of([element for v in plain for element in v]))
         if all(isinstance(v, str) for v in plain):
-            return self._of_words(plain) if all(map(_is_whole, plain)) else pl.String()
+            return self._of_words(plain) if all(map(is_whole, plain)) else pl.String()
         kinds = {type(v) for v in plain}
         if any(isinstance(v, Mapping | list | tuple) for v in plain):
             return pl.String()
@@ -218,7 +219,7 @@ class _Widest:
 def _one_kind(
     name: str, values: Sequence[Any], kind: type, target: pl.DataType, tick: int | None
 ) -> tuple[pl.Series, list[int]]:
-    halves = [i for i, v in enumerate(values) if isinstance(v, str) and not _is_whole(v)] if kind is str else []
+    halves = [i for i, v in enumerate(values) if isinstance(v, str) and not is_whole(v)] if kind is str else []
     if halves:
         values = [None if i in set(halves) else v for i, v in enumerate(values)]
         series, wrong = _one_kind(name, values, kind, target, tick)
@@ -230,17 +231,6 @@ def _one_kind(
     if not after.null_count() or (after.null_count() == before.null_count() and kind is not int):
         return after, []
     return after, [i for i in after.is_null().arg_true().to_list() if not _is_null(values[i])]
-
-
-def _is_whole(text: str) -> bool:
-    """Whether no character of it is only half of one."""
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _series(name: str, values: Sequence[Any], kind: type) -> pl.Series | None:

@@ -165,9 +165,9 @@ def save(viewable: Viewable, path: str | Path, theme: str = "light") -> Path:
     Raises:
         QueryError: another ending or theme, or there is no answer yet.
     """
-    from jupyter_stream.views import export
+    from jupyter_stream.views import chart_file
 
-    return export.save(viewable, path, _shown(viewable), theme)
+    return chart_file.save(viewable, path, _shown(viewable), theme)
 
 
 def drawn(viewable: Viewable) -> tuple[Snapshot, Picture | None, str | None]:

@@ -10,14 +10,12 @@ import base64
 import json
 import time
 from html import escape
-from pathlib import Path
 from typing import Final
 
-from jupyter_stream.core.snapshot import Snapshot, Viewable
-from jupyter_stream.errors import QueryError, SourceError
+from jupyter_stream.core.snapshot import Snapshot
+from jupyter_stream.errors import QueryError
 from jupyter_stream.views import message, strip
 from jupyter_stream.views.figure import BOKEH_VERSION, library
-from jupyter_stream.views.options import ViewOptions, refuse
 from jupyter_stream.views.paper import THEMES
 from jupyter_stream.views.picture import Picture
 from jupyter_stream.views.png import png
@@ -33,36 +31,6 @@ _DARK: Final = (
     "--jp-border-color1:#4a525c;--jp-border-color2:#33383f;background:#111418;color-scheme:dark"
 )
 _LIGHT: Final = "background:#fff;color-scheme:light"
-
-
-def save(viewable: Viewable, path: str | Path, options: ViewOptions, theme: str = "light") -> Path:
-    """Write a query's chart, as it is now, to a file. Returns the file's path.
-
-    Args:
-        viewable: the query.
-        path: where; its ending says as what: `.png`, `.svg` or `.html`.
-        options: how it is shown.
-        theme: `light`, `dark`, or for a page `auto`: as the reader's browser.
-
-    Raises:
-        QueryError: no such format or theme, nothing to draw yet, or a column that doesn't exist.
-        SourceError: the file can't be written there.
-    """
-    from jupyter_stream.views.live import LiveView
-
-    target = Path(path)
-    form = target.suffix.lower().removeprefix(".")
-    if form not in FORMATS:
-        raise refuse("format for a chart", form or target.name, tuple(FORMATS))
-    if theme not in THEMES and (theme != "auto" or form != "html"):
-        raise refuse("theme", theme, (*THEMES, *(("auto",) if form == "html" else ())))
-    snapshot = viewable.snapshot(options.rows)
-    made = content(snapshot, *LiveView(viewable, options).drawn(snapshot), form, theme)
-    try:
-        target.write_bytes(made)
-    except OSError as error:
-        raise SourceError(f"{target} can't be written: {error.strerror}") from None
-    return target
 
 
 def content(snapshot: Snapshot, drawn: Picture | None, wrong: str | None, form: str, theme: str) -> bytes:

@@ -69,6 +69,8 @@ def records() -> tuple[tuple[str, Any], ...]:
         ("parquet", base64.b85decode(_PANICS)),
         ("python", [{"a": 1, "\ud801": 2}, {"\ud801": "b", "a": 3}]),
         ("python", [{"l": ""}, {"l": -1}, {"l": [{"n": 1}]}, {"s": ""}, {"s": 0}]),
+        ("python", [{"": 1, "a": 2}]),
+        ("any.csv", b'mark,a,x,k,ts\n0000-01-01,x,"a,b",nan,2024-01-01'),
         ("python", [{"mark": {}}, {"mark": [{"n": 1}]}]),
         ("python", [{"mark": "x", "s": "\ud800"}, {"l": "[1]"}]),
         ("python", [{"mark": "x", "ts": "\ud800"}, {"ts": "01/05/2024"}]),

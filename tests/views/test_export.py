@@ -10,8 +10,8 @@ from PIL import Image
 from jupyter_stream.errors import QueryError, SourceError
 from jupyter_stream.views import ViewOptions, save
 from jupyter_stream.views.chart import KINDS
+from jupyter_stream.views.chart_file import save as save_as
 from jupyter_stream.views.export import FORMATS
-from jupyter_stream.views.export import save as save_as
 from tests.tiers import thinned
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
