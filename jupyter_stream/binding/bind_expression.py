@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Protocol
 
@@ -16,7 +17,7 @@ from jupyter_stream.binding.scope import NO_NUMBERS, ROW_NUM, Scope, left_out_of
 from jupyter_stream.binding.window_functions import misplaced
 from jupyter_stream.core.schema import TIMESTAMP, type_name
 from jupyter_stream.errors import QueryError, UnsupportedError
-from jupyter_stream.functions import Call, Expr, Literal
+from jupyter_stream.functions import Call, Column, Expr, Literal
 from jupyter_stream.functions.types import RANGES
 from jupyter_stream.syntax.diagnose import did_you_mean, nearest
 from jupyter_stream.syntax.nodes import (
@@ -307,6 +308,8 @@ class ExpressionBinder:
         if lower in BARE_ONLY and len(node.args) == 3 and not isinstance(node.args[0], UnitWord):
             raise self._no_unit(node.args[0], name)
         args = [self.bind(argument) for argument in node.args]
+        if lower in ("struct", "row") and args:
+            return self.call("named_struct", _with_names(node.args, args), node)
         if own is not None:
             try:
                 return own.bind(args)
@@ -353,3 +356,19 @@ def holds_aggregate(node: Node) -> bool:
 
 def _is_over(node: Node) -> bool:
     return isinstance(node, FunctionCall) and node.window is not None and node.window.over
+
+
+def _with_names(nodes: Sequence[Node], values: Sequence[Expr]) -> list[Expr]:
+    """The fields of a struct: columns and fields of structs go by their names, others are called col1, col2, ...; as in Spark."""
+    taken: set[str] = set()
+    made: list[Expr] = []
+    for number, (node, value) in enumerate(zip(nodes, values, strict=True), 1):
+        own = node.name.text if isinstance(node, ColumnRef | FieldOf) else f"col{number}"
+        if isinstance(value, Column) and value.name.lower() == own.lower():
+            own = value.name  # as it was declared
+        name, again = own, 2
+        while name.lower() in taken:
+            name, again = f"{own}_{again}", again + 1
+        taken.add(name.lower())
+        made += [Literal(name, pl.String()), value]
+    return made
