@@ -46,8 +46,8 @@ class Precision:
 
     @property
     def exact(self) -> bool:
-        """Whether answers are exact now."""
-        return not self.now and self.share == 1.0 if not self.moments else not self.now
+        """Whether answers are exact now: nothing was given up before the query started, nor is now."""
+        return not self.changed and not self.now and (bool(self.moments) or self.share == 1.0)
 
     def __str__(self) -> str:
         parts = [*self.changed]

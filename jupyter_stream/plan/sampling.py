@@ -6,6 +6,7 @@ A sample is pushed down through selections, projections and unions to the stream
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
@@ -21,6 +22,8 @@ def unsampled(plan: Plan) -> str | None:
             return node.unsampled
     if sum(node.holds == "groups" for node in walk(plan)) > 1:
         return "it has several aggregates, of which one would take estimates of the other for what is"
+    if any(len(n.inputs) > 1 and n.holds != "groups" and any(b.holds == "groups" for b in walk(n)) for n in walk(plan)):
+        return "it puts answers of groups together with other rows, of which each has a precision of another kind"
     return None
 
 
@@ -51,12 +54,22 @@ def at_streams(plan: Plan, put: Callable[[Scan], Plan]) -> Plan:
 
 def sampled(plan: Plan, share: float) -> Plan:
     """The plan over a sample of its streams."""
-    return at_streams(plan, lambda scan: Sample(scan, 100 * share, seed_of(scan), True, scan.schema))
+    seeds = Seeds()
+    return at_streams(plan, lambda scan: Sample(scan, 100 * share, seeds.of(scan), True, scan.schema))
 
 
-def seed_of(scan: Scan) -> int:
-    """What chance starts from; another one than that of a SAMPLE that was written."""
-    return zlib.crc32(f"approximate {scan.stream.name}".encode())
+class Seeds:
+    """What chance starts from at each stream a plan reads, also where it reads one twice; other ones than those of a SAMPLE."""
+
+    def __init__(self) -> None:
+        self._read: Counter[str] = Counter()
+
+    def of(self, scan: Scan) -> int:
+        """That of the next place at which the stream is read."""
+        name = scan.stream.name
+        before = self._read[name]
+        self._read[name] += 1
+        return zlib.crc32(f"approximate {name}{f' {before}' if before else ''}".encode())
 
 
 def exact(query: BoundQuery) -> BoundQuery:
@@ -64,4 +77,4 @@ def exact(query: BoundQuery) -> BoundQuery:
     return query if query.written is None else replace(query, plan=query.written, changed=(), fits="", written=None)
 
 
-__all__ = ["at_streams", "exact", "sampled", "seed_of", "unsampled", "unshed"]
+__all__ = ["Seeds", "at_streams", "exact", "sampled", "unsampled", "unshed"]

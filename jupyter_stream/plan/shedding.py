@@ -13,7 +13,7 @@ import polars as pl
 
 from jupyter_stream.functions import Literal, resolve
 from jupyter_stream.plan.logical import BoundQuery, Shed, walk
-from jupyter_stream.plan.sampling import at_streams, seed_of
+from jupyter_stream.plan.sampling import Seeds, at_streams
 from jupyter_stream.plan.weighed import SHARE, WEIGHT, Account, weighed
 
 _LEAST: Final = 0.01
@@ -29,7 +29,8 @@ def shedding(query: BoundQuery) -> BoundQuery:
     share = SHARE if grouped else resolve("/", (Literal(1.0, pl.Float64()), WEIGHT))
     plan = weighed(query.plan, Account(WEIGHT, share, "shed", always=False))
     least = _LEAST if allowed.sample is None else allowed.sample
-    plan = at_streams(plan, lambda s: Shed(s, 100 * least, seed_of(s), True, s.schema, allowed.error))
+    seeds = Seeds()
+    plan = at_streams(plan, lambda s: Shed(s, 100 * least, seeds.of(s), True, s.schema, allowed.error))
     return replace(query, plan=plan, written=query.plan)
 
 

@@ -73,7 +73,8 @@ def _with_precision(plan: Plan, account: Account, errors: dict[str, Expr] | None
 
 def _precision(account: Account, errors: dict[str, Expr] | None) -> Expr:
     """What was done, the share of rows, false positives and negatives of rows, a standard error of each value."""
-    exact = _call(">=", account.share, _ONE)
+    whole = account.part == 1  # otherwise a window was shortened, and no answer is exact
+    exact = _call(">=", account.share, _ONE) if whole else Literal(False, pl.Boolean())
     said: Expr = Literal(account.done, pl.String())
     if not account.always:
         said = _call("case", exact, Literal("exact", pl.String()), said)

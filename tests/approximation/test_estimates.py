@@ -139,6 +139,10 @@ REFUSED: tuple[tuple[str, str], ...] = (
     ("SELECT max(n) AS m FROM s [RANGE 1 SECOND TUMBLING] WITH TOLERANCE (ERROR AT MOST 10)", "how far max is off"),
     ("SELECT n AS precision FROM s WITH TOLERANCE (SAMPLE AT LEAST 10)", "already has one"),
     ("SELECT count(*) AS c FROM s [RANGE 1 DAY TUMBLING] WITH TOLERANCE (SAMPLE AT LEAST 9) EMIT CHANGES", "EMIT"),
+    (
+        "SELECT c FROM (SELECT count(*) AS c FROM s [RANGE 1 SECOND TUMBLING]) UNION ALL SELECT n FROM s"
+        " WITH TOLERANCE (SAMPLE AT LEAST 10)", "answers of groups together with other rows",
+    ),
 )  # fmt: skip
 
 

@@ -10,8 +10,10 @@ import pytest
 
 from jupyter_stream import Query, QueryError, Session
 from jupyter_stream.plan.footprint import Known, held
+from jupyter_stream.plan.logical import Sample, walk
 from jupyter_stream.plan.rates import Rates
 from jupyter_stream.plan.reduced import shortened
+from jupyter_stream.plan.sampling import sampled
 
 N = 50_000
 RNG = np.random.default_rng(3)
@@ -98,6 +100,25 @@ def test_answers_say_what_was_done_and_how_far_they_are_off(session: Session) ->
     errors = precision["error"].struct.unnest()
     z = np.concatenate([((both[v] - both[f"{v}_exact"]) / errors[v]).to_numpy() for v in ("c", "t")])
     assert np.abs(z).max() < 4 and np.mean(np.abs(z) < 1.96) > 0.85
+
+
+def test_answers_of_a_shortened_window_are_not_called_exact(session: Session) -> None:
+    (query,) = session.execute(f"APPROXIMATE SELECT k, max(n) AS m, median(n) AS d {SLIDING} TO '700 kB'")
+    assert isinstance(query, Query) and not query.precision.exact
+    assert query.wait(200)
+    assert query.precision.changed == ("RANGE 1 HOUR became 20 MINUTES",) and not query.precision.exact
+    precision = query.to_polars()["precision"].struct.unnest()
+    assert set(precision["done"]) == {"RANGE 1 HOUR became 20 MINUTES"}
+    assert set(precision["fp"]) == set(precision["fn"]) == {None}
+
+
+def test_rows_of_a_stream_that_is_read_twice_are_drawn_each_by_themselves(session: Session) -> None:
+    text = "SELECT n FROM s [RANGE 20 MINUTES] UNION ALL SELECT n FROM s [RANGE 20 MINUTES]"
+    (query,) = session.execute(text)
+    assert isinstance(query, Query)
+    plan = query._pipeline.query.plan
+    seeds = [node.seed for node in walk(sampled(plan, 0.5)) if isinstance(node, Sample)]
+    assert len(seeds) == len(set(seeds)) == 2
 
 
 def test_a_query_that_is_there_can_be_made_to_fit(session: Session) -> None:
