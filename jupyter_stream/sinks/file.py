@@ -7,6 +7,7 @@ hidden file beside them), so that one that was interrupted is finished when the 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -93,13 +94,22 @@ class FileSink:
     def adopt(self, pieces: pl.DataFrame) -> None:
         """Take files that were written elsewhere, as `PIECES`; they get their names with the commit."""
         for hidden, name, _, size in pieces.iter_rows():
-            at = self._folder / hidden
+            at = self._place(hidden)
             if not at.exists() or at.stat().st_size != size:
                 raise SinkError(
                     f"rows were written to {self._folder} on another machine, and aren't there on this one.",
                     hint="Name a folder that all machines of the cluster find at the same path.",
                 )
             self._staged.append((hidden, name))
+
+    def _place(self, hidden: str) -> Path:
+        """Where a file is: a commit that failed halfway may have given it its name."""
+        at = self._folder / hidden
+        try:
+            note = None if at.exists() else self._noted()
+        except OSError as error:
+            raise _away(self._folder, error) from None
+        return at if note is None else self._folder / dict(note["files"]).get(hidden, hidden)
 
     def commit(self, number: int, position: str) -> None:
         """Give the files their names: together where the process lives, else when this writer begins again."""
@@ -155,16 +165,17 @@ class FileSink:
         return None if note is None else (int(str(note["number"])), str(note["position"]))
 
     def abort(self) -> None:
-        """Take hidden files away; where that can't be, the next try writes over them."""
+        """Take hidden files away, but for those of a commit that is noted; where that can't be, they stay until the next time."""
         self._staged = []
         self._sweep()
 
     def _sweep(self, found: str = "*.part") -> None:
-        try:
+        with suppress(OSError):
+            note = self._noted()
+            keep = {hidden for hidden, _ in note["files"]} if note is not None and note["position"] else set()
             for part in self._folder.glob(f".{self._writer}{found}"):
-                part.unlink(missing_ok=True)
-        except OSError:
-            pass
+                if part.name not in keep:
+                    part.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Leave nothing behind that isn't whole."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -15,7 +17,7 @@ from jupyter_stream.core.schema import Schema
 from jupyter_stream.errors import SinkError
 from jupyter_stream.sinks.delta import DeltaSink
 from jupyter_stream.sinks.file import FileSink
-from jupyter_stream.sinks.protocol import Target
+from jupyter_stream.sinks.protocol import SinkUnreachable, Target
 from tests.sinks.reading import files, parquet
 from tests.waiting import until
 
@@ -70,6 +72,58 @@ def test_a_commit_that_was_begun_is_finished_by_the_same_writer(
     again.append(ROWS.clear())
     again.commit(2, "at 3")
     assert len(files(tmp_path)) == 2 and sorted(parquet(tmp_path)["n"]) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("stopped", [FileSink.abort, FileSink.close])
+def test_a_commit_that_failed_halfway_is_finished_though_it_was_aborted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped: Callable[[FileSink], None]
+) -> None:
+    first = sink(tmp_path)
+    first.append(ROWS)
+    with monkeypatch.context() as patch, pytest.raises(SinkUnreachable, match="No space left"):
+        patch.setattr(Path, "mkdir", full(Path.mkdir, "day=tue"))
+        first.commit(1, "at 3")
+    stopped(first)
+    assert len(files(tmp_path)) == 1
+    again = sink(tmp_path)  # the former one was killed before its next try
+    assert again.committed() == (1, "at 3")
+    again.commit(1, "at 3")
+    assert sorted(parquet(tmp_path)["n"]) == [1, 2, 3] and not list(tmp_path.rglob("*.part"))
+
+
+def full(mkdir: Callable[..., None], name: str) -> Callable[..., None]:
+    """`Path.mkdir` on a disk that is full before a folder of that name is made."""
+
+    def fails(self: Path, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        if self.name == name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        mkdir(self, mode, parents, exist_ok)
+
+    return fails
+
+
+@pytest.mark.parametrize("retried", [False, True])
+def test_files_written_elsewhere_outlive_a_commit_that_failed_halfway(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retried: bool
+) -> None:
+    first = sink(tmp_path)
+    apart = first.apart()
+    assert apart is not None
+    pieces = apart.written_apart(ROWS, "a")
+    first.adopt(pieces)
+    with monkeypatch.context() as patch, pytest.raises(SinkUnreachable):
+        patch.setattr(Path, "mkdir", full(Path.mkdir, "day=tue"))
+        first.commit(1, "0")
+    first.abort()
+    if retried:
+        first.adopt(pieces)
+        first.commit(1, "0")
+    else:
+        first.close()
+        again = sink(tmp_path)
+        again.apart()
+        again.commit(1, "0")
+    assert sorted(parquet(tmp_path)["n"]) == [1, 2, 3] and not list(tmp_path.rglob("*.piece"))
 
 
 def test_rows_that_were_being_written_when_it_was_killed_never_take_the_place_of_committed_ones(tmp_path: Path) -> None:
