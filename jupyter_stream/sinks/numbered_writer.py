@@ -63,6 +63,7 @@ class NumberedWriter(SinkWriter):
         if known is not None:
             self.order.sink.commit(*known)  # changes nothing, but finishes what was begun
             self._last = max(self._last, int(known[1] or -1))
+            self.commits = max(self.commits, known[0])  # the first commit alone takes the place of what was there
 
     def _patiently(self, ask: Callable[[], T], going: Callable[[], bool]) -> T | None:
         """What the sink answers, as soon as it is there; None where the query ends before."""

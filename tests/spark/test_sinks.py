@@ -22,7 +22,7 @@ from jupyter_stream.sinks import Delivery, Ties
 from jupyter_stream.sinks.delta import DELTA
 from jupyter_stream.sinks.file import FILE
 from jupyter_stream.sinks.numbered_writer import NumberedWriter
-from jupyter_stream.sinks.protocol import SinkConnector, Target
+from jupyter_stream.sinks.protocol import Mode, SinkConnector, Target
 from jupyter_stream.sinks.sqlite import SQLITE
 from tests.spark.killed import environment
 from tests.tiers import slow
@@ -124,21 +124,27 @@ class Killed(BaseException):
 ROWS = pl.DataFrame({"k": ["a", "b"], "n": [1, 2]})
 
 
-def writer(connector: SinkConnector, at: Path, note: Path) -> NumberedWriter:
+def writer(connector: SinkConnector, at: Path, note: Path, mode: Mode) -> NumberedWriter:
     """A new process's."""
     options = {"table": "a"} if connector is SQLITE else {}
     uri = f"{connector.scheme}://{at}"
-    sink = connector.open(Target(uri, Schema.from_frame(ROWS), "append", (), False, options, {}, "w"))
-    order = Delivery("answers", uri, connector, sink, "append", (), 10.0, "w")
+    sink = connector.open(Target(uri, Schema.from_frame(ROWS), mode, (), False, options, {}, "w"))
+    order = Delivery("answers", uri, connector, sink, mode, (), 10.0, "w")
     return NumberedWriter(order, Ties(most=1000, nothing=ROWS.clear()), note)
 
 
-@pytest.mark.parametrize("connector", [FILE, DELTA, SQLITE], ids=lambda c: c.scheme)
+@pytest.mark.parametrize(
+    ("connector", "mode"),
+    [(FILE, "append"), (DELTA, "append"), (SQLITE, "append"), (DELTA, "replace"), (SQLITE, "replace")],
+    ids=lambda c: c if isinstance(c, str) else c.scheme,
+)
 @pytest.mark.parametrize("noted", [False, True])
-def test_a_batch_that_comes_again_is_written_once(tmp_path: Path, connector: SinkConnector, noted: bool) -> None:
+def test_a_batch_that_comes_again_is_written_once(
+    tmp_path: Path, connector: SinkConnector, mode: Mode, noted: bool
+) -> None:
     at, note = tmp_path / "out", tmp_path / "note"
     for batches in ([0, 1], [0, 1, 2], [2, 3]):  # each time a new process; answers of the first ones come again
-        each = writer(connector, at, note)
+        each = writer(connector, at, note, mode)
         each.recall(lambda: True)
         for number in batches:
             each.begin(number)
