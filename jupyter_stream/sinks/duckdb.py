@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -85,27 +87,37 @@ class DuckdbSink:
             self._duckdb.ConversionException,
             self._duckdb.OutOfRangeException,
         )
-        self._begun()
-        try:
+        good: list[pl.DataFrame] = []
+
+        def attempt(some: pl.DataFrame) -> None:
+            self.close()
+            self._begun()
             before(self._connection)
-            self._insert(rows)
-            return None
-        except refusals:
-            good: list[pl.DataFrame] = []
+            self._insert(pl.concat([*good, some]))
+            good.append(some)
 
-            def attempt(some: pl.DataFrame) -> None:
-                self.close()
-                self._begun()
+        self._begun()
+        with self._trying():
+            try:
                 before(self._connection)
-                self._insert(pl.concat([*good, some]))
-                good.append(some)
-
-            refused = by_halves(rows, attempt, refusals)
+                self._insert(rows)
+                return None
+            except refusals:
+                refused = by_halves(rows, attempt, refusals)
             self.close()
             self._begun()
             before(self._connection)
             self._insert(pl.concat([rows.clear(), *good]))
             return refused
+
+    @contextmanager
+    def _trying(self) -> Iterator[None]:
+        """What fails for want of a disk, of memory or of a lock is tried again."""
+        duckdb = self._duckdb
+        try:
+            yield
+        except (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.TransactionException) as error:
+            raise SinkUnreachable(f"{self._at} can't be written to: {error}") from None
 
     def _insert(self, rows: pl.DataFrame) -> None:
         names = listed(rows.columns)
@@ -114,8 +126,10 @@ class DuckdbSink:
 
     def _begun(self) -> None:
         """See that a transaction is under way, and that the table is there."""
-        if self._connection is None:
-            self._connection = self._connected()
+        if self._connection is not None:
+            return
+        self._connection = self._connected()
+        with self._trying():
             self._connection.execute("BEGIN")
             if not self._columns(self._connection):
                 self._connection.register(_ROWS, _held(self._target.schema.empty()))
@@ -124,16 +138,14 @@ class DuckdbSink:
     def commit(self, number: int, position: str) -> None:
         """End the transaction, the position in it."""
         self._begun()
-        if position:
-            self._connection.execute(
-                f"CREATE TABLE IF NOT EXISTS {COMMITS} (writer VARCHAR PRIMARY KEY, number BIGINT, position VARCHAR)"
-            )
-            said = [self._target.writer, number, position]
-            self._connection.execute(f"INSERT OR REPLACE INTO {COMMITS} VALUES (?, ?, ?)", said)
-        try:
+        with self._trying():
+            if position:
+                self._connection.execute(
+                    f"CREATE TABLE IF NOT EXISTS {COMMITS} (writer VARCHAR PRIMARY KEY, number BIGINT, position VARCHAR)"
+                )
+                said = [self._target.writer, number, position]
+                self._connection.execute(f"INSERT OR REPLACE INTO {COMMITS} VALUES (?, ?, ?)", said)
             self._connection.execute("COMMIT")
-        except (self._duckdb.TransactionException, self._duckdb.IOException) as error:
-            raise SinkUnreachable(f"{self._at} can't be written to: {error}") from None
         self.close()
 
     def committed(self) -> tuple[int, str] | None:

@@ -6,9 +6,11 @@ import errno
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 from deltalake import DeltaTable, write_deltalake
@@ -16,6 +18,7 @@ from deltalake import DeltaTable, write_deltalake
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.errors import SinkError
 from jupyter_stream.sinks.delta import DeltaSink
+from jupyter_stream.sinks.duckdb import DuckdbSink
 from jupyter_stream.sinks.file import FileSink
 from jupyter_stream.sinks.protocol import SinkUnreachable, Target
 from tests.sinks.reading import files, parquet
@@ -171,3 +174,34 @@ def test_a_delta_table_keeps_its_schema(tmp_path: Path) -> None:
     target = Target(f"delta://{tmp_path}/t", Schema.from_frame(ROWS), "append", (), False, {}, {}, "w")
     with pytest.raises(SinkError, match="the column n of the table t has another type"):
         DeltaSink(target).check()
+
+
+class Failing:
+    """A connection of DuckDB's that raises once, at the first statement with these words."""
+
+    def __init__(self, inner: duckdb.DuckDBPyConnection, words: str, error: type[Exception]) -> None:
+        self.inner, self.words, self.error = inner, words, error
+        self.register, self.close = inner.register, inner.close
+
+    def execute(self, statement: str, values: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
+        if statement.startswith(self.words):
+            raise self.error("no space left")
+        return self.inner.execute(statement, list(values))
+
+
+@pytest.mark.parametrize("error", [duckdb.IOException, duckdb.OutOfMemoryException, duckdb.TransactionException])
+@pytest.mark.parametrize("words", ["BEGIN", 'CREATE TABLE "a"', "INSERT INTO", "INSERT OR", "COMMIT"])
+def test_duckdb_is_tried_again_after_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, error: type[Exception]
+) -> None:
+    target = Target(f"duckdb://{tmp_path}/d", Schema.from_frame(ROWS), "append", (), False, {"table": "a"}, {}, "w")
+    tried, connected = DuckdbSink(target), DuckdbSink._connected
+    with monkeypatch.context() as patch, pytest.raises(SinkUnreachable, match="no space left"):
+        patch.setattr(DuckdbSink, "_connected", lambda self: Failing(connected(self), words, error))
+        tried.append(ROWS)
+        tried.commit(1, "at 3")
+    tried.abort()
+    tried.append(ROWS)
+    tried.commit(1, "at 3")
+    with closing(duckdb.connect(str(tmp_path / "d"))) as connection:
+        assert connection.execute("SELECT n FROM a ORDER BY n").fetchall() == [(1,), (2,), (3,)]
