@@ -23,7 +23,7 @@ from jupyter_stream.checkpoints.folders import Folder, kept
 from jupyter_stream.checkpoints.identity import changes
 from jupyter_stream.checkpoints.signing import DIGEST, ForeignState, key, signature
 from jupyter_stream.checkpoints.state import TakenState
-from jupyter_stream.core import frame_bytes
+from jupyter_stream.core import frame_bytes, on_disk
 from jupyter_stream.errors import QueryError
 
 FORMAT: Final = 1
@@ -87,7 +87,7 @@ class Store:
             self.last = file.tell()
             os.fsync(file.fileno())
         part.replace(at)
-        _sync(self.path)
+        on_disk.sync_folder(self.path)
         former, self.number = self._newest, self.number + 1
         former.unlink(missing_ok=True)
 
@@ -192,15 +192,6 @@ def _opened(folder: Folder, asked: Mapping[str, str], version: str, writer: str,
 def _is_ours(path: Path) -> bool:
     """Whether a folder in a checkpoint's is that of another query of the same text."""
     return path.is_dir() and path.name.isdecimal()
-
-
-def _sync(folder: Path) -> None:
-    with suppress(OSError):  # some file systems can't
-        number = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
 
 
 # -- the file -----------------------------------------------------------------------------------------------------------

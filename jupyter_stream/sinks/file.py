@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import polars as pl
 
+from jupyter_stream.core import on_disk
 from jupyter_stream.errors import SinkError
 from jupyter_stream.sinks.options import choice, columns
 from jupyter_stream.sinks.part_files import SUFFIX, PartFiles
@@ -118,9 +119,8 @@ class FileSink:
             files = [(hidden, self._named(name, number, i)) for i, (hidden, name) in enumerate(self._staged, 1)]
             if files or position:
                 note = json.dumps({"number": number, "position": position, "files": files})
-                part = self._note.with_suffix(".part")
-                part.write_text(note)
-                part.replace(self._note)
+                on_disk.sync_folder(self._folder)  # the note names no file that could be lost
+                on_disk.write_text(self._note, note)
                 self._name(files)
             if not position:
                 self._note.unlink(missing_ok=True)
@@ -132,17 +132,21 @@ class FileSink:
         return name if self._single else f"{name}{self._writer}-{number:06d}-{i:03d}{SUFFIX[self._format]}"
 
     def _name(self, files: list[tuple[str, str]]) -> None:
+        touched: set[Path] = set()
         for hidden, name in files:
+            touched.update(self._folder / folder for folder in Path(name).parents)
             at = self._folder / name
             at.parent.mkdir(parents=True, exist_ok=True)
             if (self._folder / hidden).exists():  # else it has its name since the commit was tried before
                 (self._folder / hidden).replace(at)
+        for folder in touched:
+            on_disk.sync_folder(folder)
 
     def _begin(self) -> None:
         """See that the folder is there, and finish the commit that a former run of this writer may have left."""
         if self._begun:
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
+        on_disk.make_folder(self._folder)
         note = self._noted()
         if note is not None:
             self._name([(hidden, name) for hidden, name in note["files"]])
@@ -150,9 +154,13 @@ class FileSink:
         self._begun = True
 
     def _noted(self) -> dict[str, list[tuple[str, str]]] | None:
+        """The note of the last commit; None without one that is whole.
+
+        Files get their names when the note is on disk: those of a torn one have none, and its rows come again under its number.
+        """
         try:
-            found: dict[str, list[tuple[str, str]]] = json.loads(self._note.read_text())
-        except FileNotFoundError:
+            found: dict[str, list[tuple[str, str]]] = json.loads(self._note.read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
             return None
         return found
 

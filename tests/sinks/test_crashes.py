@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import subprocess
 import sys
@@ -127,6 +128,32 @@ def test_files_written_elsewhere_outlive_a_commit_that_failed_halfway(
         again.apart()
         again.commit(1, "0")
     assert sorted(parquet(tmp_path)["n"]) == [1, 2, 3] and not list(tmp_path.rglob("*.piece"))
+
+
+@pytest.mark.parametrize("torn", [b"", b"\0" * 40, b"\xff\xfe", b'{"number": 1, "position": "at 3", "fi'])
+def test_a_torn_note_is_none_and_its_rows_come_again(tmp_path: Path, torn: bytes) -> None:
+    sink(tmp_path).append(ROWS)
+    (tmp_path / ".w.commit").write_bytes(torn)
+    again = sink(tmp_path)
+    assert again.committed() is None
+    again.append(ROWS)
+    again.commit(1, "at 3")
+    again.close()
+    assert again.committed() == (1, "at 3")
+    assert sorted(parquet(tmp_path)["n"]) == [1, 2, 3] and not list(tmp_path.rglob("*.part"))
+
+
+def test_a_commit_is_on_disk_with_its_note_and_its_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda number: synced.append(os.fstat(number).st_ino))
+    first = sink(tmp_path / "new" / "out")
+    first.append(ROWS)
+    first.commit(1, "at 3")
+    at = tmp_path / "new" / "out"
+    wanted = [tmp_path, at.parent, at, at / ".w.commit", at / "day=mon", at / "day=tue", *files(at)]
+    assert {p.stat().st_ino for p in wanted} <= set(synced)
+    note, whole = synced.index((at / ".w.commit").stat().st_ino), at.stat().st_ino
+    assert whole in synced[:note] and whole in synced[note + 1 :]
 
 
 def test_rows_that_were_being_written_when_it_was_killed_never_take_the_place_of_committed_ones(tmp_path: Path) -> None:
