@@ -137,7 +137,8 @@ def _line(query: Query, done: str = "") -> str:
         parts.append(f"{seen.late:,} late")
     if seen.bad:
         parts.append(f"{seen.bad:,} in errors")
-    parts += [f"{sink.written:,} written to {sink.name}" for sink in query.sinks]
+    for sink in query.sinks:
+        parts.append(f"{sink.written:,} written to {sink.name}" + (f" and {sink.lost:,} lost" if sink.lost else ""))
     return f"{query.name}: {seen.state}, {done}{', '.join(parts)}"
 
 
@@ -155,6 +156,7 @@ def _facts(query: Query) -> dict[str, Any]:
     }
     if query.sinks:
         facts["written"] = {sink.name: sink.written for sink in query.sinks}
+        facts["lost"] = {sink.name: sink.lost for sink in query.sinks}
     return facts if seen.error is None else {**facts, "error": seen.error}
 
 

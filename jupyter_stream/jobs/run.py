@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -228,10 +228,11 @@ def _followed(queries: list[Query], job: Job, report: Report, stop: threading.Ev
     for query in queries:
         if query.goes_on:
             query.stop()
-        query.wait()
+        with suppress(QueryError):  # its last line says why
+            query.wait()
         query.wait_for_callbacks()
     report.ended(queries)
-    if any(query.status == "failed" for query in queries):
+    if any(query.status == "failed" or any(w.lost or w.error for w in query.writers) for query in queries):
         return FAILED
     return ENDED if over or not stop.is_set() else STOPPED
 

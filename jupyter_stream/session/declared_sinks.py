@@ -47,6 +47,7 @@ class SinkStatus:
         promise: how often a row is there in the end.
         written: rows (and deletions) committed.
         refused: rows it will never take, which are in `errors(name)` and `q.errors`.
+        lost: answers that were not written when the query was stopped, as the sink was away.
         commits: how many there were.
         last_commit: when the last one was, in UTC; None before the first.
         trouble: what keeps it from writing, a sentence; None while all is well.
@@ -58,6 +59,7 @@ class SinkStatus:
     promise: Promise
     written: int
     refused: int
+    lost: int
     commits: int
     last_commit: datetime | None
     trouble: str | None
@@ -74,6 +76,7 @@ def status(writer: SinkWriter) -> SinkStatus:
         order.connector.promise,
         writer.written,
         writer.refused,
+        writer.lost,
         writer.commits,
         None if at is None else datetime.fromtimestamp(at, UTC),
         writer.trouble,

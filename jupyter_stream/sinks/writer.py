@@ -343,7 +343,9 @@ class SinkWriter:
             self.version += 1
             if not self._impatient:
                 return False
-            self.lost = sum(f.height for f, _ in self._waiting)
+            lot = self._lot
+            whole = lot.rows.height if lot is not None and self._ties.state is not None else 0
+            self.lost = whole or sum(f.height for f, _ in self._waiting)
             self.trouble = f"{why.rstrip('.')}. The query was stopped before its last answers were written."
         log.warning("sink %s: %s", self.order.name, self.trouble)
         return True

@@ -218,6 +218,31 @@ def test_what_goes_to_a_sink_is_written_there_and_not_to_stdout(folder: Path) ->
     assert "6 written to file://answers/" in err
 
 
+def test_answers_that_a_sink_did_not_get_are_a_failure(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("jupyter_stream.sinks.file.FileSink.check", lambda self: None)
+    (folder / "away").write_text("in the way")
+    text = DECLARED + "INSERT INTO 'file://away/' WITH (commit_every = '1 ms') SELECT n FROM s"
+    words = ["run", written(folder, text), "--for", "2s"]
+    assert main([*words, "--log", "json"]) == 1
+    (last,) = [facts for line in capsys.readouterr().err.splitlines() if "lost" in (facts := json.loads(line))]
+    assert (last["state"], last["written"], last["lost"]) == ("stopped", {"file://away/": 0}, {"file://away/": 30})
+    assert main(words) == 1
+    assert "30 out, 0 written to file://away/ and 30 lost" in capsys.readouterr().err
+
+
+def test_a_sink_that_breaks_is_a_failure(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("no such thing")
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("jupyter_stream.sinks.file.FileSink.append", broken)
+    text = DECLARED + "INSERT INTO 'file://out/' SELECT n FROM s"
+    assert main(["run", written(folder, text), "--until-end"]) == 1
+
+
 def test_the_command_is_installed_and_helps() -> None:
     command = Path(sys.executable).parent / "jupyter-stream"
     done = subprocess.run([command, "run", "--help"], capture_output=True, text=True, check=True, env={**os.environ})
