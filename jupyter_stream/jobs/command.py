@@ -82,8 +82,6 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--engine", choices=("kernel", "spark"), help="where its queries run (kernel)")
         command.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="what :NAME stands for")
         command.add_argument("--log", choices=("text", "json"), default="text", help="how it tells of itself (text)")
-        if name == "check":
-            continue
         command.add_argument("--master", help="on Spark: where that runs, such as spark://host:7077")
         command.add_argument("--conf", action="append", metavar="KEY=VALUE", help="on Spark: a setting of Spark")
         command.add_argument(
@@ -135,8 +133,6 @@ def _job(said: argparse.Namespace) -> Any:
         for name in ("engine", "master", "conf", "checkpoint", "checkpoint_every", "checkpoint_reset", "trigger")
         if getattr(said, name, None)
     }
-    if said.command == "check":
-        return Job(Path(said.file), options, values)
     if said.command == "serve":
         return Job(Path(said.file), options, values, python=said.python)
     seconds = None if said.seconds is None else _seconds(said.seconds)

@@ -20,6 +20,7 @@ from jupyter_stream.errors import QueryError, StreamError
 from jupyter_stream.jobs.cells import Cell, cells_of
 from jupyter_stream.jobs.report import Report
 from jupyter_stream.session.query import Explanation, Listing, Query
+from jupyter_stream.session.run_options import run_options
 from jupyter_stream.session.session import Session
 
 ENDED: Final = 0
@@ -85,9 +86,12 @@ def check(job: Job, report: Report) -> int:
         cells = cells_of(job.file)
         runner = runner_of(cells, job)
         session = runner.session
+        session.files = job.over
         for cell in cells:
             with placed(cell):
-                for title, told in session.check(cell.text, parameters=job.values, engine=runner.engine(cell)):
+                engine = runner.engine(cell)
+                run_options(**{**job.options, "engine": engine})  # refuses what can't be
+                for title, told in session.check(cell.text, parameters=job.values, engine=engine):
                     report.say(f"{title}\n{told}\n" if told else title)
         return ENDED
     except StreamError as error:

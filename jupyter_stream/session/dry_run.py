@@ -17,6 +17,7 @@ from jupyter_stream.graph.graph import build
 from jupyter_stream.plan.catalog import StreamDef
 from jupyter_stream.plan.logical import BoundQuery, Project, streams
 from jupyter_stream.secrets import hidden
+from jupyter_stream.session import history
 from jupyter_stream.session.approximating import approximated
 from jupyter_stream.session.checkpoints import of_options
 from jupyter_stream.session.names import Parameters
@@ -119,6 +120,8 @@ def _stated(session: Session, statement: syntax.Statement, how: RunOptions) -> S
     if bound is None:
         return None
     bound = replace(bound, text=statement.text)
+    if session.files is not None:
+        bound = history.over(bound, session.files, session.open_source)
     if isinstance(statement, syntax.CreateView):
         return StatedQuery(statement.name.text, bound, None)
     if not isinstance(statement, syntax.Insert):

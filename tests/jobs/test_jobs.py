@@ -207,6 +207,29 @@ def test_check_reads_the_options_of_a_notebooks_cells_as_they_are_run(folder: Pa
     assert (code, rows) == (0, []) and "Spark" in err, err
 
 
+def test_check_takes_the_options_of_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "old.jsonl").write_text('{"k": "z", "n": 7, "ts": "2020-01-01T00:00:00"}\n')
+    words = [
+        "check",
+        written(folder, DECLARED + COUNTS),
+        "--until-end",
+        "--for",
+        "1h",
+        "--checkpoint",
+        "at",
+        "--python",
+    ]
+    assert main([*words, "--checkpoint-every", "5s", "--checkpoint-reset", "--over", "file://old.jsonl"]) == 0
+    assert "reads s: file://old.jsonl" in capsys.readouterr().err and not (folder / "at").exists()
+    spark = ["--engine", "spark", "--master", "local[1]", "--conf", "spark.ui.enabled=false", "--trigger", "5s"]
+    assert main([*words, *spark]) == 0
+    assert main([*words, "--master", "local[1]"]) == 2 and "need Spark" in capsys.readouterr().err
+    assert main([*words, "--over", "file://gone.jsonl"]) == 2
+
+
 def test_what_goes_to_a_sink_is_written_there_and_not_to_stdout(folder: Path) -> None:
     text = DECLARED + "INSERT INTO 'file://answers/' WITH (format = 'json') " + COUNTS + "; SELECT n FROM s WHERE n = 3"
     code, rows, err = job(folder, "check", written(folder, text))
