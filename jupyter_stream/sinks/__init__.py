@@ -120,7 +120,8 @@ def open_sink(
     with suppress(SinkUnreachable):  # the writer goes on trying, and the view says so
         sink.check()
     every = seconds(lower, "commit_every", COMMIT_EVERY)
-    return Delivery(name or hidden(uri), hidden(uri), connector, sink, mode, key, every, writer)
+    grows = not (relation or revised)
+    return Delivery(name or hidden(uri), hidden(uri), connector, sink, mode, key, every, writer, grows)
 
 
 def _mode(connector: SinkConnector, options: Mapping[str, str], relation: bool, keyed: bool) -> Mode:

@@ -1,4 +1,4 @@
-"""What a stretch of a change log comes to, by key. The order of changes means nothing; what enters and leaves cancels out."""
+"""What a stretch of a change log comes to, by key: what enters and leaves a state cancels out, in any order."""
 
 from __future__ import annotations
 
@@ -28,8 +28,17 @@ class NetChanges:
     refused: pl.DataFrame | None
 
 
-def net(changes: pl.DataFrame, key: Sequence[str]) -> NetChanges:
-    """Changes with `$op` in any order, by the columns that tell rows apart."""
+def net(changes: pl.DataFrame, key: Sequence[str], *, grows: bool = False) -> NetChanges:
+    """What changes with `$op` come to.
+
+    Args:
+        changes: of a state in any order; of an answer that grows in its order.
+        key: the columns that tell rows apart.
+        grows: whether rows only become more: the last one of a key takes the place of those before.
+    """
+    if grows and not (changes.get_column(OP) < 0).any():
+        newest = changes.drop(OP).unique(key, keep="last", maintain_order=True)
+        return NetChanges(newest, newest.select(key).clear(), None)
     columns = [c for c in changes.columns if c != OP]
     counted = changes.group_by(columns, maintain_order=True).agg(pl.col(OP).cast(pl.Int64).sum())
     entered = counted.filter(pl.col(OP) > 0)

@@ -41,6 +41,7 @@ class Delivery:
         key: for `upsert`.
         every: seconds between commits while rows come.
         writer: tells this writer from all others.
+        grows: whether the answer's rows only become more: it is no state that changes, and none of them is provisional.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Delivery:
     key: tuple[str, ...]
     every: float
     writer: str
+    grows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +323,7 @@ class SinkWriter:
         refused.append(bad)
         count = rows.height + (0 if bad is None else bad.height)
         if order.mode == "upsert":
-            found = net(rows, order.key)
+            found = net(rows, order.key, grows=order.grows)
             refused += [found.refused, sink.upsert(found.rows, found.gone)]
             extra = 0 if found.refused is None else found.refused.height
             return found.rows.height + found.gone.height + extra + (0 if bad is None else bad.height)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -220,10 +221,23 @@ def test_two_rows_with_one_key_are_told(place: Place) -> None:
         pytest.skip("it can't")
     rows = pl.DataFrame({"k": ["a", "a", "b"], "n": [1, 2, 3], OP: pl.Series([1, 1, 1], dtype=pl.Int8)})
     told: list[pl.DataFrame] = []
-    order = opened(place, rows.drop(OP), "upsert", key="k")
+    order = replace(opened(place, rows.drop(OP), "upsert", key="k"), grows=False)
     writer = written(order, [rows], rows.clear(), refused=told.append)
     assert writer.refused == 1 and writer.written == 2
     assert told[0].rows() == [('{"k":"a","n":1}', "another row has the same key (k)")]
+
+
+@pytest.mark.parametrize("counts", [[2, 3, 2], [1, 2, 3], [5, 5]])
+def test_of_an_answer_that_grows_the_newest_row_of_a_key_stays(place: Place, counts: list[int]) -> None:
+    if "upsert" not in modes_of(place.scheme):
+        pytest.skip("it can't")
+    keys = ["a"] * len(counts)
+    rows = pl.DataFrame({"k": ["b", *keys], "n": [9, *counts], OP: pl.Series([1, *[1] * len(counts)], dtype=pl.Int8)})
+    order = opened(place, rows.drop(OP), "upsert", key="k")
+    writer = written(order, [rows[:2], rows[2:]], rows.clear())
+    assert (writer.refused, writer.written) == (0, 2)
+    left = pl.DataFrame({"k": ["b", "a"], "n": [9, counts[-1]]})
+    assert alike(place.read(left), place.held(left))
 
 
 def test_a_position_is_kept_with_the_rows(place: Place) -> None:

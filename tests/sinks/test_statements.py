@@ -134,6 +134,15 @@ def test_top_rows_leave_the_table(session: Session, tmp_path: Path) -> None:
     assert same(sqlite(tmp_path / "a.db", "t", q.to_polars()), q.to_polars()) and q.to_polars().height == 3
 
 
+def test_windows_with_the_key_of_their_groups_leave_the_newest(session: Session, tmp_path: Path) -> None:
+    session.namespace["few"] = pl.DataFrame({"ts": [0, 1, 3, 4, 5, 10, 11], "k": ["a"] * 7})
+    session.execute("CREATE STREAM few (ts BIGINT, k STRING) ORDER BY ts SOURCE 'frame://few'")
+    counts = "SELECT k, count(*) AS n FROM few [RANGE 3 MICROSECONDS TUMBLING] GROUP BY k"
+    q = run(session, f"INSERT INTO 'sqlite://a.db?table=t' WITH (key = 'k') {counts}")
+    assert q.to_polars()["n"].to_list() == [2, 3, 2] and q.errors.is_empty()
+    assert sqlite(tmp_path / "a.db", "t", q.to_polars().select("k", "n")).rows() == [("a", 2)]
+
+
 def test_emit_changes_puts_each_answer_in_the_place_of_the_one_before(session: Session, tmp_path: Path) -> None:
     live = Live(session)
     text = (
