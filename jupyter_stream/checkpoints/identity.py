@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -9,6 +10,12 @@ from jupyter_stream.plan.logical import BoundQuery
 
 _SHOWN: Final = 400
 """Characters of a text that a message shows."""
+PLAN: Final = "its plan"
+"""What the plan as text is called; of it every letter counts."""
+_PIECE: Final = re.compile(
+    r"""(?P<quoted>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`)|(?:--[^\n]*|/\*.*?\*/|\s)+""", re.DOTALL
+)
+"""What is in quotes; or space and comments, which mean nothing."""
 
 
 def identity(query: BoundQuery, declared: Mapping[str, str], sinks: Mapping[str, str]) -> dict[str, str]:
@@ -20,11 +27,12 @@ def identity(query: BoundQuery, declared: Mapping[str, str], sinks: Mapping[str,
         sinks: what it writes to: the address of each, and how.
     """
     found = {"the query": query.text, **declared, **{f"sink {uri}": said for uri, said in sinks.items()}}
-    return {name: _words(text) for name, text in found.items()}
+    return {name: text if name == PLAN else _words(text) for name, text in found.items()}
 
 
 def _words(text: str) -> str:
-    return " ".join(text.split())
+    """The text with one space for all that stands between words, but in quotes as it is."""
+    return _PIECE.sub(lambda piece: piece["quoted"] or " ", text).strip()
 
 
 def changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
@@ -39,7 +47,8 @@ def changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
+    text = text.replace("\n", " ")
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
-__all__ = ["changes", "identity"]
+__all__ = ["PLAN", "changes", "identity"]

@@ -20,7 +20,7 @@ from jupyter_stream.plan.rates import together
 from jupyter_stream.plan.relations import only_tables
 from jupyter_stream.plan.time_of import integer_time
 from jupyter_stream.secrets import hidden
-from jupyter_stream.session import checkpoints, history
+from jupyter_stream.session import checkpoints, history, user_aggregates
 from jupyter_stream.session.approximating import approximated, restated
 from jupyter_stream.session.checkpoints import Checkpoint, of_options, without_rates
 from jupyter_stream.session.declared_sinks import SinkDef
@@ -301,6 +301,7 @@ def _begin_checkpoint(session: Session, kept: Checkpoint, pipeline: Pipeline, in
     names = sorted(names_in(pipeline.query))  # whose numbers in a cut are the same in every process
     entries = [e for n in names if (e := session.catalog.find(n)) is not None]
     declared = {f"stream {e.name}": e.text or str(e.schema) for e in entries}
+    declared |= user_aggregates.texts(pipeline.query.plan, session.catalog)
     sides = {(kind, n.lower()): session.sides.of(kind, n) for kind in ("late", "errors") for n in names}
     targets = [r.target.name for r in into if r.target.name is not None]
     sides |= {("errors", n.lower()): session.sides.of("errors", n) for n in targets}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from jupyter_stream.aggregates.user import Declared
 from jupyter_stream.aggregates.user.declared import PYTHON
+from jupyter_stream.aggregates.user.python import PythonAggregate
 from jupyter_stream.engine.explain import Text
 from jupyter_stream.errors import QueryError
 from jupyter_stream.plan.catalog import Catalog
+from jupyter_stream.plan.logical import Aggregate, Over, Plan, walk
 from jupyter_stream.session.query import Explanation, Listing, Message
 from jupyter_stream.syntax import Drop
 from jupyter_stream.syntax.diagnose import did_you_mean
@@ -54,6 +58,21 @@ def description(catalog: Catalog, name: Name, source: SourceText) -> Explanation
     if declared is None:
         raise _unknown(catalog, name, source)
     return Explanation(Text("\n\n".join(v.text for v in declared.versions)))
+
+
+def texts(plan: Plan, catalog: Catalog) -> dict[str, str]:
+    """What the aggregates that a plan calls are declared as, and those that their texts name; of Python's a digest."""
+    named = [c.program.name for node in walk(plan) if isinstance(node, Aggregate | Over) for c in node.user]
+    declared = known(catalog)
+    found: dict[str, str] = {}
+    while named:
+        each = declared.get(named.pop().lower())
+        if each is None or f"aggregate {each.name}" in found:
+            continue
+        parts = [v.digest if isinstance(v, PythonAggregate) else v.text for v in each.versions]
+        found[f"aggregate {each.name}"] = "; ".join(parts)
+        named += [word for v in each.versions for word in re.findall(r"\w+", v.text)]
+    return found
 
 
 def drop(catalog: Catalog, statement: Drop) -> Message:

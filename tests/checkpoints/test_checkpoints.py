@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import polars as pl
 import pytest
 
-from jupyter_stream import Query, QueryError, Session
+from jupyter_stream import Query, QueryError, Session, aggregate
+from jupyter_stream.aggregates.user.declared import PYTHON
 from jupyter_stream.checkpoints.store import FORMAT
 from tests.waiting import PATIENCE, until
 
@@ -62,6 +65,75 @@ def test_a_changed_query_is_refused_naming_what_changed(tmp_path: Path, text: st
             started(other, text, tmp_path / "c")
         assert "--checkpoint-reset" in str(error.value)
         assert started(other, text, tmp_path / "c", checkpoint_reset=True).wait(200)
+
+
+SUM = """CREATE AGGREGATE {} (n BIGINT) : BIGINT {{ TABLE t (x BIGINT); INITIALIZE : {{ INSERT INTO t VALUES (n) }}
+  ITERATE : {{ UPDATE t SET x = x + {} * n }} TERMINATE : {{ INSERT INTO RETURN SELECT {} FROM t }} }}"""
+WINDOWS = " FROM s [RANGE 100 MICROSECONDS TUMBLING]"
+
+
+def refusal_of(at: Path, *texts: tuple[str, str]) -> str:
+    """What is said of the last of some declarations with a query, where those before are taken up."""
+    for i, (declaration, query) in enumerate(texts):
+        with session() as of:
+            if declaration:
+                of.execute(declaration)
+            if i == len(texts) - 1:
+                with pytest.raises(QueryError) as error:
+                    started(of, query, at)
+                return str(error.value)
+            assert started(of, query, at).wait(200)
+    raise AssertionError("no texts")
+
+
+def test_a_changed_aggregate_of_ones_own_is_refused(tmp_path: Path) -> None:
+    one, two = SUM.format("mine", 1, "x"), SUM.format("mine", 2, "x")
+    query = "SELECT mine(n) AS m" + WINDOWS
+    again = "-- it isn't changed\n" + one.replace(" ITERATE", "\n\n   ITERATE")
+    message = refusal_of(
+        tmp_path / "a", (one, query), (again, "SELECT /* as before */  mine(n) AS m" + WINDOWS), (two, query)
+    )
+    assert "ggregate mine was: CREATE AGGREGATE" in message and "1 * n" in message and "2 * n" in message
+    inner = [SUM.format("inner_sum", k, "x") + ";" + SUM.format("mine", 1, "inner_sum(x)") for k in (1, 2)]
+    message = refusal_of(tmp_path / "b", (inner[0], query), (inner[0], query), (inner[1], query))
+    assert "ggregate inner_sum was" in message
+
+
+DOUBLED = """class Doubled:
+    def iterate(self, n: int) -> int:
+        return {0} * n
+    def terminate(self) -> int:
+        return {0}"""
+
+
+def test_a_changed_aggregate_in_python_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = "SELECT doubled(n) AS m" + WINDOWS
+
+    def again(factor: int) -> None:
+        module = ModuleType("of_doubled")
+        monkeypatch.setitem(sys.modules, "of_doubled", module)
+        exec(DOUBLED.format(factor), vars(module))  # whose text nobody knows
+        aggregate(name="doubled")(module.Doubled)
+
+    try:
+        again(2)
+        first = ended(query, tmp_path / "c")
+        again(2)
+        assert ended(query, tmp_path / "c").equals(first)
+        again(3)
+        with session() as of, pytest.raises(QueryError, match="ggregate doubled was"):
+            started(of, query, tmp_path / "c")
+    finally:
+        PYTHON.pop("doubled", None)
+
+
+def test_spaces_in_quotes_count(tmp_path: Path) -> None:
+    texts = [("", f"SELECT n, '{text}' AS t FROM s") for text in ("a b", "a  b")]
+    assert "The query was: SELECT n, 'a b' AS t" in refusal_of(
+        tmp_path / "w", texts[0], ("", texts[0][1].replace(" FROM", "\n  FROM")), texts[1]
+    )
+    apart = refusal_of(tmp_path / "v", ("", "SELECT n, 'a -- b' AS t FROM s"), ("", "SELECT n, 'a -- c' AS t FROM s"))
+    assert "'a -- c'" in apart
 
 
 def test_another_format_is_refused(tmp_path: Path) -> None:

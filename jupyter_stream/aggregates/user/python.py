@@ -7,6 +7,7 @@ came first, back out of a, `finish(partial)` the value. A class is made anew for
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import threading
 import types
@@ -116,9 +117,10 @@ class PythonAggregate:
         first = words.split("\n")[0] if words else ""
         self.description = f"{first} User-defined aggregate in Python: {', '.join(methods)}.".strip()
         try:
-            self.text = inspect.getsource(made)
+            self.text = source = inspect.getsource(made)
         except (OSError, TypeError):
-            self.text = f"class {name}: ..."
+            self.text, source = f"class {name}: ...", _code_of(made)
+        self.digest = f"class {name}, {hashlib.sha256(source.encode()).hexdigest()}"
         self._programs: dict[tuple[str, ...], Program] = {}
 
     def program(self, types: Sequence[pl.DataType]) -> Program:
@@ -135,6 +137,23 @@ class PythonAggregate:
             kind = ArrayProgram if self.by_arrays else PythonProgram
             found = self._programs[key] = kind(self.name, self._made, tuple(wanted), self._returns)
         return found
+
+
+def _code_of(made: type) -> str:
+    """What a class's methods and values are, where its text isn't known: the same in every process."""
+    return "\n".join(f"{name} {_code(value)}" for c in made.__mro__[:-1] for name, value in sorted(vars(c).items()))
+
+
+def _code(value: object) -> str:
+    if isinstance(value, staticmethod | classmethod):
+        value = value.__func__
+    if isinstance(value, types.FunctionType):
+        return f"{_code(value.__code__)} {value.__defaults__} {value.__kwdefaults__}"
+    if isinstance(value, types.CodeType):
+        return f"{value.co_code.hex()} {value.co_names} {[_code(c) for c in value.co_consts]}"
+    if isinstance(value, frozenset):
+        return str(sorted(map(repr, value)))
+    return repr(value) if isinstance(value, int | float | str | bytes | tuple | None) else type(value).__name__
 
 
 class PythonProgram:
