@@ -12,7 +12,7 @@ from jupyter_stream.aggregates.user.python import PythonAggregate
 from jupyter_stream.engine.explain import Text
 from jupyter_stream.errors import QueryError
 from jupyter_stream.plan.catalog import Catalog
-from jupyter_stream.plan.logical import Aggregate, Over, Plan, walk
+from jupyter_stream.plan.logical import Plan, walk
 from jupyter_stream.session.query import Explanation, Listing, Message
 from jupyter_stream.syntax import Drop
 from jupyter_stream.syntax.diagnose import did_you_mean
@@ -62,7 +62,7 @@ def description(catalog: Catalog, name: Name, source: SourceText) -> Explanation
 
 def texts(plan: Plan, catalog: Catalog) -> dict[str, str]:
     """What the aggregates that a plan calls are declared as, and those that their texts name; of Python's a digest."""
-    named = [c.program.name for node in walk(plan) if isinstance(node, Aggregate | Over) for c in node.user]
+    named = [call.program.name for node in walk(plan) for call in getattr(node, "user", ())]
     declared = known(catalog)
     found: dict[str, str] = {}
     while named:
