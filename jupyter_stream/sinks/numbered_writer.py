@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import polars as pl
 
+from jupyter_stream.core import on_disk
 from jupyter_stream.core.messages import Failed
 from jupyter_stream.sinks.protocol import SinkUnreachable, TakesPieces, WritesApart
 from jupyter_stream.sinks.writer import Delivery, Lot, SinkWriter, Ties
@@ -52,7 +54,7 @@ class NumberedWriter(SinkWriter):
         Args:
             going: whether the query still runs.
         """
-        if self._note.exists():
+        with suppress(FileNotFoundError, ValueError):  # a torn note is none: the sink knows, or takes rows again
             kept = json.loads(self._note.read_text())
             self._last, self.written = kept["batch"], kept["written"]
             self.refused, self.commits = kept["refused"], kept["commits"]
@@ -180,9 +182,7 @@ class NumberedWriter(SinkWriter):
                 "refused": self.refused,
                 "commits": self.commits,
             }
-            part = self._note.with_suffix(".part")
-            part.write_text(json.dumps(kept))
-            part.replace(self._note)
+            on_disk.write_text(self._note, json.dumps(kept))
             self._changed.notify_all()
 
 

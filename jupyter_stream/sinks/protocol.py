@@ -1,4 +1,6 @@
-"""What a sink is: something that takes answers in commits, each of which is seen whole or not at all.
+"""What a sink is: something that takes answers in commits, each of which is there whole or not at all in the end.
+
+Readers see commits of databases and of Delta tables whole; of a commit in several files some before others, each of them whole.
 
 A writer (`writer.py`) calls a sink from one thread: `append`, `upsert` or `replace`, then `commit`. What raises
 `SinkUnreachable` is tried again from the last commit on, after `abort`; so a sink keeps nothing of what wasn't committed.

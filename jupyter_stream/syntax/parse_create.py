@@ -128,6 +128,11 @@ class _Create:
         body = parse_body(p)
         if self._kind != "table":
             refuse_inside(p)
+        if p.peek("WITH", "TOLERANCE"):
+            p.fail(
+                f"a {self._kind_of_select} can't have a tolerance: it belongs to the query that runs",
+                hint=f"Write it behind that query: SELECT * FROM {self._name.text} WITH TOLERANCE (SAMPLE AT LEAST 10).",
+            )
         if p.peek("EMIT"):
             self._refuse_emit()
         text = p.source.slice(p.since(start))

@@ -311,6 +311,7 @@ MISTAKES = [
     ("CREATE STREAM s («a» INT) AS SELECT len FROM M", "the columns of a derived stream have the types of its SELECT", None),
     ("CREATE STREAM s («a, b») AS SELECT len FROM M", "2 names for 1 columns", None),
     ("CREATE STREAM s (a, «A») AS SELECT len, ts FROM M", "two columns are called A", "another name"),
+    ("CREATE VIEW v AS SELECT len FROM M «WITH» TOLERANCE (SAMPLE AT LEAST 5)", "a view can't have a tolerance: it belongs to the query that runs", "SELECT * FROM v WITH TOLERANCE"),
     ("CREATE STREAM s AS SELECT len FROM M «EMIT» FINAL", "EMIT can't be used here: a derived stream holds final answers only", None),
 ]  # fmt: skip
 
