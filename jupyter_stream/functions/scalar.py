@@ -28,6 +28,9 @@ Env: TypeAlias = list[Any]
 Scalar: TypeAlias = Callable[[Env], Any]
 """An expression's value in an environment. Raises `RowError`."""
 
+_MOST_LEVELS: Final = 200
+"""Levels of calls up to which an expression is functions that call one another; what is deeper goes through the kernel."""
+
 
 class RowError(ArithmeticError):
     """An expression has no value for these arguments (overflow, bad cast, division by zero); the message says why."""
@@ -43,6 +46,20 @@ def compile_scalar(expr: Expr, places: Mapping[str, int | Scalar]) -> Scalar:
     Raises:
         KeyError: it reads a column that has no place.
     """
+    return _through_kernel(expr, places) if _is_deep(expr) else _compiled(expr, places)
+
+
+def _is_deep(expr: Expr) -> bool:
+    """Whether calls stand inside one another deeper than Python's own calls may."""
+    level: list[Expr] = [expr]
+    for _ in range(_MOST_LEVELS):
+        level = list({id(arg): arg for part in level if isinstance(part, Call) for arg in part.args}.values())
+        if not level:
+            return False
+    return True
+
+
+def _compiled(expr: Expr, places: Mapping[str, int | Scalar]) -> Scalar:
     if isinstance(expr, Literal):
         value = expr.value
         if isinstance(value, dt.datetime) and value.tzinfo is not None:
@@ -53,9 +70,9 @@ def compile_scalar(expr: Expr, places: Mapping[str, int | Scalar]) -> Scalar:
         return operator.itemgetter(place) if isinstance(place, int) else place
     own = _python(expr)
     if own is not None:
-        return _called(own, expr, [compile_scalar(a, places) for a in expr.args])
+        return _called(own, expr, [_compiled(a, places) for a in expr.args])
     make = _OWN.get(expr.function)
-    made = None if make is None else make(expr, [compile_scalar(a, places) for a in expr.args])
+    made = None if make is None else make(expr, [_compiled(a, places) for a in expr.args])
     return made if made is not None else _through_kernel(expr, places)
 
 

@@ -20,6 +20,9 @@ CELLS: tuple[str, ...] = (
     "SELECT DSTREAM 100, count(*) FROM p [NOW] GROUP BY a QUALIFY ROW_NUMBER() OVER (ORDER BY a) < 3",
     "SELECT ISTREAM 100 AS c, a FROM p [RANGE 2 SECONDS SLIDE 2 ROWS] AS p QUALIFY ROW_NUMBER() OVER (ORDER BY a) < 3",
     "SELECT DSTREAM k, max(a) OVER (PARTITION BY k) FROM (SELECT a, k, ts FROM p) [RANGE 2 SECONDS SLIDE 3 ROWS]",
+    "AGGREGATE deep(x BIGINT) : BIGINT { TABLE t(n BIGINT); INITIALIZE: { INSERT INTO t VALUES (x); } ITERATE: {"
+    f" DELETE FROM t WHERE n < {' + '.join(['x'] * 1_500)}; INSERT INTO t VALUES (x); }}"
+    " TERMINATE: { INSERT INTO RETURN SELECT max(n) FROM t; } }; SELECT deep(a) FROM p [RANGE 3 SECONDS TUMBLING]",
     "SELECT '\ud800' FROM p",
     "CREATE STREAM z SOURCE 'file://~nobody-here/x.csv'",
     f"CREATE STREAM z SOURCE 'file://{'inputs/bids.csv' * 100}'",
