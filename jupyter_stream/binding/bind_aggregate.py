@@ -458,10 +458,14 @@ class Grouping:
             if self._over.get(known.name, self.window) == window and replace(known, name="") == made:
                 return Column(known.name, known.dtype)
         named = replace(made, name=self.next_name())
-        self.calls.append(named)
+        self.put(named, window)
         alike.append(named)
-        self._over[named.name] = window
         return Column(named.name, named.dtype)
+
+    def put(self, named: AggregateCall, window: Window) -> None:
+        """One more aggregate, over a window."""
+        self.calls.append(named)
+        self._over[named.name] = window
 
     def next_name(self) -> str:
         """The name of one more aggregate's column."""
@@ -547,9 +551,7 @@ class Grouping:
         return self.source.error(f"{shown} is neither grouped nor aggregated", place, hint)
 
     def _is_output(self, name: str) -> bool:
-        if name in (WINDOW_START, WINDOW_END, WINDOW_ID) or name in self._over:  # most often
-            return True
-        if any(name == call.name for call in self.calls):
+        if name in (WINDOW_START, WINDOW_END, WINDOW_ID) or name in self._over:
             return True
         return (name == TS and self.slides) or (self.group_values is not None and self.group_values.is_value(name))
 

@@ -454,7 +454,7 @@ class _Body:
         having = None
         if body.having is not None:
             having = binder.condition(body.having, "HAVING")
-        grouped = bool(names.folded or names.keys or body.grouping_sets or body.group_all)
+        grouped = names.grouped(body)
         if body.having is not None and not grouped:
             raise self.source.error(
                 "HAVING needs GROUP BY or an aggregate", body.having.span, "Put the condition into WHERE."
@@ -476,7 +476,7 @@ class _Body:
         """ORDER BY, LIMIT and OFFSET. Keys are select items by number or name, or expressions over what is read."""
         if body.order is None:
             return None
-        grouped = bool(names.folded or names.keys or body.grouping_sets or body.group_all)
+        grouped = names.grouped(body)
         binder = ExpressionBinder(self.source, names)
         keys = []
         for item in body.order.items:

@@ -21,6 +21,7 @@ from jupyter_stream.aggregates.user import (
     held_type,
 )
 from jupyter_stream.aggregates.user.distinct import DistinctProgram, distinct_of
+from jupyter_stream.aggregates.user.protocol import check_count
 from jupyter_stream.aggregates.user.python import ArrayProgram
 from jupyter_stream.aggregates.user.rows import answer_type
 from jupyter_stream.binding.scope import Scope, is_windowed
@@ -77,7 +78,7 @@ def bind_user_call(grouping: Grouping, call: FunctionCall, version: UserAggregat
         (made_call,) if held else (),
     )  # fmt: skip
     grouping.user_place = call.span
-    grouping.calls.append(aggregate)
+    grouping.put(aggregate, window)
     grouping.user.append(made_call)
     column = Column(name, program.dtype)
     grouping.user_columns[key] = column
@@ -94,9 +95,7 @@ def _arguments(grouping: Grouping, call: FunctionCall, version: UserAggregate) -
     hint = f"Usage: {version.signature}."
     try:
         program = version.program([a.dtype for a in args])
-        if len(program.arguments) != len(args):
-            count = len(program.arguments)
-            raise aggregates.BadArguments(f"{version.name} takes {count} argument{'s' * (count != 1)}, not {len(args)}")
+        check_count(version.name, len(program.arguments), len(args))
     except aggregates.BadArguments as bad:
         raise source.error(str(bad), call.span, hint) from None
     cast = []

@@ -12,6 +12,7 @@ from jupyter_stream import aggregates, functions
 from jupyter_stream.aggregates.user import UserAggregate, declared
 from jupyter_stream.aggregates.user.body import Folded
 from jupyter_stream.aggregates.user.distinct import distinct_of
+from jupyter_stream.aggregates.user.protocol import check_count
 from jupyter_stream.functions import Column, Expr
 from jupyter_stream.functions.binding import constant
 from jupyter_stream.syntax.inner_order import with_nulls_left_out
@@ -67,9 +68,7 @@ def _of_ones_own(names: GroupedNames, version: UserAggregate, call: FunctionCall
     args, where = _bound(names, call)
     try:
         program = version.program([a.dtype for a in args])
-        if len(program.arguments) != len(args):
-            count = len(program.arguments)
-            raise aggregates.BadArguments(f"{version.name} takes {count} argument{'s' * (count != 1)}, not {len(args)}")
+        check_count(version.name, len(program.arguments), len(args))
     except aggregates.BadArguments as bad:
         raise body.source.error(str(bad), call.span, usage) from None
     cast = tuple(

@@ -15,7 +15,7 @@ from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Call, Column, Expr
 from jupyter_stream.syntax.diagnose import did_you_mean
 from jupyter_stream.syntax.nodes import FieldOf, FunctionCall, Node, Operation, RowNumber, Subselect
-from jupyter_stream.syntax.query_syntax import QueryBody
+from jupyter_stream.syntax.query_syntax import QueryBody, SelectBody
 from jupyter_stream.syntax.source_text import Name, SourceText, Span
 from jupyter_stream.syntax.syntax import CreateAggregate
 
@@ -194,6 +194,10 @@ class GroupedNames(BodyNames):
         super().__init__(body, level, "a SELECT")
         self.keys: list[tuple[int, Column, Expr]] = []
         self.folded: list[Folded] = []
+
+    def grouped(self, body: SelectBody) -> bool:
+        """Whether a SELECT of which this is the list has an answer for each group, or one over all rows."""
+        return bool(self.folded or self.keys or body.grouping_sets or body.group_all)
 
     def aggregate(self, call: FunctionCall) -> Expr:
         """The value of an aggregate over the rows selected."""

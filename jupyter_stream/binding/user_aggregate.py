@@ -9,6 +9,7 @@ import polars as pl
 
 from jupyter_stream.aggregates import BadArguments
 from jupyter_stream.aggregates.user import Program
+from jupyter_stream.aggregates.user.protocol import check_count
 from jupyter_stream.aggregates.user.sql import SqlProgram
 from jupyter_stream.binding.bind_body import bind_body
 from jupyter_stream.binding.body_stored import FindTable
@@ -49,9 +50,7 @@ class SqlAggregate:
 
     def program(self, types: Sequence[pl.DataType]) -> Program:
         """The aggregate for these types. Raises `BadArguments` for a wrong number, `QueryError` for a mistake in the body."""
-        if len(types) != len(self._types):
-            count = len(self._types)
-            raise BadArguments(f"{self.name} takes {count} argument{'s' * (count != 1)}, not {len(types)}")
+        check_count(self.name, len(self._types), len(types))
         wanted = [admitted(t) if d is None else d for t, d in zip(types, self._types, strict=True)]
         key = tuple(str(t) for t in wanted)
         found = self._programs.get(key)

@@ -10,24 +10,23 @@ from jupyter_stream.plan.logical import BoundQuery
 
 _SHOWN: Final = 400
 """Characters of a text that a message shows."""
-PLAN: Final = "its plan"
-"""What the plan as text is called; of it every letter counts."""
 _PIECE: Final = re.compile(
     r"""(?P<quoted>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`)|(?:--[^\n]*|/\*.*?\*/|\s)+""", re.DOTALL
 )
 """What is in quotes; or space and comments, which mean nothing."""
 
 
-def identity(query: BoundQuery, declared: Mapping[str, str], sinks: Mapping[str, str]) -> dict[str, str]:
+def identity(query: BoundQuery, plan: str, declared: Mapping[str, str], sinks: Mapping[str, str]) -> dict[str, str]:
     """What must be the same for a checkpoint to be taken up: each part by its name.
 
     Args:
         query: the query.
+        plan: its plan as text, of which every letter counts.
         declared: how what it names is declared, by name; and how it runs.
         sinks: what it writes to: the address of each, and how.
     """
     found = {"the query": query.text, **declared, **{f"sink {uri}": said for uri, said in sinks.items()}}
-    return {name: text if name == PLAN else _words(text) for name, text in found.items()}
+    return {**{name: _words(text) for name, text in found.items()}, "its plan": plan}
 
 
 def _words(text: str) -> str:
@@ -51,4 +50,4 @@ def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
-__all__ = ["PLAN", "changes", "identity"]
+__all__ = ["changes", "identity"]

@@ -311,6 +311,10 @@ class Aggregate(OneInput):
         return tuple(call for _, calls in self.by_window for call in calls)
 
     @property
+    def user_calls(self) -> tuple[UserCall, ...]:
+        return self.user
+
+    @property
     def expressions(self) -> tuple[Expr, ...]:
         where = () if self.where is None else (self.where,)
         return (*(expr for _, expr in self.keys), *call_inputs(self.calls), *where, *self.window.expressions)
@@ -435,6 +439,10 @@ class Over(OneInput):
     def calls(self) -> tuple[AggregateCall, ...]:
         """The aggregates, as of `Aggregate`."""
         return self.aggregates
+
+    @property
+    def user_calls(self) -> tuple[UserCall, ...]:
+        return self.user
 
     @property
     def expressions(self) -> tuple[Expr, ...]:

@@ -15,6 +15,7 @@ from jupyter_stream.plan.catalog import Step
 from jupyter_stream.windows import Window
 
 if TYPE_CHECKING:
+    from jupyter_stream.aggregates.user import UserCall
     from jupyter_stream.plan.logical import Plan
 
 
@@ -68,6 +69,11 @@ class NoInput:
     def gathers(self) -> bool:
         """Whether it remembers rows one by one."""
         return self.holds == "rows"
+
+    @property
+    def user_calls(self) -> tuple[UserCall, ...]:
+        """The aggregates of users' own that it works out."""
+        return ()
 
     # -- what may be given up (stream-manager paper §5)
 

@@ -9,17 +9,7 @@ from typing import Final, Literal
 from jupyter_stream.core.time import show_duration
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions.expression import Column, Expr, columns, conjuncts
-from jupyter_stream.plan.logical import (
-    Aggregate,
-    BoundQuery,
-    Derived,
-    Filter,
-    Join,
-    Plan,
-    Project,
-    Scan,
-    under,
-)
+from jupyter_stream.plan.logical import Aggregate, BoundQuery, Derived, Filter, Join, Plan, Project, Scan, under
 from jupyter_stream.plan.preference import Preference, PreferenceItem, SummaryDef
 from jupyter_stream.plan.references import bounds
 from jupyter_stream.plan.rules.common import all_of

@@ -10,16 +10,7 @@ from dataclasses import dataclass
 
 from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.plan.catalog import References, StreamDef
-from jupyter_stream.plan.logical import (
-    Derived,
-    Filter,
-    Join,
-    Plan,
-    Project,
-    Sample,
-    Scan,
-    under,
-)
+from jupyter_stream.plan.logical import Derived, Filter, Join, Plan, Project, Sample, Scan, under
 
 
 @dataclass(frozen=True)

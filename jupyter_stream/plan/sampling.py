@@ -22,9 +22,14 @@ def unsampled(plan: Plan) -> str | None:
             return node.unsampled
     if sum(node.holds == "groups" for node in walk(plan)) > 1:
         return "it has several aggregates, of which one would take estimates of the other for what is"
-    if any(len(n.inputs) > 1 and n.holds != "groups" and any(b.holds == "groups" for b in walk(n)) for n in walk(plan)):
+    if any(len(node.inputs) > 1 and _over_groups(node) for node in walk(plan)):
         return "it puts answers of groups together with other rows, of which each has a precision of another kind"
     return None
+
+
+def _over_groups(node: Plan) -> bool:
+    """Whether there is an aggregate below a node."""
+    return any(below.holds == "groups" for part in node.inputs for below in walk(part))
 
 
 def unshed(plan: Plan) -> str | None:

@@ -10,7 +10,7 @@ from jupyter_stream.plan.logical import Plan
 def runs_users_code(node: Plan) -> bool:
     """Whether it does, of which a row may take any time."""
     called = (part.function for e in node.expressions for part in walk(e) if isinstance(part, Call))
-    return bool(getattr(node, "user", ())) or any(isinstance(function, OwnName) for function in called)
+    return bool(node.user_calls) or any(isinstance(function, OwnName) for function in called)
 
 
 __all__ = ["runs_users_code"]

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from jupyter_stream.checkpoints.identity import PLAN, identity
+from jupyter_stream.checkpoints.identity import identity
 from jupyter_stream.checkpoints.store import open_store, writer_of
 from jupyter_stream.engine.cuts import EVERY, Cuts, KeptSideStreams
 from jupyter_stream.engine.explain import explain
@@ -111,7 +111,7 @@ def begin(
     Raises:
         QueryError: the checkpoint is of another query, of another format or in use.
     """
-    asked = identity(pipeline.query, {**declared, PLAN: str(explain(pipeline.graph))}, sinks)
+    asked = identity(pipeline.query, str(explain(pipeline.graph)), declared, sinks)
     store = open_store(checkpoint.path, asked, version("jupyter-stream"), checkpoint.writer, reset=checkpoint.reset)
     pipeline.cuts = Cuts(store, checkpoint.every, list(tables_of(pipeline)), KeptSideStreams(dict(sides)))
     return _lost(streams(pipeline.query.plan))

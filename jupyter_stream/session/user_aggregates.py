@@ -62,7 +62,7 @@ def description(catalog: Catalog, name: Name, source: SourceText) -> Explanation
 
 def texts(plan: Plan, catalog: Catalog) -> dict[str, str]:
     """What the aggregates that a plan calls are declared as, and those that their texts name; of Python's a digest."""
-    named = [call.program.name for node in walk(plan) for call in getattr(node, "user", ())]
+    named = [call.program.name for node in walk(plan) for call in node.user_calls]
     declared = known(catalog)
     found: dict[str, str] = {}
     while named:

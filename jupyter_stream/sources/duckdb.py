@@ -60,17 +60,18 @@ class DuckdbSource(DatabaseSource):
 
     def _connected(self) -> Any:
         """A connection. Where another one of this process is just closing the file, DuckDB refuses for some milliseconds."""
-        for pause in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, None):
+        pauses = iter((0.01, 0.02, 0.05, 0.1, 0.2, 0.5))
+        while True:
             try:
                 try:
                     return self._duckdb.connect(str(self._at), read_only=True)
                 except self._duckdb.ConnectionException:  # this process has it open to write, and may share that
                     return self._duckdb.connect(str(self._at))
             except self._duckdb.Error as error:
-                if pause is None or _CLOSING not in str(error):
+                pause = next(pauses, None) if _CLOSING in str(error) else None
+                if pause is None:
                     raise
-                time.sleep(pause)
-        raise AssertionError("the last try returns or raises")
+                time.sleep(pause)  # nobody tells when it is closed
 
 
 def _open(context: Context) -> Source:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from jupyter_stream.aggregates.user import UserCall
 from jupyter_stream.aggregates.user.stored import tables_of
 from jupyter_stream.core.messages import BROKEN, ROW, TS, UNTIL, WINDOW_END, WINDOW_ID, WINDOW_START
 from jupyter_stream.flow.filter import FilterOperator
@@ -166,8 +165,9 @@ def own_functions(plan: Plan) -> Iterator[Part]:
 
 def tables_looked_into(plan: Plan) -> Iterator[Part]:
     """Of any node, wherever it runs: its aggregates that look into tables of the session."""
-    calls: tuple[UserCall, ...] = getattr(plan, "user", ())
-    for program in dict.fromkeys(program for call in calls for program in (call.program, call.combine) if program):
+    for program in dict.fromkeys(
+        program for call in plan.user_calls for program in (call.program, call.combine) if program
+    ):
         for name, writes in tables_of(program).items():
             yield f"{program.name}() {'writing' if writes else 'reading'} {name}", OF_TABLES
 

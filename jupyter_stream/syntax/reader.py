@@ -31,10 +31,11 @@ CLAUSE_WORDS = (
 """What a misspelt word between two clauses may have been meant to be."""
 
 _MOST_DIGITS = 1_000
+"""Digits a number may have: the least fraction has 767 that count."""
 _WORDS = re.compile(
     r"""(?P<comment>--[^\n]*|/\*.*?\*/)|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|\w+|[^\w\s]""", re.DOTALL
 )
-"""Digits a number may have: the least fraction has 767 that count."""
+"""What a statement is made of, told apart well enough to be counted."""
 _AFTER_NAMES = (None, TokenType.COMMA, TokenType.FROM, TokenType.ALIAS, TokenType.R_PAREN)
 """What comes behind a column in a list, and behind no word that begins a clause."""
 _TEXTS = (TokenType.STRING, TokenType.RAW_STRING, TokenType.IDENTIFIER)

@@ -23,7 +23,7 @@ from jupyter_stream import Query
 from jupyter_stream.jobs import run
 from jupyter_stream.jobs.command import main
 from tests.tiers import slow, thinned
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 ROWS = "".join(f'{{"k": "{"ab"[i % 2]}", "n": {i}, "ts": "2024-01-01T00:00:{i:02}"}}\n' for i in range(30))
 DECLARED = (
@@ -246,9 +246,17 @@ def test_answers_that_a_sink_did_not_get_are_a_failure(
 ) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setattr("jupyter_stream.sinks.file.FileSink.check", lambda self: None)
+    followed = run._followed
+
+    def once_answered(queries: list[Query], *rest: Any) -> int:
+        """Its time begins when all rows are out, however long that takes."""
+        until(lambda: queries[0].to_polars().height == 30)
+        return followed(queries, *rest)
+
+    monkeypatch.setattr(run, "_followed", once_answered)
     (folder / "away").write_text("in the way")
     text = DECLARED + "INSERT INTO 'file://away/' WITH (commit_every = '1 ms') SELECT n FROM s"
-    words = ["run", written(folder, text), "--for", "2s"]
+    words = ["run", written(folder, text), "--for", "1ms"]
     assert main([*words, "--log", "json"]) == 1
     (last,) = [facts for line in capsys.readouterr().err.splitlines() if "lost" in (facts := json.loads(line))]
     assert (last["state"], last["written"], last["lost"]) == ("stopped", {"file://away/": 0}, {"file://away/": 30})

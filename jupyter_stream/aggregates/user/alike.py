@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import polars as pl
+
+Row = TypeVar("Row", bound=Sequence[object])
 
 _NAN: Final = "NaN"
 """Beside numbers, which no text equals. It is put into checkpoints."""
@@ -33,9 +35,9 @@ def by_themselves(types: Sequence[pl.DataType]) -> bool:
     return not any(dtype.is_float() or dtype.is_nested() for dtype in types)
 
 
-def once(rows: Iterable[tuple[object, ...]]) -> list[tuple[object, ...]]:
+def once(rows: Iterable[Row]) -> list[Row]:
     """The first of equal rows."""
-    first: dict[tuple[Hashable, ...], tuple[object, ...]] = {}
+    first: dict[tuple[Hashable, ...], Row] = {}
     for row in rows:
         first.setdefault(row_key(row), row)
     return list(first.values())

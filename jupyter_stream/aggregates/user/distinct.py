@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 import polars as pl
 
-from jupyter_stream.aggregates.user.alike import row_key
+from jupyter_stream.aggregates.user.alike import once, row_key
 from jupyter_stream.aggregates.user.protocol import GroupRun, Program
 from jupyter_stream.aggregates.user.python import ArrayProgram
 from jupyter_stream.aggregates.user.segments import Outcome, as_tuples
@@ -44,12 +44,9 @@ class DistinctProgram:
 
     def over(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
         """The answer over the rows that differ; nothing where the last row is one that was there, and the answer is its own."""
-        first: dict[tuple[Hashable, ...], Sequence[Any]] = {}
-        for row in rows:
-            first.setdefault(row_key(row), row)
         if not self.blocking and row_key(rows[-1]) in {row_key(row) for row in rows[:-1]}:
             return []
-        return self.program.over(list(first.values()))
+        return self.program.over(once(rows))
 
     def slices(self, columns: Sequence[pl.Series], height: int) -> Callable[[int, int], list[Any]]:
         """A function that runs over rows of some columns, from one number to another."""

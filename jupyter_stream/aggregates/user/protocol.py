@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import polars as pl
 
+from jupyter_stream.aggregates.protocol import BadArguments
+
 if TYPE_CHECKING:
     from jupyter_stream.aggregates.user.segments import Outcome
     from jupyter_stream.aggregates.user.stepping import RowSteps
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
 
 How: TypeAlias = Literal["recomputed", "delta", "paned", "running"]
 """How a call is run: afresh for each answer; kept on, rows that leave taken back by EXPIRE; from answers of panes; kept on."""
+
+
+def check_count(name: str, wanted: int, given: int) -> None:
+    """Raise `BadArguments` for a wrong number of arguments."""
+    if wanted != given:
+        raise BadArguments(f"{name} takes {wanted} argument{'s' * (wanted != 1)}, not {given}")
 
 
 class GroupRun(Protocol):

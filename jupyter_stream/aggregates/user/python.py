@@ -19,9 +19,8 @@ from typing import Any, TypeVar, overload
 import numpy as np
 import polars as pl
 
-from jupyter_stream.aggregates.protocol import BadArguments
 from jupyter_stream.aggregates.user.declared import PYTHON, Declared
-from jupyter_stream.aggregates.user.protocol import GroupRun, Program
+from jupyter_stream.aggregates.user.protocol import GroupRun, Program, check_count
 from jupyter_stream.aggregates.user.segments import Outcome, as_tuples
 from jupyter_stream.aggregates.user.stepping import RowSteps, one_by_one
 from jupyter_stream.core.annotations import found_type, hints, meant, sample
@@ -127,9 +126,7 @@ class PythonAggregate:
         """The aggregate for these types. Raises `BadArguments` for a wrong number."""
         wanted = [admitted(t) for t in types]
         if self._types is not None:
-            if len(types) != len(self._types):
-                count = len(self._types)
-                raise BadArguments(f"{self.name} takes {count} argument{'s' * (count != 1)}, not {len(types)}")
+            check_count(self.name, len(self._types), len(types))
             wanted = [w if own is None else own for w, own in zip(wanted, self._types, strict=True)]
         key = tuple(str(t) for t in wanted)
         found = self._programs.get(key)
@@ -148,12 +145,13 @@ def _code(value: object) -> str:
     if isinstance(value, staticmethod | classmethod):
         value = value.__func__
     if isinstance(value, types.FunctionType):
-        return f"{_code(value.__code__)} {value.__defaults__} {value.__kwdefaults__}"
+        return f"{_code(value.__code__)} {_code(value.__defaults__)} {value.__kwdefaults__}"
     if isinstance(value, types.CodeType):
-        return f"{value.co_code.hex()} {value.co_names} {[_code(c) for c in value.co_consts]}"
-    if isinstance(value, frozenset):
-        return str(sorted(map(repr, value)))
-    return repr(value) if isinstance(value, int | float | str | bytes | tuple | None) else type(value).__name__
+        return f"{value.co_code.hex()} {value.co_names} {_code(value.co_consts)}"
+    if isinstance(value, tuple | frozenset):
+        parts = map(_code, value)
+        return str([*parts] if isinstance(value, tuple) else sorted(parts))
+    return repr(value) if isinstance(value, int | float | str | bytes | None) else type(value).__name__
 
 
 class PythonProgram:
