@@ -30,6 +30,9 @@ _EXACT: Final = 2.0**63
 _DAYS: Final = ((dt.date(1, 1, 1) - dt.date(1970, 1, 1)).days, (dt.date(9999, 12, 31) - dt.date(1970, 1, 1)).days)
 _CALENDAR: Final = {pl.Date: _DAYS, pl.Datetime: (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1)}
 """The first and the last day of the years 1 to 9999, and the first and last microsecond; since 1970."""
+_NAMED_DAYS: Final = 95_000_000
+"""So many days before and after 1970 Polars can write: it panics beyond the year 262,142."""
+_UNITS_OF_A_DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
 def stream_type(dtype: pl.DataType) -> pl.DataType:
@@ -96,6 +99,8 @@ def cast(values: pl.Series, target: pl.DataType, tick: int | None = None) -> pl.
         return _of_calendar(_from_text(values, target, tick))
     if isinstance(source, pl.Binary):
         return cast(as_text(values), target, tick)
+    if isinstance(target, pl.String) and isinstance(source, pl.Date | pl.Datetime | pl.Duration):
+        return _written(values)
     if isinstance(target, pl.Datetime):
         return _of_calendar(_to_instant(values, tick))
     if isinstance(target, pl.Boolean) and source.is_numeric():
@@ -108,6 +113,21 @@ def cast(values: pl.Series, target: pl.DataType, tick: int | None = None) -> pl.
     if source.is_nested() or target.is_nested():
         return _nested(values, target, tick)
     return values.cast(target, strict=False)
+
+
+def _written(values: pl.Series) -> pl.Series:
+    """Times and lengths of time as text; of years that Polars has no name for the number that stands for them."""
+    source = values.dtype
+    if isinstance(source, pl.Duration):
+        return values.dt.to_string("iso")
+    day = _UNITS_OF_A_DAY[source.time_unit] if isinstance(source, pl.Datetime) else 1
+    numbers = values.to_physical()
+    most = min(_NAMED_DAYS * day, 2**63 - 1)
+    named = numbers.is_between(-most, most).fill_null(True)
+    if named.all():
+        return values.cast(pl.String)
+    text = values.set(~named, None).cast(pl.String)
+    return text.zip_with(named, numbers.cast(pl.String))
 
 
 def _of_calendar(values: pl.Series) -> pl.Series:
@@ -137,7 +157,7 @@ def _to_instant(values: pl.Series, tick: int | None) -> pl.Series:
             return _scaled(values.to_physical(), 1_000)
         return values.cast(TIMESTAMP)
     if isinstance(source, pl.Date):
-        return values.cast(TIMESTAMP)
+        return _scaled(values.to_physical(), 86_400_000_000)
     assert tick is not None, "castable() has said so"
     return _scaled(values, tick)
 

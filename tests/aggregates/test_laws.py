@@ -20,7 +20,7 @@ def test_every_aggregate_has_cases() -> None:
     assert {c.function.name for c in CASES} == {a.name for a in AGGREGATES}
 
 
-@pytest.mark.parametrize("case", thinned(CASES), ids=str)
+@pytest.mark.parametrize("case", thinned(CASES, 4), ids=str)
 @briefly
 @given(st.data())
 def test_laws(case: Case, data: st.DataObject) -> None:
@@ -29,7 +29,7 @@ def test_laws(case: Case, data: st.DataObject) -> None:
         law(case, given_rows)
 
 
-@pytest.mark.parametrize("case", thinned(CASES, 9), ids=str)
+@pytest.mark.parametrize("case", thinned(CASES, 24), ids=str)
 @briefly
 @given(st.data())
 def test_order_laws(case: Case, data: st.DataObject) -> None:

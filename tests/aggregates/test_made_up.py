@@ -122,7 +122,7 @@ class Counted(Aggregate):
 
 
 @pytest.mark.parametrize("case", ["NULLs", "close to overflow", "late", "no row"])
-@pytest.mark.parametrize("window", thinned(WINDOWS, 9))
+@pytest.mark.parametrize("window", thinned(WINDOWS, 27))
 def test_it_runs_under_every_window(window: str, case: str) -> None:
     made = (*(Aggregate(name, "n") for name in MEANT), Counted("count", "n"))
     check(WINDOWS[window], CASES[case], made, splits=(1,))

@@ -19,7 +19,7 @@ from jupyter_stream.core.messages import COVERAGE, TS, Batch, Punctuation
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.plan.preference import Budget, parse_budget
 from tests.budget.promised import DECLARED, JOIN, LATER, QUERIES, SELECTION, Run, bound, rows, run, shuffled
-from tests.tiers import examples, slow
+from tests.tiers import examples, only, slow, thinned
 from tests.waiting import until
 
 
@@ -41,7 +41,7 @@ def end() -> Iterator[threading.Event]:
 CUTS = st.lists(st.tuples(st.integers(0, 1), st.integers(1, 40)), max_size=8)
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", thinned(QUERIES))
 @settings(max_examples=examples(3), deadline=None)
 @given(cuts=CUTS, seed=st.integers(0, 3), late=st.sampled_from([1, 50]), probes=st.sampled_from([0.1, 0.5, 3.0]))
 def test_a_budget_gives_a_part_of_the_answer_whatever_the_batches_and_all_in_the_end(
@@ -84,7 +84,7 @@ def test_desc_finds_more_and_asc_rarer_answers_than_a_uniform_sample_with_the_sa
     assert sum(n for row, n in asc.items() if row[0] in rare) >= 0.8 * asc.total() > 0
 
 
-@pytest.mark.parametrize("probes", [0.02, 0.05, 0.1])
+@pytest.mark.parametrize("probes", only([0.02, 0.05, 0.1], 0.05))
 def test_a_selection_with_a_small_budget_finds_more_than_first_come_first_served(probes):
     """Of 5 to 10% of the rows, by 300 items as skewed as the paper's: more values than there are probes for a while."""
     chance = np.random.default_rng(51)
@@ -179,7 +179,7 @@ def test_the_interval_holds_the_share_given_as_often_as_it_says(session):
     assert 0 < sum(wide) / len(wide) < 0.1
 
 
-@pytest.mark.parametrize("budget", ["20%", "0.2 probes/row"])
+@pytest.mark.parametrize("budget", thinned(["20%", "0.2 probes/row"]))
 @pytest.mark.parametrize("name", ["join DESC", "selection WEIGHTED"])
 def test_in_the_idle_time_of_a_live_stream_all_is_given_and_coverage_is_whole(session, name, budget, end):
     last = pl.DataFrame({"ItemNo": [-1], "Price": [0.0], "ts": [LATER]})  # passes all slots, and meets nothing
@@ -235,6 +235,7 @@ def test_estimates_of_aggregates_are_near_the_exact_answers_that_replace_them(se
         assert abs(n - exact[end][0]) <= 1
 
 
+@slow
 def test_estimates_of_many_open_extents_are_given_so_seldom_that_their_work_grows_with_the_extents():
     def worked_out(extents: int) -> int:
         arrivals = rows(23, 4 * extents, 10 * extents).with_columns(pl.col("ts").alias(TS))

@@ -72,7 +72,7 @@ def test_the_law_is_about_every_operator() -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
-@pytest.mark.parametrize("name", thinned(QUERIES, 24))
+@pytest.mark.parametrize("name", thinned(QUERIES, 72))
 def test_the_rest_is_as_if_it_had_not_been_killed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _ = answers(name, None, monkeypatch)
     again, cuts_taken = answers(name, tmp_path / "whole", monkeypatch)

@@ -14,6 +14,7 @@ from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.shares import Shares
 from jupyter_stream.engine.steps import Steps, Took
 from jupyter_stream.session.session import Session
+from tests.tiers import only, slow
 from tests.waiting import until
 
 
@@ -54,6 +55,7 @@ class Machine:
         return [round(unit.spent - was, 3) for unit, was in zip(self.units, before, strict=True)]
 
 
+@slow
 @pytest.mark.parametrize("cores", [1, 2])
 def test_shares_are_those_of_the_weights(cores: int) -> None:
     machine = Machine([1.0, 4.0], cores)
@@ -73,6 +75,7 @@ def test_a_query_waits_for_nobody_who_has_nothing_to_do() -> None:
     assert machine.work(5, machine.units[:1]) == [5, 0]
 
 
+@slow
 def test_who_had_the_machine_alone_is_not_made_to_pay_for_it() -> None:
     machine = Machine([1.0, 4.0], 1)
     machine.work(100, machine.units[:1])
@@ -105,7 +108,7 @@ def test_a_query_with_little_to_do_never_waits() -> None:
 ROWS, COUNTED = 6_000, 4_000
 
 
-@pytest.mark.parametrize("apart", [True, False], ids=["in threads of their own", "in the engine's thread"])
+@pytest.mark.parametrize("apart", only([True, False], True), ids=["in threads of their own", "in the engine's thread"])
 def test_two_queries_that_always_have_something_to_do_share_by_weight(
     apart: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

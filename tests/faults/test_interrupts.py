@@ -198,6 +198,7 @@ def test_what_follows_the_end_of_a_thread_is_done_again_if_an_interrupt_hits_it(
     until(lambda: len(told) == 2)
 
 
+@slow
 def test_an_event_hit_at_any_moment_can_be_set_and_waited_for() -> None:
     over = threading.Event()
     met, events = [0], [threads.Event()]
@@ -286,6 +287,7 @@ def test_an_answer_nobody_has_rung_for_is_found() -> None:
     assert answer.result(100) == 3
 
 
+@slow
 def test_a_thread_that_is_just_beginning_does_not_pass_for_one_that_ended() -> None:
     died: list[BaseException | None] = []
     over = threading.Event()

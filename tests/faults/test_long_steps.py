@@ -16,7 +16,7 @@ import jupyter_stream
 from jupyter_stream import Query, QueryError, Session
 from jupyter_stream.engine import engine
 from tests.faults.threads import begun
-from tests.tiers import thinned
+from tests.tiers import slow, thinned
 from tests.waiting import until
 
 ROWS = pl.DataFrame({"ts": np.arange(20_000) * 1000, "k": np.arange(20_000) % 7, "v": np.arange(20_000)})
@@ -166,6 +166,7 @@ def test_a_step_that_never_ends_ends_with_its_session(session: Session) -> None:
     until(lambda: not any(t.name == "jupyter-stream engine" for t in begun()))
 
 
+@slow
 def test_a_query_goes_on_after_a_step_that_took_long(session: Session) -> None:
     other = live(session)
     slow = start(session, "waits")
@@ -226,7 +227,7 @@ GREEDY = (
 )
 
 
-@pytest.mark.parametrize("greedy", thinned(GREEDY))
+@pytest.mark.parametrize("greedy", thinned(GREEDY, 9))
 def test_a_query_that_asks_for_too_much_stops_when_told_and_others_go_on(session: Session, greedy: str) -> None:
     other = live(session)
     (query,) = session.execute(greedy, keep=1000)

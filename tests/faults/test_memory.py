@@ -15,7 +15,7 @@ import pytest
 
 from jupyter_stream import QueryError, Session
 from jupyter_stream.core import memory
-from tests.tiers import slow
+from tests.tiers import slow, thinned
 from tests.waiting import PATIENCE, settle, until
 
 LEAST = "64 MB"
@@ -130,7 +130,7 @@ def counted_while_paused(first: str, second: str, spill: bool | str, rows: int):
 SUMS = "SELECT count(*) AS c, sum(n) AS s FROM t [RANGE 1 MILLISECOND TUMBLING]"
 
 
-@pytest.mark.parametrize("second", [SUMS, f"{SUMS} WHERE n >= 0"], ids=["of shared operators", "of its own"])
+@pytest.mark.parametrize("second", thinned([SUMS, f"{SUMS} WHERE n >= 0"]), ids=["of shared operators", "of its own"])
 def test_rows_past_the_share_of_a_paused_query_go_to_disk_if_that_is_asked_for(second):
     one, other, waited = counted_while_paused(SUMS, second, True, 2_000_000)
     assert waited > 0 and one._pipeline.backlog.missed == 0

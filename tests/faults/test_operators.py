@@ -208,7 +208,7 @@ def test_every_operator_has_a_query_here() -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
-@pytest.mark.parametrize("name", thinned(QUERIES, 20))
+@pytest.mark.parametrize("name", thinned(QUERIES, 60))
 def test_what_an_operator_raises_ends_its_query_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     counting = Injection(name, QUERIES[name])
     whole, expected = run(monkeypatch, name, counting)

@@ -66,7 +66,7 @@ def declared(scheme: str, folder: Path, kafka: Kafka, senders: Senders) -> str:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "place", "kind"), thinned(list(combinations(c.scheme for c in SOURCES if c.scheme not in FOR_TABLES)))
+    ("scheme", "place", "kind"), thinned(list(combinations(c.scheme for c in SOURCES if c.scheme not in FOR_TABLES)), 9)
 )
 def test_what_a_source_raises_ends_its_queries_alone(
     scheme: str, place: str, kind: str, tmp_path: Path, kafka: Kafka, senders: Senders

@@ -14,7 +14,7 @@ from jupyter_stream.flow.protocol import Operator, Stateless
 from jupyter_stream.graph.graph import Step
 from tests.operator_rooms import operator_modules
 from tests.promises import BrokenPromise, Watch, unfinished
-from tests.tiers import thinned
+from tests.tiers import slow, thinned
 
 ROWS = pl.DataFrame({"k": ["a", "b", None] * 20, "n": list(range(60)), "ts": [t ^ 5 for t in range(60)]})
 GIVEN = """
@@ -112,6 +112,7 @@ def seen(watches: list[Watch]) -> dict[str, list[Watch]]:
     return out
 
 
+@slow
 def test_every_operator_is_watched(seen):
     assert operator_classes() == {type(w.step.operator) for watched in seen.values() for w in watched}
 

@@ -191,6 +191,7 @@ def test_every_case_names_its_type_truly() -> None:
     assert wrong == []
 
 
+@slow
 def test_any_batching_gives_the_same_values() -> None:
     rows = frame(60)
     for case in all_cases()[::7]:

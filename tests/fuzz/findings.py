@@ -78,5 +78,6 @@ def records() -> tuple[tuple[str, Any], ...]:
         ("python", [{"mark": "x", "s": "\ud800"}, {"l": "[1]"}]),
         ("python", [{"mark": "x", "ts": "\ud800"}, {"ts": "01/05/2024"}]),
         ("polars", pl.DataFrame({"ts": [1, 2**62]}).with_columns(pl.col("ts").cast(pl.Datetime("ms")))),
+        ("polars", pl.DataFrame({"ts": [1, 120_373_044]}).with_columns(pl.col("ts").cast(pl.Date))),
         ("polars", pl.DataFrame({"": [1, 2], "a": [2**100, None]}, schema={"": pl.Int64(), "a": pl.Int128()})),
     )

@@ -99,7 +99,8 @@ def _huge(tokens: list[str], draw: random.Random, others: tuple[str, ...]) -> li
             "9" * draw.choice((20, 400, 5_000)),
             "'" + "x" * draw.choice((3_000, 300_000)) + "'",
             "`" + "ü" * 5_000 + "`",
-            tokens[at] * min(draw.choice((100, 10_000)), 1 + 2_000_000 // len(tokens[at])),  # it may be huge itself
+            tokens[at]
+            * min(draw.choice((100, 10_000)), 1 + 2_000_000 // max(1, len(tokens[at]))),  # it may be huge itself
             " " * draw.choice((10_000, 1_100_000)) + tokens[at],
             "f(" + ",".join("1" for _ in range(3_000)) + ")",
         )

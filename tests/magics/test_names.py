@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.tiers import slow
+
 
 @pytest.mark.parametrize(
     ("name", "said"),
@@ -43,6 +45,7 @@ def test_nothing_harmful_is_suggested(notebook):
     assert "Did you mean status?" in notebook.run("%stream statsu")
 
 
+@slow
 def test_a_handle_completes_to_its_members(hot):
     hot.shell.Completer.use_jedi = True
     assert {"to_pandas", "to_csv", "status", "stop"} <= set(hot.complete("hot.|"))

@@ -17,6 +17,7 @@ from tests.oracle.query import Query
 from tests.oracle.running import Ran, assert_right, show
 from tests.oracle.search import searching
 from tests.oracle.windows import NewestRows
+from tests.tiers import thinned
 from tests.windowed.test_oracle_edges import COUNT, stream
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
@@ -50,7 +51,7 @@ def test_the_newest_rows_give_what_the_oracle_gives(data: st.DataObject) -> None
     check(query, data.draw(strategies.splits(len(query.stream.rows))))
 
 
-@pytest.mark.parametrize("sizes", [None, [1] * 12, [5, 7]], ids=str)
+@pytest.mark.parametrize("sizes", thinned([None, [1] * 12, [5, 7]]), ids=str)
 @pytest.mark.parametrize("partition", [(), ("k",)])
 def test_every_kind_of_aggregate_with_rows_that_only_push_others_out(partition: tuple, sizes: list | None) -> None:
     times = [5, 1, 9, 2, 2, 8, 3, 30, 4, 4, 31, 0]

@@ -34,7 +34,7 @@ from jupyter_stream.partials.group_aggregate import GroupAggregate
 from jupyter_stream.relations import relation as relation_state
 from jupyter_stream.relations.relation_aggregate import RelationAggregate, RelationAggregateConfig
 from jupyter_stream.windows import LifetimeWindow
-from tests.tiers import examples, thinned
+from tests.tiers import examples, slow, thinned
 
 TYPES = {"k": pl.String(), "f": pl.Float64(), "i": pl.Int64(), "s": pl.String(), "b": pl.Boolean()}
 NAMES = tuple(TYPES)
@@ -267,7 +267,7 @@ def test_changes_are_those_of_recomputing_every_instant(data: st.DataObject) -> 
     assert by_instant(found) == by_instant(expected(calls, keys, range_, rows))
 
 
-@pytest.mark.parametrize("call", CALLS, ids=lambda c: c.name)
+@pytest.mark.parametrize("call", thinned(CALLS), ids=lambda c: c.name)
 @pytest.mark.parametrize("range_", thinned([1, None, 4]))
 def test_each_aggregate_over_a_fixed_stream(call: Call, range_: int | None) -> None:
     random = np.random.default_rng(3)
@@ -444,6 +444,7 @@ def long_stream(keys: Callable[[int], str | None]) -> Iterator[list[Row] | int]:
 HEAVY = [Call("count", None), Call("var_pop", "f"), Call("min", "s"), Call("count", "s", distinct=True)]
 
 
+@slow
 def test_state_over_a_window_follows_what_is_alive() -> None:
     op = operator(HEAVY, ("k",), 500)
     steps = list(long_stream(lambda t: f"group {t // 10}"))

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream import Query, Session
+from tests.tiers import thinned
 
 ROWS = {
     "a": [("x", 1), (None, 2), ("y", None), ("x", 4), (None, 2), ("z", None), ("y", 3), ("x", 1)],
@@ -90,7 +91,7 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
         yield made
 
 
-@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize("text", thinned(QUERIES))
 def test_a_view_of_whole_streams_holds_what_duckdb_answers(
     session: Session, database: duckdb.DuckDBPyConnection, text: str
 ) -> None:

@@ -19,6 +19,7 @@ from jupyter_stream.schedulers.chain import segments
 from jupyter_stream.schedulers.chain_within import ChainWithin
 from jupyter_stream.session.session import Session
 from tests.schedulers.virtual import Virtual, line, step
+from tests.tiers import thinned
 from tests.waiting import until
 
 
@@ -246,7 +247,7 @@ def test_show_schedulers_lists_all_and_wrong_names_are_refused_with_the_list(ses
         assert "fifo, round robin, dfs" in str(error.value)
 
 
-@pytest.mark.parametrize("window", ["[RANGE 20 MICROSECONDS TUMBLING]", "OVER (ROWS 1 PRECEDING)"])
+@pytest.mark.parametrize("window", thinned(["[RANGE 20 MICROSECONDS TUMBLING]", "OVER (ROWS 1 PRECEDING)"]))
 def test_a_users_aggregate_gives_back_to_other_operators_before_it_is_done(
     window: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ from jupyter_stream import Session, SourceError
 from jupyter_stream.core.figures import FIGURES, MEANINGS
 from jupyter_stream.session.query import Query
 from jupyter_stream.sources import open_source
+from tests.tiers import slow
 from tests.waiting import until
 
 COUNT = "SELECT k, count(*) AS n FROM rows [RANGE 1 MILLISECOND TUMBLING] GROUP BY k"
@@ -82,6 +83,7 @@ def test_shared_operators_are_listed_once_with_those_who_share_them(session: Ses
     assert operators.filter(pl.col("place") == 0)["shared_by"].to_list() == ["a, b"]
 
 
+@slow
 def test_a_session_that_watches_itself_adds_its_own_rows_and_no_more(session: Session) -> None:
     own = started(
         session,

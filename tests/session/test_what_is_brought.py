@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream import Query, QueryError, Session
+from tests.tiers import thinned
 
 ROWS = [{"at": "2024-05-01 10:00:00", "v": 1}, {"at": "2024-05-01 10:00:30", "v": 2}]
 
@@ -126,7 +127,7 @@ def test_objects_without_fields_are_no_table(session: Session, tmp_path: Path, t
     assert "to_json" not in said
 
 
-@pytest.mark.parametrize("name", ["$type", "$fault", "$ts", "$broken"])
+@pytest.mark.parametrize("name", thinned(["$type", "$fault", "$ts", "$broken"]))
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "frame", "list"])
 def test_columns_that_begin_as_the_engines_own_are_left_out(
     session: Session, tmp_path: Path, kind: str, name: str

@@ -23,6 +23,7 @@ from jupyter_stream.sinks.duckdb import DuckdbSink
 from jupyter_stream.sinks.file import FileSink
 from jupyter_stream.sinks.protocol import SinkUnreachable, Target
 from tests.sinks.reading import files, parquet
+from tests.tiers import slow, thinned
 from tests.waiting import until
 
 ROWS = pl.DataFrame({"day": ["mon", "tue", "tue"], "n": [1, 2, 3]})
@@ -43,6 +44,7 @@ def sink(at: Path, writer: str = "w") -> FileSink:
     return FileSink(Target(f"file://{at}/", Schema.from_frame(ROWS), "append", (), False, options, {}, writer))
 
 
+@slow
 def test_a_kill_in_the_middle_leaves_only_whole_files(tmp_path: Path) -> None:
     writing = subprocess.Popen([sys.executable, "-c", ENDLESS], cwd=tmp_path)
     try:
@@ -217,7 +219,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("error", [duckdb.IOException, duckdb.OutOfMemoryException, duckdb.TransactionException])
-@pytest.mark.parametrize("words", ["BEGIN", 'CREATE TABLE "a"', "INSERT INTO", "INSERT OR", "COMMIT"])
+@pytest.mark.parametrize("words", thinned(["BEGIN", "INSERT INTO", 'CREATE TABLE "a"', "INSERT OR", "COMMIT"], 4))
 def test_duckdb_is_tried_again_after_a_full_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, error: type[Exception]
 ) -> None:

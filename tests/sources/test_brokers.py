@@ -7,6 +7,7 @@ import pytest
 from jupyter_stream import Query, Session, secrets
 from tests.sources.senders import Senders
 from tests.sources.servers import free_port, receivers
+from tests.tiers import thinned
 from tests.waiting import until
 
 WORD = "hunter2-very-secret"
@@ -33,7 +34,7 @@ def senders(tmp_path_factory):
     made.close()
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", thinned(SCHEMES))
 def test_a_query_over_messages_answers_and_stops(scheme, senders):
     with Session({}) as session:
         session.execute(f"CREATE STREAM s (ts BIGINT, n BIGINT) ORDER BY ts SOURCE '{senders.address(scheme)}'")

@@ -159,3 +159,24 @@ def test_a_column_whose_name_has_a_nul_is_read_as_times_too() -> None:
 
     read = parse_instants(pl.Series("a\0b", ["2024-01-01", "no time"]))
     assert read.name == "a\0b" and read.is_null().to_list() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "text"),
+    [
+        ([120_373_044, 12_037_304, 1, None], pl.Date(), ["120373044", "+34927-01-08", "1970-01-02", None]),
+        ([2**62, 1], MS, ["4611686018427387904", "1970-01-01 00:00:00.001"]),
+        ([2**62, -1], pl.Datetime("us"), ["+148108-07-06 14:00:27.387904", "1969-12-31 23:59:59.999999"]),
+        ([2**62, None], NS, ["2116-02-20 23:53:38.427387904", None]),
+        ([2**62, -1500, None], pl.Duration("ms"), ["P53375995583DT15H36M27.904S", "-PT1.5S", None]),
+        ([], MS, []),
+    ],
+    ids=str,
+)
+def test_every_time_and_length_of_time_can_be_written(values: list, dtype: pl.DataType, text: list) -> None:
+    assert cast(pl.Series(values, dtype=pl.Int64()).cast(dtype), pl.String()).to_list() == text
+
+
+def test_days_that_are_no_instant_have_none() -> None:
+    days = pl.Series([120_373_044, 12_037_304, 1, None]).cast(pl.Date())
+    assert cast(days, TIMESTAMP).to_list() == [None, None, dt.datetime(1970, 1, 2), None]

@@ -27,7 +27,7 @@ from jupyter_stream.sources.csv_head import names_of
 from jupyter_stream.sources.file import FileSource
 from jupyter_stream.sources.packed import GzipBytes
 from tests.sources.conftest import Read, collect
-from tests.tiers import ALL, examples
+from tests.tiers import ALL, examples, thinned
 
 HEADERS: dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]] = {
     "named": (("at", "k", "v"), ("at", "k", "v")),
@@ -87,7 +87,7 @@ def check(path: Path, cell: tuple[str, str, str, str, str]) -> None:
             open_source(f"file://{path}", None, {}, {})
 
 
-@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize("header", thinned(HEADERS))
 def test_every_header_in_every_make_of_file(header: str, tmp_path: Path) -> None:
     cells = [c for c in CELLS if c[0] == header]
     for cell in random.Random(header).sample(cells, 48 if ALL else 6):

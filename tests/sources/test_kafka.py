@@ -21,6 +21,7 @@ from jupyter_stream.session.session import Session
 from jupyter_stream.sources import Chunk, Request, Source, open_source
 from jupyter_stream.sources.complaints import Complaints
 from jupyter_stream.sources.protocol import Journaled
+from tests.tiers import slow
 from tests.topics import Kafka
 from tests.waiting import PATIENCE, until
 
@@ -204,6 +205,7 @@ def test_times_of_rows_promise_in_a_query_what_was_declared(kafka, topic):
         query.stop()
 
 
+@slow
 def test_a_topic_is_read_again_in_the_order_it_had_and_then_on(kafka, topic, tmp_path):
     """However the broker hands messages over the second time, and however many have come in between."""
     journal = tmp_path / "read"
@@ -281,6 +283,7 @@ def test_without_messages_columns_must_be_declared(kafka, topic):
     assert "CREATE STREAM name (" in str(error.value)
 
 
+@slow
 def test_a_broker_that_does_not_answer_is_told(monkeypatch, caplog, capfd):
     monkeypatch.setattr("jupyter_stream.sources.kafka._ANSWER", 1.5)  # in which the library tries about thirty times
     with pytest.raises(SourceError, match="No Kafka broker answers at localhost:1"):

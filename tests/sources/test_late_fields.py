@@ -17,6 +17,7 @@ from jupyter_stream.sources.file_columns import LOOKED_AT
 from jupyter_stream.sources.messages import MessageFormat, Messages
 from jupyter_stream.sources.protocol import Remarks
 from tests.sources.conftest import collect
+from tests.tiers import thinned
 
 LONG = {"pad": "x" * 10_000}
 HEAD = 110
@@ -40,7 +41,7 @@ def late(source: Source, *columns: str) -> dict[str, str]:
     return {".".join(p): str(Schema.of([("x", t)])).removeprefix("(x ")[:-1] for p, t in found.types.items()}
 
 
-@pytest.mark.parametrize("array", [False, True])
+@pytest.mark.parametrize("array", thinned([False, True]))
 @pytest.mark.parametrize(
     ("head", "later", "expected"),
     [

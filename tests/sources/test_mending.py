@@ -17,6 +17,7 @@ from jupyter_stream.sources import open_source
 from jupyter_stream.sources import text as text_files
 from jupyter_stream.sources.json_array import ArrayItems
 from jupyter_stream.sources.protocol import Request
+from tests.tiers import slow
 
 from .test_follow import NUMBERS, append, following, unseen
 
@@ -50,6 +51,7 @@ with following(f"file://{{folder}}", NUMBERS) as f:
 """
 
 
+@slow
 def test_a_file_or_folder_that_may_not_be_read_for_a_while_is_read_when_it_may(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"v":1}\n')
     code = CLOSED.format(path=[p or str(Path.cwd()) for p in sys.path], folder=str(tmp_path))
@@ -150,6 +152,7 @@ def test_the_longest_record_is_read(tmp_path, monkeypatch):
     assert sum(c.rejected.height for c in chunks if c.rejected is not None) == 1
 
 
+@slow
 def test_a_bomb_of_one_long_line_takes_little_memory(tmp_path):
     path = tmp_path / "bomb.jsonl.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from jupyter_stream.session.session import Session
 from jupyter_stream.spark.job import SparkJob
 from jupyter_stream.spark.progress import Progress
-from tests.tiers import slow, thinned
+from tests.tiers import only, slow
 from tests.waiting import PATIENCE, until
 
 ROWS = pl.DataFrame({"ts": range(0, 100_000_000, 100_000)}).with_columns(
@@ -29,8 +30,7 @@ def answered(session: Session, text: str) -> Any:
 
 
 @pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize("whose", OPERATORS)
-@pytest.mark.parametrize("source", thinned(["file", "frame"]))
+@pytest.mark.parametrize(("source", "whose"), only(product(["file", "frame"], OPERATORS), ("frame", "ours")))
 def test_few_rows_are_one_batch_job(whose: str, source: str, sessions: Callable[..., Session], tmp_path: Path) -> None:
     session = sessions(rows=ROWS)
     ROWS.write_parquet(tmp_path / "rows.parquet")
@@ -79,6 +79,7 @@ def test_a_batch_job_that_is_stopped_ends(sessions: Callable[..., Session], monk
     assert not handle._pipeline._thread.is_alive() and handle._pipeline.error is None
 
 
+@slow
 @pytest.mark.usefixtures("at_once")
 def test_a_batch_job_that_gets_nowhere_ends_and_is_done_again(
     sessions: Callable[..., Session], monkeypatch: pytest.MonkeyPatch

@@ -70,6 +70,7 @@ def test_what_has_no_history_is_said(sessions: Callable[..., Session], archive: 
         session.over("nothing", f"file://{archive}/*.parquet")
 
 
+@slow
 def test_a_query_is_a_streaming_frame_as_well(sessions: Callable[..., Session], archive: Path) -> None:
     session = sessions(rows=ROWS)
     session.run(

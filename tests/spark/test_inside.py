@@ -21,7 +21,7 @@ RUN = [n for n in NAMES if "error" not in json.loads((FOLDER / f"{n}.json").read
 
 
 @pytest.mark.parametrize(
-    "name", [*thinned((n for n in RUN if n != "lateral_tables"), 9), pytest.param("lateral_tables", marks=slow)]
+    "name", [*thinned((n for n in RUN if n != "lateral_tables"), 25), pytest.param("lateral_tables", marks=slow)]
 )
 def test_operators_can_be_put_away_with_what_they_hold(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(FOLDER)

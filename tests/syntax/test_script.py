@@ -6,6 +6,7 @@ import pytest
 
 from jupyter_stream.errors import QueryError
 from jupyter_stream.syntax import Select, parse, reader
+from tests.tiers import slow
 
 
 def texts(cell: str) -> list[str]:
@@ -94,6 +95,7 @@ def test_very_deep_nesting_is_an_error_not_a_crash() -> None:
     assert "levels deep" in caught.value.message
 
 
+@slow
 def test_more_operators_than_can_be_planned_in_seconds_are_refused_at_the_first_too_many() -> None:
     first, more = "SELECT a FROM s WHERE a = 1", " OR a = 1"
     with pytest.raises(QueryError) as caught:

@@ -85,7 +85,7 @@ def test_extents_in_a_lane_do_not_overlap():
         assert all(one[1] <= other[0] for one, other in itertools.pairwise(mine))
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", thinned(KINDS))
 def test_each_row_can_be_shown(name: str):
     explorer = Explorer(name, disorder=9, patience=3)
     shown = []

@@ -9,6 +9,7 @@ from jupyter_stream.views import ViewOptions, change, close, dashboard, options_
 from jupyter_stream.views.live import LiveView
 from jupyter_stream.views.page import Page as ThePage
 from jupyter_stream.views.strip import ENDED
+from tests.tiers import slow
 from tests.waiting import until
 
 
@@ -193,6 +194,7 @@ def test_a_wrong_column_is_shown_as_text_and_the_view_goes_on(demo, views):
     until(lambda: page.heads().get("rowCount") == 6)
 
 
+@slow
 def test_frames_are_at_most_eight_a_second_and_each_costs_only_what_changed(demo, views):
     query = demo().advance(100)
     view, page = serve(views, query)

@@ -65,7 +65,7 @@ def test_a_huge_value_that_left_the_window_takes_no_digits_with_it(function: str
 
 
 @pytest.mark.parametrize("function", thinned(["var_samp", "var_pop", "stddev_samp", "stddev_pop"]))
-@pytest.mark.parametrize("window", [seconds(10, 10), seconds(4, 1), seconds(None, 2)])
+@pytest.mark.parametrize("window", thinned([seconds(4, 1), seconds(10, 10), seconds(None, 2)]))
 def test_small_spreads_around_a_large_mean_keep_their_digits(function: str, window: TimeExtents) -> None:
     rows = stream([(1e9 + i % 3 / 8, i / 4) for i in range(60)], "x DOUBLE, ts TIMESTAMP")
     check(Query(rows, window, (Aggregate(function, "x"),)))

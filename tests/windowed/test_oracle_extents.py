@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from unittest.mock import patch
 
 import polars as pl
@@ -21,6 +22,7 @@ from tests.oracle.plain import PlainSelect, changes_of, plain
 from tests.oracle.query import Query
 from tests.oracle.running import Ran, assert_right, show
 from tests.oracle.search import searching
+from tests.tiers import slow, thinned
 from tests.windowed import test_oracle_rows, test_oracle_sessions, test_oracle_tuples
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
@@ -38,8 +40,7 @@ def some_columns(data: st.DataObject, query: Query, distinct: bool = False) -> P
     return plain(query, tuple(data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True))), distinct)
 
 
-@pytest.mark.parametrize("distinct", [False, True], ids=["all", "distinct"])
-@pytest.mark.parametrize("kind", WINDOWS)
+@pytest.mark.parametrize(("kind", "distinct"), thinned(product(WINDOWS, [False, True])))
 @searching
 @given(st.data())
 def test_the_rows_of_each_extent_are_those_of_the_oracle(kind: str, distinct: bool, data: st.DataObject) -> None:
@@ -48,6 +49,7 @@ def test_the_rows_of_each_extent_are_those_of_the_oracle(kind: str, distinct: bo
     assert_right(query, query.answer(), Ran(query, sizes), sizes)
 
 
+@slow
 @searching
 @given(st.data())
 def test_open_extents_are_shown_as_they_are(data: st.DataObject) -> None:

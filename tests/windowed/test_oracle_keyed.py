@@ -22,6 +22,7 @@ from tests.oracle.search import searching
 from tests.oracle.stepping import steps
 from tests.oracle.values import Row, same_key
 from tests.oracle.windows import RowExtents, Sessions, TimeExtents
+from tests.tiers import slow
 from tests.windowed.test_oracle_sessions import session_queries
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
@@ -118,6 +119,7 @@ def stream(session: Session, name: str, rows: list[tuple]) -> None:
     )
 
 
+@slow
 def test_a_key_that_is_done_leaves_nothing_behind() -> None:
     rows: list[Row] = []
     for i in range(40):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from tests.oracle import axis
 from tests.oracle.search import searching
 from tests.relations.test_oracle_sets import arrivals, session_over
+from tests.tiers import thinned
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
@@ -252,8 +254,7 @@ LOOKED_UP = {
 }
 
 
-@pytest.mark.parametrize("query", LOOKED_UP)
-@pytest.mark.parametrize("as_view", [False, True])
+@pytest.mark.parametrize(("query", "as_view"), thinned(product(LOOKED_UP, [False, True])))
 @searching
 @given(
     inners.filter(lambda i: i.grouped),

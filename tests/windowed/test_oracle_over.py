@@ -94,7 +94,7 @@ WINDOWS = (
 )
 
 
-@pytest.mark.parametrize(("progress", "window"), thinned(product(PROGRESS, WINDOWS), 7), ids=str)
+@pytest.mark.parametrize(("progress", "window"), thinned(product(PROGRESS, WINDOWS), 17), ids=str)
 def test_ties_null_partitions_and_late_rows(window: dict, progress: object) -> None:
     times = [1, 1, 3, 2, 2, 9, 4, 8, 8, 30, 30, 12, 31, 29]
     rows = [("ab"[i % 2] if i % 5 else None, None if i == 3 else i / 4, i, t) for i, t in enumerate(times)]

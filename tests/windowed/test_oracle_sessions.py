@@ -155,6 +155,7 @@ def test_a_late_row_near_none_starts_its_own_session_if_that_would_still_be_open
     check(query)
 
 
+@slow
 def test_a_late_row_between_others_of_its_batch_finds_what_was_final_when_it_came() -> None:
     times = [10, 30, 12, 26, 50, 29, 33, 51, 47, 12, 49, 70, 52, 69]
     for progress in (InOrder(), Watermark(3 * SECOND), Slack(2)):

@@ -92,6 +92,7 @@ def test_every_strategy_gives_the_oracles_provisional_answers(data: st.DataObjec
     assert_same_bag(ran.provisional, provisional, query.columns, show(query, sizes))
 
 
+@slow
 @searching
 @given(st.data(), strategies.long_shapes, st.sampled_from((1, 3, 8)))
 def test_the_planner_may_change_its_mind_at_any_extent(data: st.DataObject, shape: Shape, rows: int) -> None:

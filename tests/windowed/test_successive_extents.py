@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 
 import polars as pl
 import pytest
@@ -15,6 +15,7 @@ from jupyter_stream import Session
 from jupyter_stream.errors import QueryError, UnsupportedError
 from tests.oracle import axis
 from tests.oracle.search import searching
+from tests.tiers import thinned
 
 Row = tuple[int, str | None, int | None]
 Extent = tuple[object, object, list[Row]]
@@ -76,8 +77,7 @@ def run(rows: list[Row], text: str) -> Counter[tuple[object, ...]]:
         return Counter(query.to_polars().rows())
 
 
-@pytest.mark.parametrize("kind", ["ISTREAM", "DSTREAM"])
-@pytest.mark.parametrize("select", SELECTS)
+@pytest.mark.parametrize(("kind", "select"), thinned(product(["ISTREAM", "DSTREAM"], SELECTS)))
 @searching
 @given(ROWS, st.integers(1, 6), st.integers(1, 4))
 def test_windows_of_rows(kind, select, rows, held, slide):
@@ -114,8 +114,7 @@ def test_what_left_with_an_empty_extent_is_told_when_the_next_extent_comes_in_an
     assert run(rows, "SELECT DSTREAM v FROM s [ROWS 5 SLIDE 3] WHERE v > 2") == {(5, 9, 3): 1}
 
 
-@pytest.mark.parametrize("kind", ["ISTREAM", "DSTREAM"])
-@pytest.mark.parametrize("select", SELECTS)
+@pytest.mark.parametrize(("kind", "select"), thinned(product(["ISTREAM", "DSTREAM"], SELECTS)))
 @searching
 @given(ROWS, st.integers(1, 9), st.integers(1, 3), axis.base)
 def test_windows_that_slide_by_rows(kind, select, rows, length, every, base):
