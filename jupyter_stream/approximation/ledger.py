@@ -73,7 +73,7 @@ class ExtentLedger:
     def counts(self, ends: Int64s) -> tuple[Int64s, Int64s]:
         """How many rows of each extent came, by where it ends, and how many of them were looked at."""
         window = self._window
-        extents = (ends - window.phase) // window.slide
+        extents = window.schedule.closed(ends)
         first = window.first_panes(extents)
         last = window.panes_per_slide * extents
         starts = np.zeros(ends.size, np.int64) if first is None else np.searchsorted(self._panes, first)

@@ -14,10 +14,16 @@ _ROOM = 1024
 
 def grown(array: NDArray[Number], size: int, fill: float = 0) -> NDArray[Number]:
     """The array, or a longer one that begins with it and goes on with `fill`, for at least `size` numbers."""
-    if array.size >= size:
+    return array if array.size >= size else extended(array, max(_ROOM, 2 * size), fill)
+
+
+def extended(array: NDArray[Number], size: int, fill: float = 0) -> NDArray[Number]:
+    """The array, or one of exactly that size, along its last axis, that begins with it and goes on with `fill`."""
+    have = array.shape[-1]
+    if have >= size:
         return array
-    longer = np.full(max(_ROOM, 2 * size), fill, array.dtype)
-    longer[: array.size] = array
+    longer = np.full((*array.shape[:-1], size), fill, array.dtype)
+    longer[..., :have] = array
     return longer
 
 
@@ -41,4 +47,4 @@ class Doubling:
         self._seen = size
 
 
-__all__ = ["Doubling", "grown"]
+__all__ = ["Doubling", "extended", "grown"]

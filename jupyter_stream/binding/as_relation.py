@@ -24,6 +24,7 @@ from jupyter_stream.plan.logical import (
     Scan,
     ToStream,
     Union,
+    down_to,
     under,
     walk,
 )
@@ -140,15 +141,17 @@ def entering(plan: Plan, clause: WindowClause, source: SourceText) -> Plan:
 
 def net(plan: Plan) -> Plan:
     """A relation without changes that cancel out, such as those of columns that are not selected."""
-    below, lossy = plan, False
-    while isinstance(below, Project | Filter | Derived):
-        if isinstance(below, Project):
-            kept = {e.name for _, e in below.items if isinstance(e, Column)}
-            lossy = lossy or not set(below.input.schema.names) <= kept
-        below = below.input
+    *above, below = down_to(plan, Project, Filter, Derived)
     # a younger left row takes the place of an older one, which may be equal to it
-    lossy = lossy or not isinstance(below, Aggregate | Distinct | Bags) or (isinstance(below, Bags) and bool(below.on))
+    own = isinstance(below, Aggregate | Distinct | Bags) and not (isinstance(below, Bags) and below.on)
+    lossy = not own or any(isinstance(node, Project) and _leaves_out(node) for node in above)
     return Bags("net", (plan,), plan.schema) if lossy and not by_arrival(plan) else plan
+
+
+def _leaves_out(plan: Project) -> bool:
+    """Whether a column of the rows below isn't among those selected."""
+    kept = {e.name for _, e in plan.items if isinstance(e, Column)}
+    return not set(plan.input.schema.names) <= kept
 
 
 def unites_joins(plan: Plan) -> bool:

@@ -29,7 +29,9 @@ from jupyter_stream.plan.logical import (
     ToStream,
     Unnest,
     WindowFunctions,
+    is_net,
     under_nets,
+    way_down,
 )
 from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.plan.time_of import time_of
@@ -44,17 +46,13 @@ def query_of(plan: Plan, emit: Emit, text: str) -> BoundQuery:
 
 def keeping_keys(query: BoundQuery) -> BoundQuery:
     """A live query, with the keys of its ORDER BY that aren't selected: its state is sorted by them, and they aren't shown."""
-    nets: list[Bags] = []
-    plan = query.plan
-    while isinstance(plan, Bags) and plan.kind == "net":
-        nets.append(plan)
-        plan = plan.parts[0]
+    *nets, plan = way_down(query.plan, is_net)
     top = plan.input if isinstance(plan, Project) else None
     if not isinstance(top, Top) or not query.relation or not any(n.startswith(ORDER_KEY) for n in top.schema.names):
         return query
     kept: Plan = top
-    for each in nets:
-        kept = replace(each, parts=(kept,), schema=top.schema)
+    for _ in nets:
+        kept = Bags("net", (kept,), top.schema)
     return replace(query, plan=kept, order=top.order)
 
 

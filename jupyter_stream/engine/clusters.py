@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from jupyter_stream.arrays.growing import grown
 from jupyter_stream.arrays.runs import begins_run
 from jupyter_stream.core.messages import TS, Int64s, KeyPunctuation
 from jupyter_stream.core.time import MIN_TIME
@@ -162,13 +163,9 @@ class Clusters:
         return np.minimum(newest, FAR - self.horizon) + self.horizon
 
     def _grow(self) -> None:
-        more = self._slots.capacity - self._last.size
-        if more > 0:
-            more = max(more, self._last.size // 4)
-            self._last = np.concatenate([self._last, np.full(more, _NONE)])
-            self._promise = np.concatenate([self._promise, np.full(more, MIN_TIME)])
-            self._over = np.concatenate([self._over, np.zeros(more, np.bool_)])
-            self._quiet = np.concatenate([self._quiet, np.zeros(more, np.bool_)])
+        most = self._slots.capacity
+        self._last, self._promise = grown(self._last, most, _NONE), grown(self._promise, most, MIN_TIME)
+        self._over, self._quiet = grown(self._over, most), grown(self._quiet, most)
 
     def _recall(self, slots: Int64s) -> None:
         """Values among these that got a slot just now, and were over before they lost their former one."""

@@ -10,6 +10,7 @@ from jupyter_stream.core.axis import plus
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.plan.keyed import FAR
+from jupyter_stream.windows.protocol import Schedule
 
 
 @dataclass(frozen=True)
@@ -19,12 +20,12 @@ class TimeBounds:
     Attributes:
         low: the least time of a partner minus the row's own, microseconds, None for no bound.
         high: the greatest.
-        extents: phase and slide of a tumbling window both rows have to be in the same extent of; None without.
+        extents: when the extents end of a tumbling window, one of which both rows have to be in; None without.
     """
 
     low: int | None
     high: int | None
-    extents: tuple[int, int] | None = None
+    extents: Schedule | None = None
 
     @property
     def back(self) -> TimeBounds:
@@ -38,8 +39,7 @@ class TimeBounds:
         low = None if self.low is None else plus(first, self.low)
         high = None if self.high is None else plus(last, self.high)
         if self.extents is not None:
-            phase, slide = self.extents
-            begin, end = first - (first - phase) % slide, last - (last - phase) % slide + slide - 1
+            begin, end = self.extents.last(first), self.extents.last(last) + self.extents.slide - 1
             low, high = begin if low is None else max(low, begin), end if high is None else min(high, end)
         return low, high
 
@@ -49,16 +49,14 @@ class TimeBounds:
             return reached
         before = MIN_TIME if self.high is None else plus(reached, -self.high)
         if self.extents is not None:
-            phase, slide = self.extents
-            before = max(before, reached - (reached - phase) % slide)
+            before = max(before, self.extents.last(reached))
         return before
 
     def alive_by_key(self, reached: Int64s) -> Int64s:
         """The same, of several keys; of one without an end what is promised from `FAR` on is that there are no more."""
         before = np.where(reached >= FAR, FAR, MIN_TIME) if self.high is None else plus(reached, -self.high)
         if self.extents is not None:
-            phase, slide = self.extents
-            before = np.maximum(before, reached - (reached - phase) % slide)
+            before = np.maximum(before, self.extents.last(reached))
         return before
 
 

@@ -154,7 +154,7 @@ class WindowJoin:
         times = ints(frame.get_column(TS))
         keys = JoinKeys.of(columns, frame.height)
         if self._config.extents is not None:
-            keys = keys.and_one((times - self._config.extents.phase) // self._config.extents.slide)
+            keys = keys.and_one(self._config.extents.closed(times))
         packed = in_words(keys)
         return None if packed is None else Run(frame, packed, times, None, span)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from jupyter_stream.arrays.growing import extended
 from jupyter_stream.arrays.runs import begins_run
 from jupyter_stream.arrays.walking import nth
 from jupyter_stream.core.messages import Bools, Int64s
@@ -54,11 +55,11 @@ class SearchedPartitions:
         """Make room for so many slots."""
         if size <= self.size:
             return
-        more = max(size, 2 * self.size) - self.size
-        for name in ("count", "next", "keep", "matches"):
-            setattr(self, name, np.append(getattr(self, name), np.zeros(more, np.int64)))
-        for name in ("opened", "deadline"):
-            setattr(self, name, np.append(getattr(self, name), np.full(more, MAX_TIME)))
+        most = max(size, 2 * self.size)
+        self.count, self.next, self.keep, self.matches = (
+            extended(a, most) for a in (self.count, self.next, self.keep, self.matches)
+        )
+        self.opened, self.deadline = (extended(a, most, MAX_TIME) for a in (self.opened, self.deadline))
 
     def numbered(self, slots: Int64s) -> Int64s:
         """The numbers of new rows, which lie partition by partition."""

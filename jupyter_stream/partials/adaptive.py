@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sortedcontainers import SortedDict
 
 from jupyter_stream.aggregates import Dense
+from jupyter_stream.arrays.growing import extended, grown
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import Array, Int64s
 from jupyter_stream.keys.slots import KeySlots
@@ -174,9 +175,7 @@ class AdaptiveGroups:
             slots = np.zeros(ts.size, np.int64)
         else:
             slots = self.slots.encode(keys)
-            if self.slots.capacity > self._status.size:
-                more = max(2 * self._status.size, self.slots.capacity) - self._status.size
-                self._status = np.concatenate([self._status, np.full(more, -1, np.int32)])
+            self._status = grown(self._status, self.slots.capacity, -1)
         status = self._status[slots]
         is_lazy = status < 0
         lazy = np.flatnonzero(is_lazy)
@@ -249,10 +248,9 @@ class AdaptiveGroups:
         fresh = count - free.size
         if fresh:
             have = self._slot_of.size
-            more = max(fresh, have)
-            self._slot_of = np.concatenate([self._slot_of, np.full(more, _NOBODY, np.int64)])
-            self._leaving = np.concatenate([self._leaving, np.zeros(more, np.bool_)])
-            self._behind = np.concatenate([self._behind, np.zeros(more, np.int32)])
+            size = have + max(fresh, have)
+            self._slot_of = extended(self._slot_of, size, _NOBODY)
+            self._leaving, self._behind = extended(self._leaving, size), extended(self._behind, size)
             free = np.concatenate([free, np.arange(have, have + fresh)])
             self._eager.fit(self._slot_of.size)
         return free
@@ -412,7 +410,7 @@ class AdaptiveGroups:
         return table
 
     def _to(self, partials: Sequence[Array]) -> Int64s:
-        return np.concatenate([self._slot_of, np.full(partials[0].size - self._slot_of.size, _NOBODY)])
+        return extended(self._slot_of, partials[0].size, _NOBODY)
 
     def check(self) -> None:
         """Raise AssertionError where an invariant is broken."""

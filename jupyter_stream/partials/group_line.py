@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import DTypeLike
 
+from jupyter_stream.arrays.growing import extended
 from jupyter_stream.arrays.order import order_of
 from jupyter_stream.core.axis import plus
 from jupyter_stream.core.messages import Array, Int64s
@@ -79,13 +80,9 @@ class GroupLine:
 
     def fit(self, slots: int) -> None:
         """Make room for so many slots."""
-        more = slots - self._count.size
-        if more <= 0:
-            return
-        self._count = np.concatenate([self._count, np.zeros(more, np.int64)])
+        self._count = extended(self._count, slots)
         for arrays in (self._front, self._back):
-            for i, array in enumerate(arrays):
-                arrays[i] = np.concatenate([array, np.full(more, self._identities[i], array.dtype)])
+            arrays[:] = [extended(a, slots, nothing) for a, nothing in zip(arrays, self._identities, strict=True)]
 
     def forget(self, until: int) -> None:
         """No extent to come holds what is at that time or before."""

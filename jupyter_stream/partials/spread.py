@@ -38,16 +38,13 @@ class Spread:
 
     def extents_of(self, panes: Int64s) -> tuple[Int64s, Int64s]:
         """The first and the last extent that hold each pane; the last is less where none does."""
-        axis = self.axis
-        first = panes // axis.panes_per_slide + 1
-        last = panes + axis.slides if axis.panes_per_slide == 1 else (panes - 1) // 2 + axis.slides
-        return first, last
+        return self.axis.extents_of_panes(panes)
 
     def panes_of(self, extents: Int64s) -> tuple[Int64s, Int64s]:
         """The first pane of each extent, and one past the last."""
-        per, slides = self.axis.panes_per_slide, self.axis.slides
-        first = extents - slides
-        return first if per == 1 else 2 * first + 1, per * extents
+        first = self.axis.first_panes(extents)
+        assert first is not None, "no landmark"
+        return first, self.axis.panes_per_slide * extents
 
     def picks(self, first: Int64s, last: Int64s) -> Picks:
         """Partial results by slot and extent, of the extents `first[p]` to `last[p]` of each partition p."""

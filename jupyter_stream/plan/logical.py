@@ -7,7 +7,7 @@ and `$window_id` above a windowed aggregate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, cast
 
@@ -1031,18 +1031,35 @@ def walk(plan: Plan) -> Iterator[Plan]:
         yield from walk(child)
 
 
+def way_down(plan: Plan, passes: Callable[[Plan], bool]) -> list[Plan]:
+    """A plan and what lies under it, the outermost first, as long as nodes pass: all but the last do.
+
+    Of several inputs the first is followed.
+    """
+    way = [plan]
+    while passes(way[-1]):
+        way.append(way[-1].inputs[0])
+    return way
+
+
+def down_to(plan: Plan, *kinds: type[Plan]) -> list[Plan]:
+    """The way down past nodes of these kinds, to the first that is of none of them."""
+    return way_down(plan, lambda node: isinstance(node, kinds))
+
+
 def under(plan: Plan, *kinds: type[Plan]) -> Plan:
-    """What lies under nodes of these kinds: the first that is of none of them. Of several inputs the first is followed."""
-    while isinstance(plan, kinds):
-        plan = plan.inputs[0]
-    return plan
+    """What lies under nodes of these kinds: the first that is of none of them."""
+    return down_to(plan, *kinds)[-1]
+
+
+def is_net(plan: Plan) -> bool:
+    """Whether a node takes changes together that cancel out, and does nothing else."""
+    return isinstance(plan, Bags) and plan.kind == "net"
 
 
 def under_nets(plan: Plan) -> Plan:
     """What lies under the taking together of changes that cancel out."""
-    while isinstance(plan, Bags) and plan.kind == "net":
-        plan = plan.parts[0]
-    return plan
+    return way_down(plan, is_net)[-1]
 
 
 def above_answers(plan: Plan) -> Iterator[Plan]:

@@ -9,7 +9,19 @@ from typing import Final, Literal
 from jupyter_stream.core.time import show_duration
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions.expression import Column, Expr, columns, conjuncts
-from jupyter_stream.plan.logical import Aggregate, BoundQuery, Derived, Filter, Join, Plan, Project, Scan, under
+from jupyter_stream.plan.logical import (
+    Aggregate,
+    BoundQuery,
+    Derived,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    down_to,
+    under,
+    way_down,
+)
 from jupyter_stream.plan.preference import Preference, PreferenceItem, SummaryDef
 from jupyter_stream.plan.references import bounds
 from jupyter_stream.plan.rules.common import all_of
@@ -83,9 +95,7 @@ def _shape(query: BoundQuery, plan: Plan) -> Promising:
             "EMIT can't be combined with a budget",
             hint="Leave one of them out: a budget gives estimates of its own.",
         )
-    base = plan
-    while isinstance(base, Project | Filter | Derived) and _stream(base) is None:
-        base = base.input
+    base = way_down(plan, lambda node: isinstance(node, Project | Filter | Derived) and _stream(node) is None)[-1]
     items = () if query.preference is None else query.preference.items
     ports = 2 if isinstance(base, Join) else 1
     by_port = tuple(tuple(i for i in items if i.port == port) for port in range(ports))
@@ -147,10 +157,7 @@ def scan_of(plan: Plan) -> Scan:
 
 def predicate_of(plan: Plan) -> Expr | None:
     """What a plan that selects from a stream selects by."""
-    parts: list[Expr] = []
-    while isinstance(plan, Filter):
-        parts.append(plan.predicate)
-        plan = plan.input
+    parts = [node.predicate for node in down_to(plan, Filter) if isinstance(node, Filter)]
     return all_of(parts[::-1]) if parts else None
 
 

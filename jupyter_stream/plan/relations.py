@@ -27,6 +27,7 @@ from jupyter_stream.plan.logical import (
     streams,
     under,
     walk,
+    way_down,
 )
 from jupyter_stream.windows import Window
 
@@ -55,8 +56,7 @@ def answered(plan: Plan) -> Plan:
     below = under(below, Project, Filter, Bags)
     if below is plan or not isinstance(below, RelationJoin) or not below.value:
         return plan
-    while isinstance(below, RelationJoin) and below.value:
-        below = below.left
+    below = way_down(below, lambda node: isinstance(node, RelationJoin) and node.value)[-1]
     return below.input if isinstance(below, Alive) and extents_of(below.input) is not None else plan
 
 
@@ -68,8 +68,8 @@ def extents_of(plan: Plan) -> Window | None:
 
 def by_extents(plan: Plan) -> bool:
     """Whether answers come extent by extent, and all are over when the input ends."""
-    while isinstance(plan, Project | Filter | Unnest | Top | WindowFunctions | Bags) and extents_of(plan) is None:
-        plan = plan.inputs[0]
+    row_by_row = (Project, Filter, Unnest, Top, WindowFunctions, Bags)
+    plan = way_down(plan, lambda node: isinstance(node, row_by_row) and extents_of(node) is None)[-1]
     return extents_of(plan) is not None or (isinstance(plan, ToStream) and plan.looks is not None)
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from jupyter_stream.arrays.growing import extended
 from jupyter_stream.arrays.order import order_of
 from jupyter_stream.arrays.rows import Bag, frame_of
 from jupyter_stream.arrays.runs import begins_run, ends_run
@@ -117,9 +118,7 @@ class BagsOperator(AtInstants):
         return frame
 
     def _fit(self) -> None:
-        short = self._slots.capacity - self._counts.shape[1]
-        if short > 0:
-            self._counts = np.concatenate([self._counts, np.zeros((2, short), np.int64)], axis=1)
+        self._counts = extended(self._counts, self._slots.capacity)
 
     def _forget(self) -> None:
         """Give up values that neither input holds: looked for when enough have come since."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from jupyter_stream.arrays.growing import grown
 from jupyter_stream.arrays.order import order_of
 from jupyter_stream.arrays.rows import Bag, columns_of, frame_of, shown, with_column
 from jupyter_stream.arrays.runs import run_starts
@@ -112,9 +113,7 @@ class DistinctOperator(AtInstants):
             nothing = np.empty(0, np.int64)
             return nothing, nothing, nothing
         slots = self._slots.encode(due.get_columns()[: len(self._names)])
-        short = self._slots.capacity - self._youngest.size
-        if short > 0:
-            self._youngest = np.append(self._youngest, np.full(short + self._slots.capacity // 4, MIN_TIME))
+        self._youngest = grown(self._youngest, self._slots.capacity, MIN_TIME)
         times = ints(due.get_column(TS))
         longest = self._config.longest
         ends = ints(due.get_column(UNTIL)) if self._config.ends else plus(times, longest)

@@ -135,14 +135,13 @@ class RelationAtInstants(Stateless):
 
 def _first_look(window: TimeWindow, times: Int64s) -> Int64s:
     """The number of the first extent that looks at each time or after it."""
-    found: Int64s = (np.minimum(times, MAX_TIME - window.slide) - window.phase) // window.slide + 1
-    return found
+    return window.schedule.closed(np.minimum(times, MAX_TIME - window.slide)) + 1
 
 
 def _given(rows: pl.DataFrame, first: Int64s, after: Int64s, window: TimeWindow) -> Iterator[Message]:
     """Each row once for each of the extents from `first` to before `after`, at the time that looks."""
     for row, extent in walked(first, after, _MOST):
-        yield Batch(rows[pl.Series(row)].with_columns(pl.Series(TS, extent * window.slide + (window.phase - 1))))
+        yield Batch(rows[pl.Series(row)].with_columns(pl.Series(TS, window.ends(extent) - 1)))
 
 
 __all__ = ["LivesAtInstants", "RelationAtInstants"]

@@ -17,7 +17,7 @@ from jupyter_stream.core.snapshot import LateRows
 from jupyter_stream.functions.expression import Column, Expr
 from jupyter_stream.functions.kernel import compile_kernel
 from jupyter_stream.functions.steps import with_steps
-from jupyter_stream.plan.logical import Aggregate, AggregateCall, BoundQuery, Filter, Plan, Project, Scan
+from jupyter_stream.plan.logical import Aggregate, AggregateCall, BoundQuery, Filter, Plan, Project, Scan, down_to
 from jupyter_stream.windows import Window
 
 MOST_ROWS: Final = 100
@@ -181,9 +181,7 @@ def _parts(plan: Plan) -> tuple[Project, bool, Aggregate, list[Plan]] | None:
         return None
     if aggregate.window.schedule is None or aggregate.window.on is not None:
         return None
-    below: list[Plan] = [aggregate.input]
-    while isinstance(below[-1], Filter):
-        below.append(below[-1].input)
+    below = down_to(aggregate.input, Filter)
     return (plan, having, aggregate, below) if isinstance(below[-1], Scan) else None
 
 

@@ -7,7 +7,7 @@ These columns, followed down to the streams, say which rows belong to one place.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard
 
 import polars as pl
 
@@ -27,14 +27,15 @@ from jupyter_stream.plan.logical import (
     ToStream,
     Union,
     Unnest,
+    is_net,
     streams,
+    way_down,
 )
 from jupyter_stream.spark.expressions import sql
 from jupyter_stream.spark.failing import can_fail
 from jupyter_stream.spark.nodes import SUPPORT
 
 By: TypeAlias = tuple[Expr, ...]
-_NETS: Final = "net"
 
 
 def spread(plan: Plan) -> tuple[By, ...]:
@@ -59,15 +60,14 @@ _Down: TypeAlias = tuple[StreamDef, By] | None
 
 def _tops(plan: Plan) -> Iterator[_Down]:
     """Where the outermost node leads that takes rows together."""
-    while SUPPORT[type(plan)].anywhere:
-        plan = plan.inputs[0]
+    plan = way_down(plan, lambda node: SUPPORT[type(node)].anywhere)[-1]
     if isinstance(plan, ToStream):
         if plan.kind == "rstream" or plan.looks is not None or not isinstance(plan.input, Bags | Distinct):
             yield None  # all rows at each change of any of them; or equal rows that come from several places
             return
         plan = plan.input
-    while isinstance(plan, Bags) and plan.kind == _NETS and isinstance(plan.parts[0], Bags | Distinct):
-        plan = plan.parts[0]  # what cancels out is equal in all columns
+    # what cancels out is equal in all columns
+    plan = way_down(plan, lambda node: is_net(node) and isinstance(node.inputs[0], Bags | Distinct))[-1]
     match plan:
         case Distinct():
             yield from _down(plan.input, _comparable([Column(f.name, f.dtype) for f in plan.input.schema]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from numpy import bool_
 from numpy.typing import NDArray
@@ -18,19 +18,27 @@ if TYPE_CHECKING:
     from jupyter_stream.windows.rows import RowWindow
 
 
+Whole = TypeVar("Whole", int, Int64s)
+"""A whole number, or an array of many."""
+
+
 class Schedule(NamedTuple):
     """Instants `phase + k * slide` that are known beforehand; microseconds, 0 <= phase < slide."""
 
     phase: int
     slide: int
 
-    def end(self, k: int) -> int:
-        """Instant k."""
-        return self.phase + k * self.slide
+    def end(self, k: Whole) -> Whole:
+        """Instant k, or each of many."""
+        return k * self.slide + self.phase
 
-    def closed(self, punctuation: int) -> int:
-        """The number of the last instant that isn't beyond a punctuation."""
+    def closed(self, punctuation: Whole) -> Whole:
+        """The number of the last instant that isn't beyond a punctuation, or beyond each of many."""
         return (punctuation - self.phase) // self.slide
+
+    def last(self, ts: Whole) -> Whole:
+        """The last instant that isn't beyond a time, or beyond each of many."""
+        return ts - (ts - self.phase) % self.slide
 
 
 @dataclass(frozen=True)

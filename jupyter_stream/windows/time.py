@@ -149,7 +149,7 @@ class TimeWindow(Window):
 
     def closed_each(self, punctuations: Int64s) -> Int64s:
         """The same for each of many punctuations."""
-        return (punctuations - self.phase) // self.slide
+        return self.schedule.closed(punctuations)
 
     def final_from(self, punctuation: int) -> int:
         if punctuation in (MIN_TIME, MAX_TIME):
@@ -165,7 +165,7 @@ class TimeWindow(Window):
 
     def ends(self, extents: Int64s) -> Int64s:
         """Where each of many extents ends, microseconds."""
-        return extents * self.slide + self.phase
+        return self.schedule.end(extents)
 
     def starts_of(self, extents: Int64s) -> Int64s | None:
         """Where each of many extents starts, microseconds; None for a landmark, which has no start."""
@@ -176,7 +176,10 @@ class TimeWindow(Window):
 
     def extents_of(self, ts: Int64s) -> tuple[Int64s, Int64s]:
         """The first and the last extent that hold each of many times; the last is less than the first where none does."""
-        panes = self.pane(ts)
+        return self.extents_of_panes(self.pane(ts))
+
+    def extents_of_panes(self, panes: Int64s) -> tuple[Int64s, Int64s]:
+        """The first and the last extent that hold each of many panes; the last is less than the first where none does."""
         first = panes // self.panes_per_slide + 1
         if self.range is None:
             return first, np.full(panes.size, FAR)

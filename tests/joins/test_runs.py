@@ -16,6 +16,7 @@ from jupyter_stream.joins.candidates import Meanwhile, meet
 from jupyter_stream.joins.runs import Run, Runs
 from jupyter_stream.joins.time_bounds import TimeBounds
 from jupyter_stream.keys.join_keys import JoinKeys
+from jupyter_stream.windows.protocol import Schedule
 from tests.oracle.search import searching
 
 YEAR = 365 * 86_400_000_000
@@ -99,7 +100,9 @@ def test_what_is_stored_in_pieces_is_found_and_let_go(data: st.DataObject) -> No
         asked, when = data.draw(rows(10).filter(lambda r: type(r[0][0]) is kind))
         low = data.draw(st.integers(-5, 5)) * 1_000_003
         high = low + data.draw(st.integers(0, 8)) * YEAR
-        phase, slide = extents = data.draw(st.sampled_from(((0, 1), (1, 2), (7, 30_000_003), (2 * YEAR, 3 * YEAR))))
+        phase, slide = extents = Schedule(
+            *data.draw(st.sampled_from(((0, 1), (1, 2), (7, 30_000_003), (2 * YEAR, 3 * YEAR))))
+        )
         reach = TimeBounds(low, high, data.draw(st.sampled_from((None, extents))))
         before = data.draw(st.sampled_from(times))
         expected = sorted(

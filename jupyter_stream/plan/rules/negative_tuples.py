@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jupyter_stream.plan.logical import Alive, Distinct, Filter, Join, Plan, Project, RelationJoin
+from jupyter_stream.plan.logical import Alive, Distinct, Join, Plan, Project, RelationJoin
 from jupyter_stream.plan.relations import is_relation
 from jupyter_stream.plan.rules.common import meets_by_windows, narrowed, plain
 from jupyter_stream.windows import LifetimeWindow
@@ -34,11 +34,7 @@ def _changes(plan: Plan) -> Plan | None:
     names, below = plain(plan), plan.input
     if names is None:
         return None
-    over: list[Filter] = []
-    while isinstance(below, Filter):
-        over.append(below)
-        below = below.input
-    if over or not isinstance(below, Join) or not meets_by_windows(below):
+    if not isinstance(below, Join) or not meets_by_windows(below):
         return None
     join = narrowed(below, {c.name for c in names.values()})
     if join is None:
