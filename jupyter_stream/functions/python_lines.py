@@ -22,7 +22,7 @@ _LEVELS: Final = 40
 _PLAIN: Final = (bool, int, str)
 _ARITHMETIC: Final = (DOUBLE, *RANGES)
 _TIMES: Final = (TIMESTAMP, INTERVAL)
-_COMPARISONS: Final[Mapping[str, str]] = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+COMPARISONS: Final[Mapping[str, str]] = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,18 @@ class PythonLines:
 
     def condition(self, expr: Expr | None, read: Mapping[str, Value]) -> str:
         """What stands behind `if`: whether a condition is true."""
-        return "True" if expr is None else self.value(expr, read).text
+        if expr is None:
+            return "True"
+        return self._equal(expr, read) if is_equality(expr) else self.value(expr, read).text
+
+    def _equal(self, expr: Expr, read: Mapping[str, Value]) -> str:
+        """An equality, or several, without the difference between false and NULL."""
+        assert isinstance(expr, Call)
+        if expr.function == "and":
+            return " and ".join(self._equal(part, read) for part in expr.args)
+        a, b = (self.value(arg, read) for arg in expr.args)
+        both = " and {0} is not None" if a.nullable and b.nullable else ""
+        return f"{a.text} == {b.text}" + both.format(a.text)
 
     def _literal(self, literal: Literal) -> Value:
         value = literal.value
@@ -209,6 +220,16 @@ class PythonLines:
         return name
 
 
+def is_equality(expr: Expr) -> bool:
+    """Whether it only compares columns and constants for equality, or is several such put together by AND: it can't fail."""
+    if not isinstance(expr, Call) or expr.function not in ("and", "="):
+        return False
+    if expr.function == "and":
+        return all(is_equality(part) for part in expr.args)
+    read = [arg for arg in expr.args if isinstance(arg, Literal) or (isinstance(arg, Column) and arg.name[0] != "@")]
+    return len(read) == 2 and not any(arg.dtype.is_float() or arg.dtype.is_nested() for arg in read)
+
+
 def _sum(source: PythonLines, call: Call, read: Mapping[str, Value]) -> Value | None:
     sign = {"+": "+", "-": "-", "*": "*"}[call.function]
     if call.dtype in _TIMES or any(a.dtype in _TIMES for a in call.args):
@@ -240,6 +261,15 @@ def _whole(source: PythonLines, call: Call, read: Mapping[str, Value]) -> Value 
     """`div` and `%` of integers, as the function of one row does them, on values already known."""
     if any(not is_integral(a.dtype) for a in call.args):
         return None
+    below = call.args[1]
+    if isinstance(below, Literal) and type(below.value) is int and below.value > 0 and call.dtype == call.args[0].dtype:
+        sign, most = "//" if call.function == "div" else "%", below.value  # towards zero, as SQL has it
+
+        def towards_zero(parts: list[Value]) -> str:
+            a = source.named(parts[0]).text
+            return f"({a} {sign} {most} if {a} >= 0 else -(-{a} {sign} {most}))"
+
+        return source.strict(call.args, read, towards_zero, (1, 0))
     plain = Call(call.function, tuple(Column(f"{i}", a.dtype) for i, a in enumerate(call.args)), call.dtype)
     run = source.constant(compile_scalar(plain, {"0": 0, "1": 1}))
 
@@ -263,7 +293,7 @@ def _sign(source: PythonLines, call: Call, read: Mapping[str, Value]) -> Value |
 
 
 def _comparison(source: PythonLines, call: Call, read: Mapping[str, Value]) -> Value | None:
-    sign = _COMPARISONS[call.function]
+    sign = COMPARISONS[call.function]
     floats = any(a.dtype.is_float() for a in call.args)
 
     def compute(parts: list[Value]) -> str:
@@ -397,9 +427,9 @@ def _most(source: PythonLines, call: Call, read: Mapping[str, Value]) -> Value |
 
 _WRITTEN: Final[Mapping[str, Callable[[PythonLines, Call, Mapping[str, Value]], Value | None]]] = {
     "+": _sum, "-": _sum, "*": _sum, "/": _quotient, "div": _whole, "%": _whole, "neg": _sign, "abs": _sign,
-    **dict.fromkeys(_COMPARISONS, _comparison), "is_null": _is_null, "is_not_null": _is_null, "and": _logic, "or": _logic,
+    **dict.fromkeys(COMPARISONS, _comparison), "is_null": _is_null, "is_not_null": _is_null, "and": _logic, "or": _logic,
     "not": _not, "case": _case, "coalesce": _coalesce, "cast": _cast, "greatest": _most, "least": _most,
 }  # fmt: skip
 """Functions written out; None from one of them leaves the call to `compile_scalar`."""
 
-__all__ = ["PythonLines", "Value"]
+__all__ = ["COMPARISONS", "PythonLines", "Value", "is_equality"]

@@ -33,6 +33,8 @@ SILENT = 25.0
 STILL = 200.0
 """Seconds after which one is that does nothing at all. On a busy machine a process may take a minute to begin."""
 MOST_MEMORY = 4 << 30
+LAST_WORDS = 4_000
+"""Characters that are kept of what one said before it ended: the stacks of its threads."""
 
 
 def work(what: str, seed: int, start: int, step: int, progress: Path) -> None:
@@ -95,7 +97,8 @@ class Worker:
         if wrong is not None:
             self.process.kill()
             self.process.wait()
-            self.last_words = self.complaints.read_text(errors="replace")[-500:]
+            said = self.complaints.read_text(errors="replace")
+            self.last_words = said[max(0, said.rfind("Fatal Python error")) :][-20_000:][:LAST_WORDS]
             self._start(self.at + self.step)
         return wrong
 
