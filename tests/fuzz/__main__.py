@@ -98,7 +98,8 @@ class Worker:
             self.process.kill()
             self.process.wait()
             said = self.complaints.read_text(errors="replace")
-            self.last_words = said[max(0, said.rfind("Fatal Python error")) :][-20_000:][:LAST_WORDS]
+            fatal = said.rfind("Fatal Python error")
+            self.last_words = said[-LAST_WORDS:] if fatal < 0 else said[fatal:][:LAST_WORDS]
             self._start(self.at + self.step)
         return wrong
 
