@@ -116,6 +116,8 @@ def _is_value(part: object) -> bool:
     """Whether it is written as it is wherever it is met."""
     if isinstance(part, FunctionType):
         return _importable(part)
+    if isinstance(part, str) and not isinstance(part, Enum) and getattr(part, "__dict__", None):
+        return False  # a name that knows what it stands for
     return isinstance(part, (*_VALUES, np.ndarray, pl.DataFrame, pl.Series))
 
 

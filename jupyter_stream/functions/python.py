@@ -12,17 +12,18 @@ import threading
 import types
 import uuid
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
 from jupyter_stream.core.annotations import admits_null, found_type, hints, is_array, meant, sample
+from jupyter_stream.core.code import code_digest
 from jupyter_stream.core.schema import type_name
 from jupyter_stream.errors import QueryError
 from jupyter_stream.functions.binding import argument, count
-from jupyter_stream.functions.expression import Call, Expr, columns
+from jupyter_stream.functions.expression import Call, Expr, columns, walk
 from jupyter_stream.functions.function import Compiled, ComputedStep, Failure, Function
 from jupyter_stream.functions.own import OwnName
 
@@ -87,6 +88,7 @@ class PythonFunction:
             self.text = inspect.getsource(made)
         except (OSError, TypeError):
             self.text = f"def {name}(...): ..."
+        self.digest = f"def {name}, {code_digest(made)}"
         self.token = uuid.uuid4().hex
         self._tried: dict[tuple[str, ...], pl.DataType] = {}
 
@@ -334,4 +336,13 @@ def function_called(frame: types.FrameType) -> str | None:
     return found.name if isinstance(found, PythonFunction) else None
 
 
-__all__ = ["PythonFunction", "PythonStep", "function_called"]
+def functions_called(expr: Expr) -> Iterator[PythonFunction]:
+    """The functions of a user's own in Python that an expression calls."""
+    for part in walk(expr):
+        if isinstance(part, Call) and isinstance(part.function, OwnName):
+            owner = part.function.owner
+            if isinstance(owner, PythonFunction):
+                yield owner
+
+
+__all__ = ["PythonFunction", "PythonStep", "function_called", "functions_called"]

@@ -7,7 +7,6 @@ came first, back out of a, `finish(partial)` the value. A class is made anew for
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import threading
 import types
@@ -24,6 +23,7 @@ from jupyter_stream.aggregates.user.protocol import GroupRun, Program, check_cou
 from jupyter_stream.aggregates.user.segments import Outcome, as_tuples
 from jupyter_stream.aggregates.user.stepping import RowSteps, one_by_one
 from jupyter_stream.core.annotations import found_type, hints, meant, sample
+from jupyter_stream.core.code import code_digest
 from jupyter_stream.core.messages import Array, Int64s
 from jupyter_stream.core.schema import type_name
 from jupyter_stream.errors import QueryError
@@ -107,7 +107,7 @@ class PythonAggregate:
             self._types = [meant(t) for t in arguments]
         self._returns = meant(returns)
         if self._returns is None:
-            for method in ("finish",) if self.by_arrays else ("terminate", "iterate"):
+            for method in ("finish",) if self.by_arrays else ("terminate", "iterate", "expire"):
                 if self._returns is None and hasattr(made, method):
                     self._returns = meant(hints(_method(made, method)).get("return"))
         self.signature = f"{name}({shown})" + (f" -> {type_name(self._returns)}" if self._returns is not None else "")
@@ -116,10 +116,10 @@ class PythonAggregate:
         first = words.split("\n")[0] if words else ""
         self.description = f"{first} User-defined aggregate in Python: {', '.join(methods)}.".strip()
         try:
-            self.text = source = inspect.getsource(made)
+            self.text = inspect.getsource(made)
         except (OSError, TypeError):
-            self.text, source = f"class {name}: ...", _code_of(made)
-        self.digest = f"class {name}, {hashlib.sha256(source.encode()).hexdigest()}"
+            self.text = f"class {name}: ..."
+        self.digest = f"class {name}, {code_digest(made)}"
         self._programs: dict[tuple[str, ...], Program] = {}
 
     def program(self, types: Sequence[pl.DataType]) -> Program:
@@ -134,24 +134,6 @@ class PythonAggregate:
             kind = ArrayProgram if self.by_arrays else PythonProgram
             found = self._programs[key] = kind(self.name, self._made, tuple(wanted), self._returns)
         return found
-
-
-def _code_of(made: type) -> str:
-    """What a class's methods and values are, where its text isn't known: the same in every process."""
-    return "\n".join(f"{name} {_code(value)}" for c in made.__mro__[:-1] for name, value in sorted(vars(c).items()))
-
-
-def _code(value: object) -> str:
-    if isinstance(value, staticmethod | classmethod):
-        value = value.__func__
-    if isinstance(value, types.FunctionType):
-        return f"{_code(value.__code__)} {_code(value.__defaults__)} {value.__kwdefaults__}"
-    if isinstance(value, types.CodeType):
-        return f"{value.co_code.hex()} {value.co_names} {_code(value.co_consts)}"
-    if isinstance(value, tuple | frozenset):
-        parts = map(_code, value)
-        return str([*parts] if isinstance(value, tuple) else sorted(parts))
-    return repr(value) if isinstance(value, int | float | str | bytes | None) else type(value).__name__
 
 
 class PythonProgram:
