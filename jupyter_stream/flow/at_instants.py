@@ -13,6 +13,7 @@ import polars as pl
 
 from jupyter_stream.arrays.order import order_of
 from jupyter_stream.arrays.rows import bytes_of, earliest, rows_at, rows_where, shown, together
+from jupyter_stream.core.axis import plus
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.messages import TS, Batch, Message, Punctuation, Tick, ints
 from jupyter_stream.core.time import MIN_TIME
@@ -79,6 +80,11 @@ class AtInstants(ABC):
     def since(self) -> int:
         """The earliest time of what waits; `MAX_TIME` for nothing."""
         return earliest(f for frames in self._waiting for f in frames)
+
+    @property
+    def waits_for(self) -> int:
+        """The time after that of the first change that waits. What time alone brings about an operator says itself."""
+        return plus(self.since, 1)
 
     # -- rows and time -----------------------------------------------------------------------------------------------
 

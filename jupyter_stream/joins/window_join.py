@@ -28,7 +28,7 @@ from jupyter_stream.core.messages import (
     Tick,
     ints,
 )
-from jupyter_stream.core.time import MIN_TIME
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.flow.evaluate import Evaluator
 from jupyter_stream.flow.late_rows import in_time
 from jupyter_stream.flow.protocol import Recall
@@ -240,6 +240,12 @@ class WindowJoin:
     def _asks(self, port: int) -> bool:
         """Whether it matters which rows never had a partner."""
         return self._tells(port) or self._judges(port)
+
+    @property
+    def waits_for(self) -> int:
+        """Pairs are given as their rows come. Rows that wait for a partner are told of when none can come any more."""
+        tells = any(self._asks(port) and self._sides[port].rows for port in (0, 1))
+        return MIN_TIME if tells else MAX_TIME
 
     def _without_partner(self, port: int, rows: pl.DataFrame) -> Iterator[Message]:
         """Rows with something to refer to, that never had a partner."""

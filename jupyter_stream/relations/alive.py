@@ -67,6 +67,13 @@ class AliveOperator(AtInstants):
     def _all_waiting(self) -> list[pl.DataFrame]:
         return self._waiting[0] if self._kept is None else [*self._waiting[0], *self._kept.waiting]
 
+    @property
+    def waits_for(self) -> int:
+        """Also when the first row leaves. What is kept for others as well doesn't say it."""
+        if self._kept is not None:
+            return MIN_TIME
+        return min(super().waits_for, plus(self._living.first_end, 1))
+
     def take(self, port: int, frame: pl.DataFrame) -> Iterable[Message]:
         """With their ends."""
         kept = [c for c in self._columns if c in frame.columns]

@@ -72,6 +72,11 @@ class DistinctOperator(AtInstants):
         alive = self._rows(slots, UNTIL, self._youngest[slots])
         return shown((*([] if alive is None else [alive]), *self._waiting[0]), most)
 
+    @property
+    def waits_for(self) -> int:
+        """Also when the first value ends, at the earliest."""
+        return min(super().waits_for, plus(self._output.first_end, 1))
+
     def take(self, port: int, frame: pl.DataFrame) -> Iterable[Message]:
         """Only the columns that are compared, and when they end."""
         self.keep(port, columns_of(frame, [*self._names, TS, *([UNTIL] if self._config.ends else [])]))

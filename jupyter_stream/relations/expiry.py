@@ -35,6 +35,10 @@ class Expiring(Protocol):
     def bytes(self) -> int:
         """Bytes held."""
 
+    @property
+    def first_end(self) -> int:
+        """No row leaves before that; `MAX_TIME` without any."""
+
     def insert(self, frame: pl.DataFrame) -> None:
         """Keep rows until `$until`; those that live for ever are not kept."""
 
@@ -60,6 +64,11 @@ class Fifo:
     def bytes(self) -> int:
         """Bytes held."""
         return int(self._size * self.rows)
+
+    @property
+    def first_end(self) -> int:
+        """When the first row leaves; `MAX_TIME` without any."""
+        return int(self._frames[0][1][0]) if self._frames else MAX_TIME
 
     def insert(self, frame: pl.DataFrame) -> None:
         """Append rows."""
@@ -125,6 +134,13 @@ class Partitions:
     def bytes(self) -> int:
         """Bytes held."""
         return int(self._size * self.rows)
+
+    @property
+    def first_end(self) -> int:
+        """When the first row leaves, at the earliest; `MAX_TIME` without any."""
+        if self._turn:
+            return min(int(ends[0]) for _, ends in self._turn)
+        return min(self._waiting) * self._width if self._waiting else MAX_TIME
 
     def insert(self, frame: pl.DataFrame) -> None:
         """Put rows into the partitions they leave with."""
@@ -261,6 +277,11 @@ class Calendar:
         nothing = np.empty(0, np.int64)
         return np.concatenate([nothing, *numbers]), np.concatenate([nothing, *ends])
 
+    @property
+    def first_end(self) -> int:
+        """Nothing ends before that; `MAX_TIME` where nothing is entered."""
+        return min(self._days) * self._width if self._days else MAX_TIME
+
     def expire(self, before: int) -> tuple[Int64s, Int64s]:
         """Take out what ends before a time, and when it does."""
         today = before // self._width
@@ -298,6 +319,12 @@ class Scanned:
         """Bytes held."""
         frames = [*([] if self._held is None else [self._held]), *self._new]
         return bytes_of(frames)
+
+    @property
+    def first_end(self) -> int:
+        """When the first row leaves; `MAX_TIME` without any."""
+        frames = [*([] if self._held is None else [self._held]), *self._new]
+        return min((int(ints(f.get_column(UNTIL)).min()) for f in frames if f.height), default=MAX_TIME)
 
     def insert(self, frame: pl.DataFrame) -> None:
         """Append rows."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from jupyter_stream import Session
 from jupyter_stream.core.time import MAX_TIME
+from jupyter_stream.engine.demand import wanted
 from jupyter_stream.engine.stamper import LOOK, Stamper, Wanted
 from jupyter_stream.errors import QueryError
 from jupyter_stream.plan.catalog import Enabling
@@ -280,3 +281,26 @@ def test_show_streams_and_explain_say_the_mode(options: str, said: str) -> None:
 def test_a_session_refuses_what_is_no_mode() -> None:
     with Session() as session, pytest.raises(QueryError, match="'none'"):
         session.progress("often")
+
+
+def test_a_join_whose_pairs_come_with_their_rows_waits_for_nothing() -> None:
+    with Two("SELECT x.i FROM a [RANGE 1 HOUR] x JOIN b [RANGE 1 HOUR] y ON x.i = y.i") as two:
+        two.a.give(1)
+        waiting.until(lambda: two.taken == 1)
+        two.b.give(1)
+        waiting.until(lambda: two.rows == [1])
+        waiting.settle(two.session.engine)
+        assert set(two.made.values()) == {0}
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT i, count(*) AS n FROM a [RANGE 1 HOUR] GROUP BY i", "SELECT DISTINCT i FROM a [RANGE 1 HOUR]"]
+)
+def test_a_relation_waits_until_its_first_row_leaves(query: str) -> None:
+    with Two(query) as two:
+        two.a.give(1)
+        waiting.until(lambda: two.query.to_polars().height == 1)
+        waiting.settle(two.session.engine)
+        (feed,) = two.session.engine.feeds
+        until, unsure = two.session.engine.submit(lambda: wanted(feed)).result()
+        assert not unsure and until > feed.reached + 1_800_000_000
