@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import inspect
 import types
+from collections.abc import Callable
 
 
-def code_digest(made: object) -> str:
+def code_digest(made: type | Callable[..., object]) -> str:
     """A digest of its text; of its code where the text isn't known, as with what was typed at a prompt or `exec`uted."""
     try:
-        text = inspect.getsource(made)  # type: ignore[arg-type]  # what has none is a TypeError
+        text = inspect.getsource(made)
     except (OSError, TypeError):
         text = _of_class(made) if isinstance(made, type) else _code(made)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -20,7 +20,7 @@ from jupyter_stream.aggregates.user.body import (
     Oldest,
     UpdateRows,
 )
-from jupyter_stream.aggregates.user.select_lines import BodyLines, Scope, Selects, as_tuple
+from jupyter_stream.aggregates.user.select_lines import BodyLines, BodyScope, Selects, as_tuple
 from jupyter_stream.aggregates.user.straight import columns_of
 from jupyter_stream.functions.python_lines import Value
 from jupyter_stream.functions.scalar import Env
@@ -98,23 +98,23 @@ class _Clause:
     def _target(self, table: int) -> str:
         return "returned" if table == RETURN else self._selects.rows(table)
 
-    def _insert(self, action: InsertRows, scope: Scope) -> None:
+    def _insert(self, action: InsertRows, scope: BodyScope) -> None:
         source, target = self.source, self._target(action.table)
         with source.block(f"if {source.condition(action.where, scope)}:"):
             rows = [as_tuple([source.value(e, scope).text for e in row]) for row in action.rows]
             source.line(f"{target}.append({rows[0]})" if len(rows) == 1 else f"{target}.extend([{', '.join(rows)}])")
 
-    def _insert_select(self, action: InsertSelect, scope: Scope) -> None:
+    def _insert_select(self, action: InsertSelect, scope: BodyScope) -> None:
         source, target, new = self.source, self._target(action.table), self.source.variable()
 
-        def found(inside: Scope) -> None:
+        def found(inside: BodyScope) -> None:
             source.line(f"{new}.append({as_tuple([source.value(e, inside).text for e in action.select.items])})")
 
         source.line(f"{new} = []")
         self._selects.chosen(action.select, scope, found)
         source.line(f"{target}.extend({new})")
 
-    def _update(self, action: UpdateRows, scope: Scope) -> None:
+    def _update(self, action: UpdateRows, scope: BodyScope) -> None:
         source, read = self.source, action.read
         target = self._target(read.table)
         new, at, row = source.variable(), source.variable(), source.variable()
@@ -129,7 +129,7 @@ class _Clause:
         with source.block(f"for {at}, {row} in {new}:"):
             source.line(f"{target}[{at}] = {row}")
 
-    def _delete(self, action: DeleteRows, scope: Scope) -> None:
+    def _delete(self, action: DeleteRows, scope: BodyScope) -> None:
         source, read = self.source, action.read
         rows = self._selects.rows(read.table)
         kept, row, newest = source.variable(), source.variable(), source.variable()

@@ -21,7 +21,7 @@ from jupyter_stream.functions.kernel import compile_kernel
 from jupyter_stream.functions.python_lines import COMPARISONS, PythonLines, Value, is_equality
 from jupyter_stream.functions.types import BOOLEAN, STRING, is_integral
 
-Found = Callable[["Scope"], None]
+Found = Callable[["BodyScope"], None]
 """Writes what is done with a combination of rows that is chosen."""
 
 _SO_FAR = "$so far"
@@ -39,10 +39,10 @@ class BodyLines(PythonLines):
         return super()._called(expr, read)
 
 
-class Scope(dict[str, Value]):
+class BodyScope(dict[str, Value]):
     """Values of columns; of those that SELECTs inside expressions give, what the lines written for it say."""
 
-    def __init__(self, known: Mapping[str, Value], look_up: Callable[[int, Scope], Value]) -> None:
+    def __init__(self, known: Mapping[str, Value], look_up: Callable[[int, BodyScope], Value]) -> None:
         super().__init__(known)
         self._look_up = look_up
 
@@ -51,9 +51,9 @@ class Scope(dict[str, Value]):
             raise KeyError(name)
         return self._look_up(int(name[1:]), self)
 
-    def further(self, more: Mapping[str, Value]) -> Scope:
+    def further(self, more: Mapping[str, Value]) -> BodyScope:
         """With more of them."""
-        return Scope({**self, **more}, self._look_up)
+        return BodyScope({**self, **more}, self._look_up)
 
 
 class Selects:
@@ -69,7 +69,7 @@ class Selects:
         self._source = source
         self._once: dict[int, str] = {}
 
-    def scope(self, action: Action, known: Mapping[str, Value]) -> Scope:
+    def scope(self, action: Action, known: Mapping[str, Value]) -> BodyScope:
         """What a statement's expressions may read.
 
         SELECTs inside them that are the same for all its rows are looked up when the first one asks for it.
@@ -81,7 +81,7 @@ class Selects:
                 if isinstance(value, Subquery) and value.once and f"@{number}" in read:
                     self._once[number] = name = self._source.variable()
                     self._source.line(f"{name} = {self._source.constant(_MISSING)}")
-        return Scope(known, self._looked_up)
+        return BodyScope(known, self._looked_up)
 
     def rows(self, table: int) -> str:
         """The rows of a table, oldest first."""
@@ -100,11 +100,11 @@ class Selects:
         self._source.line(f"{', '.join([*(['_'] * skip), *names])}, = {row}")
         return {f"#{read.place + i}": Value(name, True) for i, name in enumerate(names)}
 
-    def condition(self, where: Expr | None, reads: Sequence[Read], scope: Scope) -> Expr | None:
+    def condition(self, where: Expr | None, reads: Sequence[Read], scope: BodyScope) -> Expr | None:
         """A condition on rows, whose other side is computed before them."""
         return None if where is None else _all_of(self._prepared(where, reads, scope))
 
-    def chosen(self, select: SelectRows, scope: Scope, found: Found, until: str = "") -> None:
+    def chosen(self, select: SelectRows, scope: BodyScope, found: Found, until: str = "") -> None:
         """Lines that do something for each row of a SELECT.
 
         Args:
@@ -120,7 +120,7 @@ class Selects:
         else:
             raise KeyError("groups, an order, or rows of other SELECTs")
 
-    def _combined(self, select: SelectRows, scope: Scope, found: Found, until: str) -> None:
+    def _combined(self, select: SelectRows, scope: BodyScope, found: Found, until: str) -> None:
         """Loops over every combination of rows, and the condition."""
         source, reads = self._source, select.reads
         tables = [self.rows(read.table) for read in reads]
@@ -129,7 +129,7 @@ class Selects:
             parts = [] if select.where is None else self._prepared(select.where, reads, scope)
             self._level(reads, scope, parts, found, until)
 
-    def _level(self, reads: Sequence[Read], scope: Scope, parts: Sequence[Expr], found: Found, until: str) -> None:
+    def _level(self, reads: Sequence[Read], scope: BodyScope, parts: Sequence[Expr], found: Found, until: str) -> None:
         source = self._source
         if not reads:
             with source.block(f"if {source.condition(_all_of(parts), scope)}:"):
@@ -156,7 +156,7 @@ class Selects:
                 source.line(f"if {until}: break")
 
     def _after(
-        self, so_far: Expr, reads: Sequence[Read], inside: Scope, parts: Sequence[Expr], found: Found, until: str
+        self, so_far: Expr, reads: Sequence[Read], inside: BodyScope, parts: Sequence[Expr], found: Found, until: str
     ) -> None:
         """Further loops where what is known so far isn't false."""
         source = self._source
@@ -164,11 +164,11 @@ class Selects:
         with source.block(f"if {value.text} is not False:"):
             self._level(reads[1:], inside, [Column(_SO_FAR, BOOLEAN), *parts], found, until)
 
-    def _prepared(self, where: Expr, reads: Sequence[Read], scope: Scope) -> list[Expr]:
+    def _prepared(self, where: Expr, reads: Sequence[Read], scope: BodyScope) -> list[Expr]:
         """The parts of a condition; the side of a comparison that is the same for all rows is a variable."""
         return [self._compared(part, _places(reads), scope) for part in conjuncts(where)]
 
-    def _compared(self, part: Expr, own: set[str], scope: Scope) -> Expr:
+    def _compared(self, part: Expr, own: set[str], scope: BodyScope) -> Expr:
         if not isinstance(part, Call) or part.function not in COMPARISONS:
             return part
         args = []
@@ -180,14 +180,14 @@ class Selects:
             args.append(arg)
         return Call(part.function, tuple(args), part.dtype)
 
-    def _folded(self, select: SelectRows, scope: Scope, found: Found) -> None:
+    def _folded(self, select: SelectRows, scope: BodyScope, found: Found) -> None:
         """Aggregates over all rows that are chosen, without groups."""
         source = self._source
         held = [source.variable() for _ in select.folded]
         for name in held:
             source.line(f"{name} = []")
 
-        def add(inside: Scope) -> None:
+        def add(inside: BodyScope) -> None:
             for name, what in zip(held, select.folded, strict=True):
                 with source.block(f"if {source.condition(what.where, inside)}:"):
                     source.line(f"{name}.append({as_tuple([source.value(e, inside).text for e in what.args])})")
@@ -203,7 +203,7 @@ class Selects:
 
     # -- SELECTs inside expressions
 
-    def _looked_up(self, number: int, scope: Scope) -> Value:
+    def _looked_up(self, number: int, scope: BodyScope) -> Value:
         """What is read there."""
         source, value = self._source, self._body.values[number]
         if isinstance(value, Oldest):
@@ -216,10 +216,10 @@ class Selects:
             {"exists": self._exists, "in": self._is_in, "value": self._only}[value.kind](value, scope, name)
         return Value(name, value.kind != "exists")
 
-    def _exists(self, sought: Subquery, scope: Scope, name: str) -> None:
+    def _exists(self, sought: Subquery, scope: BodyScope, name: str) -> None:
         source = self._source
 
-        def found(inside: Scope) -> None:
+        def found(inside: BodyScope) -> None:
             for item in sought.select.items:
                 source.value(item, inside)
             source.line(f"{name} = True")
@@ -227,10 +227,10 @@ class Selects:
         source.line(f"{name} = False")
         self.chosen(sought.select, scope, found, name)
 
-    def _only(self, sought: Subquery, scope: Scope, name: str) -> None:
+    def _only(self, sought: Subquery, scope: BodyScope, name: str) -> None:
         source, seen = self._source, self._source.variable()
 
-        def found(inside: Scope) -> None:
+        def found(inside: BodyScope) -> None:
             value = source.value(sought.select.items[0], inside).text
             with source.block(f"if {seen}:"):
                 source.line(f"raise RowError({_SEVERAL!r})")
@@ -239,7 +239,7 @@ class Selects:
         source.line(f"{seen}, {name} = False, None")
         self.chosen(sought.select, scope, found)
 
-    def _is_in(self, sought: Subquery, scope: Scope, name: str) -> None:
+    def _is_in(self, sought: Subquery, scope: BodyScope, name: str) -> None:
         source = self._source
         assert sought.value is not None
         value = source.named(source.value(sought.value, scope)).text
@@ -248,7 +248,7 @@ class Selects:
         same = "{}" if plain else source.constant(alike) + "({})"
         key = source.named(Value(same.format(value), True)).text
 
-        def found(inside: Scope) -> None:
+        def found(inside: BodyScope) -> None:
             other = source.named(source.value(sought.select.items[0], inside)).text
             with source.block(f"if {value} is None or {other} is None:"):
                 source.line(f"{name} = None")
@@ -281,4 +281,4 @@ def as_tuple(values: Sequence[str]) -> str:
     return f"({', '.join(values)},)" if values else "()"
 
 
-__all__ = ["BodyLines", "Scope", "Selects", "as_tuple"]
+__all__ = ["BodyLines", "BodyScope", "Selects", "as_tuple"]
