@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import polars as pl
 
@@ -20,7 +21,8 @@ from jupyter_stream.engine.results import Results
 from jupyter_stream.engine.side_streams import SideStream
 from jupyter_stream.errors import QueryError
 from jupyter_stream.flow.evaluate import Evaluator
-from jupyter_stream.functions.expression import Column, Expr, Literal
+from jupyter_stream.functions.expression import Call, Column, Expr, Literal
+from jupyter_stream.functions.types import BOOLEAN, STRING, VOID
 from jupyter_stream.plan.logical import BoundQuery
 from jupyter_stream.plan.time_of import integer_time
 from jupyter_stream.secrets import hidden
@@ -31,6 +33,7 @@ from jupyter_stream.sinks import OP, Delivery, SinkWriter, Ties, checked, connec
 from jupyter_stream.sinks.held_writer import HeldWriter
 from jupyter_stream.sinks.numbered_writer import NumberedWriter
 from jupyter_stream.sinks.options import flag
+from jupyter_stream.sinks.part_files import NO_NAMES
 from jupyter_stream.spark.run import SparkRun
 from jupyter_stream.syntax.diagnose import did_you_mean
 from jupyter_stream.syntax.option_places import placed_at_option
@@ -233,10 +236,11 @@ class SinkStatements:
             raise QueryError(
                 "answers under a budget are estimates at first", hint="Leave the budget out to write to a sink."
             )
-        shape = _Shape(bound.shown, target.schema, names, integer_time(bound.plan), wrong)
+        _, lower = checked(target.uri, target.options)
+        folders = frozenset(word.strip().lower() for word in lower.get("partition_by", "").split(","))
+        shape = _Shape(bound.shown, target.schema, names, integer_time(bound.plan), wrong, folders)
         upserts = "upsert" in connector_of(target.uri).modes
         revised = bound.emit.mode == "changes" and not bound.relation
-        _, lower = checked(target.uri, target.options)
         if revised and upserts:
             lower = {"mode": "upsert", **lower}
         asked = flag(lower, "provisional") or (revised and lower.get("mode") == "upsert")
@@ -359,6 +363,14 @@ def _taking(order: Delivery, results: Results | Relation, provisional: bool) -> 
 class _Shape:
     """An answer's rows in a sink's columns and types, by position.
 
+    Args:
+        answer: the answer's columns.
+        declared: the sink's, if they are declared.
+        names: of those that are written to.
+        integer: whether the time is a number.
+        wrong: makes the error.
+        folders: columns, in lower case, whose values are names of folders.
+
     Raises:
         QueryError: when it is made, where a column can't have its type.
     """
@@ -370,6 +382,7 @@ class _Shape:
         names: Sequence[str] | None,
         integer: bool,
         wrong: Callable[[str], QueryError],
+        folders: frozenset[str] = frozenset(),
     ) -> None:
         self.answer = answer
         self._integer = integer
@@ -386,7 +399,9 @@ class _Shape:
             raise wrong(bad.message) from None
         self.items = tuple(zip(declared.names, exprs, strict=True))
         """The sink's columns, of the answer's."""
-        self.evaluator = None if declared == answer else Evaluator(exprs)
+        named = [f.name.lower() in folders and f.dtype == pl.String() for f in declared]
+        exprs = [_as_folder(f.name, e) if folder else e for f, e, folder in zip(declared, exprs, named, strict=True)]
+        self.evaluator = None if declared == answer and not any(named) else Evaluator(exprs)
 
     def rows(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame | None]:
         """The rows, and those that can't have these types, as `raw` and `reason`. Columns beside the answer's stay."""
@@ -418,6 +433,14 @@ def _matching(answer: Schema, names: Sequence[str]) -> tuple[Field, ...]:
 
 def _cast(of: Field | None, to: Field) -> Expr:
     return Literal(None, to.dtype) if of is None else functions.cast(Column(of.name, of.dtype), to.dtype)
+
+
+def _as_folder(name: str, text: Expr) -> Expr:
+    """A text that is a folder's name: one that readers take for NULL, or can't read at all, isn't written."""
+    why = f"{name}, which names a folder, is a text that stands for NULL there"
+    failing = functions.cast(Call("raise_error", (Literal(why, STRING),), VOID), STRING)
+    no_names = [Call("=", (text, Literal(no_name, STRING)), BOOLEAN) for no_name in NO_NAMES]
+    return Call("case", (reduce(lambda a, b: Call("or", (a, b), BOOLEAN), no_names), failing, text), STRING)
 
 
 class _Placed:

@@ -23,6 +23,9 @@ _MOST: Final = 128 * 2**20
 """Bytes of rows in memory that go to one file; a Parquet file of them is a good deal smaller."""
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 """What Hive, Spark, DuckDB and Polars call the partition of NULL."""
+NO_NAMES: Final = ("", _NULL)
+"""Texts that are no names of folders: the second stands for NULL; with the first Spark reads none of the folders, and a Delta
+table has NULL."""
 PIECES: Final = Schema.of([("hidden", pl.String()), ("name", pl.String()), ("rows", pl.Int64()), ("bytes", pl.Int64())])
 """Of files written elsewhere: their names below the folder, hidden and to be, and how large they are."""
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import unquote
 
 import polars as pl
 import pytest
@@ -81,6 +82,17 @@ def test_folders_of_partitions_are_read_by_others_as_they_were(session: Session)
     assert {str(p.parent) for p in files(Path("out"))} == {f"out/k=k{i}/c=20" for i in range(5)}
     back = pl.read_parquet("out/**/*.parquet", hive_partitioning=True, hive_schema={"k": pl.String, "c": pl.Int64})
     assert same(back.select(q.to_polars().columns), q.to_polars())
+
+
+@pytest.mark.parametrize("sink", ["file", "delta"])
+def test_a_text_that_readers_take_for_null_is_no_folders_name(session: Session, sink: str) -> None:
+    marker = "__HIVE_DEFAULT_PARTITION__"
+    session.namespace["few"] = pl.DataFrame({"k": ["a", "", None, marker, " "], "n": range(1, 6)})
+    q = run(session, f"INSERT INTO '{sink}://out/' WITH (partition_by = 'K') SELECT k, n FROM few")
+    assert q.errors["raw"].to_list() == ['{"k":"","n":2}', f'{{"k":"{marker}","n":4}}']
+    assert {unquote(p.name) for p in Path("out").glob("k=*")} == {f"k={marker}", "k=a", "k= "}
+    back = pl.read_parquet("out/*/*.parquet", hive_partitioning=True)
+    assert same(back.select("k", "n"), pl.DataFrame({"k": ["a", None, " "], "n": [1, 3, 5]}))
 
 
 def test_one_file_holds_the_state(session: Session) -> None:
