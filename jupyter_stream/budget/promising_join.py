@@ -161,7 +161,7 @@ class PromisingJoin(WindowJoin):
     @property
     def waits_for(self) -> int:
         """Rows that were not looked at when they came may be at any time."""
-        return MIN_TIME if self.control.bytes else MAX_TIME
+        return MIN_TIME
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:
         """Keep the rows of a slot until both streams have passed it."""

@@ -15,7 +15,7 @@ import polars as pl
 from jupyter_stream.arrays.exact import BEYOND
 from jupyter_stream.arrays.rows import rows_where
 from jupyter_stream.core.messages import SIGN, TS, UNTIL, Batch, Failed, Message, Punctuation, ints
-from jupyter_stream.core.time import MAX_TIME
+from jupyter_stream.core.time import MAX_TIME, MIN_TIME
 from jupyter_stream.flow.at_instants import AtInstants
 from jupyter_stream.flow.evaluate import Evaluator
 from jupyter_stream.flow.protocol import Recall
@@ -80,6 +80,13 @@ class RelationAggregate(AtInstants):
     def head(self, most: int) -> pl.DataFrame:
         """Some groups, and how many rows each has."""
         return self._groups.head(most)
+
+    @property
+    def waits_for(self) -> int:
+        """Where rows leave by themselves, or are answered before there is one, that may be at any time."""
+        if self._config.keys and (self._config.feed == "changes" or not self.control.bytes):
+            return super().waits_for
+        return MIN_TIME
 
     def take(self, port: int, frame: pl.DataFrame) -> Iterator[Message]:
         """Only keys and arguments, and whether or when the rows leave."""

@@ -293,9 +293,7 @@ def test_a_join_whose_pairs_come_with_their_rows_waits_for_nothing() -> None:
         assert set(two.made.values()) == {0}
 
 
-@pytest.mark.parametrize(
-    "query", ["SELECT i, count(*) AS n FROM a [RANGE 1 HOUR] GROUP BY i", "SELECT DISTINCT i FROM a [RANGE 1 HOUR]"]
-)
+@pytest.mark.parametrize("query", ["SELECT i FROM a [RANGE 1 HOUR]", "SELECT DISTINCT i FROM a [RANGE 1 HOUR]"])
 def test_a_relation_waits_until_its_first_row_leaves(query: str) -> None:
     with Two(query) as two:
         two.a.give(1)
