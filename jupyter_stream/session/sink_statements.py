@@ -4,36 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import polars as pl
 
-from jupyter_stream import functions, syntax
+from jupyter_stream import syntax
 from jupyter_stream.binding.create import declared_columns
 from jupyter_stream.core.memory import CALLED_BACK
-from jupyter_stream.core.messages import IS_FINAL, Failed
+from jupyter_stream.core.messages import IS_FINAL
 from jupyter_stream.core.schema import TIMESTAMP, Field, Schema
 from jupyter_stream.engine.engine import Engine
-from jupyter_stream.engine.error_rows import as_errors
 from jupyter_stream.engine.pipeline import Pipeline
 from jupyter_stream.engine.relation import Relation
 from jupyter_stream.engine.results import Results
 from jupyter_stream.engine.side_streams import SideStream
 from jupyter_stream.errors import QueryError
-from jupyter_stream.flow.evaluate import Evaluator
-from jupyter_stream.functions.expression import Call, Column, Expr, Literal
-from jupyter_stream.functions.types import BOOLEAN, STRING, VOID
 from jupyter_stream.plan.logical import BoundQuery
 from jupyter_stream.plan.time_of import integer_time
 from jupyter_stream.secrets import hidden
 from jupyter_stream.session.declared_sinks import SinkDef, status
 from jupyter_stream.session.names import SessionCatalog
 from jupyter_stream.session.query import Listing, Message, Query
+from jupyter_stream.session.sink_shape import BOUNDS, SinkShape, matching
 from jupyter_stream.sinks import OP, Delivery, SinkWriter, Ties, checked, connector_of, open_sink
 from jupyter_stream.sinks.held_writer import HeldWriter
 from jupyter_stream.sinks.numbered_writer import NumberedWriter
 from jupyter_stream.sinks.options import flag
-from jupyter_stream.sinks.part_files import NO_NAMES
 from jupyter_stream.spark.run import SparkRun
 from jupyter_stream.syntax.diagnose import did_you_mean
 from jupyter_stream.syntax.option_places import placed_at_option
@@ -53,7 +48,7 @@ class Ready:
 
     target: SinkDef
     order: Delivery
-    shape: _Shape
+    shape: SinkShape
     provisional: bool
 
 
@@ -201,14 +196,14 @@ class SinkStatements:
         if statement.columns is not None:
             names = [self._named(name, target, source) for name in statement.columns]
         wanted = names or (target.schema.names if target.schema else None)
-        if wanted is not None and len(_matching(bound.shown, wanted)) != len(wanted):
+        if wanted is not None and len(matching(bound.shown, wanted)) != len(wanted):
             raise source.error(f"{len(bound.shown)} columns for {len(wanted)}", at, f"They are {', '.join(wanted)}.")
         with _Placed(source, statement.options, statement.table.span):
             return self._opened(target, bound, names, lambda m: source.error(m, at), writer)
 
     def ready(self, target: SinkDef, bound: BoundQuery, writer: str | None = None) -> Ready:
         """Open a sink beside a chart. Raises `QueryError` where it can't take the answer."""
-        if target.schema is not None and len(_matching(bound.shown, target.schema.names)) != len(target.schema):
+        if target.schema is not None and len(matching(bound.shown, target.schema.names)) != len(target.schema):
             raise QueryError(
                 f"{len(bound.shown)} columns for {len(target.schema)} of {target.name}",
                 hint=f"They are {', '.join(target.schema.names)}.",
@@ -238,7 +233,7 @@ class SinkStatements:
             )
         _, lower = checked(target.uri, target.options)
         folders = frozenset(word.strip().lower() for word in lower.get("partition_by", "").split(","))
-        shape = _Shape(bound.shown, target.schema, names, integer_time(bound.plan), wrong, folders)
+        shape = SinkShape(bound.shown, target.schema, names, integer_time(bound.plan), wrong, folders)
         upserts = "upsert" in connector_of(target.uri).modes
         revised = bound.emit.mode == "changes" and not bound.relation
         if revised and upserts:
@@ -247,7 +242,7 @@ class SinkStatements:
         provisional = asked and bound.emit.mode != "final" and not bound.relation
         schema = Schema((*shape.schema, Field(IS_FINAL, pl.Boolean()))) if provisional else shape.schema
         log = _log(bound)
-        by = tuple(n for n in (*_BOUNDS, *bound.key_columns) if schema.find(n) is not None)
+        by = tuple(n for n in (*BOUNDS, *bound.key_columns) if schema.find(n) is not None)
         order = open_sink(
             target.name, target.uri, lower, self._namespace, schema,
             relation=bound.relation, by=by, log=log, writer=writer,
@@ -328,9 +323,6 @@ def _writer_of(ready: Ready, ties: Ties, pipeline: Pipeline | SparkRun) -> SinkW
     return numbered
 
 
-_BOUNDS = ("window_start", "window_end")
-
-
 def _log(bound: BoundQuery) -> tuple[Field, Field]:
     time: pl.DataType = pl.Int64() if integer_time(bound.plan) else TIMESTAMP
     return Field(bound.shown.free("op"), pl.Int8()), Field(bound.shown.free("at"), time)
@@ -358,89 +350,6 @@ def _taking(order: Delivery, results: Results | Relation, provisional: bool) -> 
         return answers.with_columns(pl.lit(1, pl.Int8).alias(OP)) if order.mode == "upsert" else answers
 
     return take
-
-
-class _Shape:
-    """An answer's rows in a sink's columns and types, by position.
-
-    Args:
-        answer: the answer's columns.
-        declared: the sink's, if they are declared.
-        names: of those that are written to.
-        integer: whether the time is a number.
-        wrong: makes the error.
-        folders: columns, in lower case, whose values are names of folders.
-
-    Raises:
-        QueryError: when it is made, where a column can't have its type.
-    """
-
-    def __init__(
-        self,
-        answer: Schema,
-        declared: Schema | None,
-        names: Sequence[str] | None,
-        integer: bool,
-        wrong: Callable[[str], QueryError],
-        folders: frozenset[str] = frozenset(),
-    ) -> None:
-        self.answer = answer
-        self._integer = integer
-        if declared is None:
-            declared = answer
-            if names is not None:
-                declared = Schema.of(zip(names, (f.dtype for f in _matching(answer, names)), strict=True))
-        self.schema = declared
-        wanted = names or declared.names
-        given = dict(zip(wanted, _matching(answer, wanted), strict=True))
-        try:
-            exprs = [_cast(given.get(f.name), f) for f in declared]
-        except functions.BadArguments as bad:
-            raise wrong(bad.message) from None
-        self.items = tuple(zip(declared.names, exprs, strict=True))
-        """The sink's columns, of the answer's."""
-        named = [f.name.lower() in folders and f.dtype == pl.String() for f in declared]
-        exprs = [_as_folder(f.name, e) if folder else e for f, e, folder in zip(declared, exprs, named, strict=True)]
-        self.evaluator = None if declared == answer and not any(named) else Evaluator(exprs)
-
-    def rows(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-        """The rows, and those that can't have these types, as `raw` and `reason`. Columns beside the answer's stay."""
-        if self.evaluator is None:
-            return frame, None
-        good, columns, failed = self.evaluator.evaluate(frame)
-        made = pl.DataFrame([c.alias(f.name) for c, f in zip(columns, self.schema, strict=True)])
-        made = made.hstack(good.select(c for c in good.columns if c not in self.answer.names))
-        if failed is not None and OP in failed.frame.columns:  # what can't enter, can't leave either
-            entering = failed.frame.get_column(OP) > 0
-            failed = Failed(failed.frame.filter(entering), failed.reasons.filter(entering))
-        return made, None if failed is None else self.refused(failed)
-
-    def refused(self, failed: Failed) -> pl.DataFrame:
-        """Answers that can't have these types, as `raw` and `reason`."""
-        return as_errors(failed, self._integer)
-
-
-def _matching(answer: Schema, names: Sequence[str]) -> tuple[Field, ...]:
-    """The columns that go to a sink's by position: without the bounds of extents that come by themselves and aren't wanted."""
-    fields = list(answer.fields)
-    lower = {name.lower() for name in names}
-    for bound in _BOUNDS:
-        extra = next((f for f in fields[:2] if f.name == bound and bound not in lower), None)
-        if extra is not None and len(fields) > len(names):
-            fields.remove(extra)
-    return tuple(fields)
-
-
-def _cast(of: Field | None, to: Field) -> Expr:
-    return Literal(None, to.dtype) if of is None else functions.cast(Column(of.name, of.dtype), to.dtype)
-
-
-def _as_folder(name: str, text: Expr) -> Expr:
-    """A text that is a folder's name: one that readers take for NULL, or can't read at all, isn't written."""
-    why = f"{name}, which names a folder, is a text that stands for NULL there"
-    failing = functions.cast(Call("raise_error", (Literal(why, STRING),), VOID), STRING)
-    no_names = [Call("=", (text, Literal(no_name, STRING)), BOOLEAN) for no_name in NO_NAMES]
-    return Call("case", (reduce(lambda a, b: Call("or", (a, b), BOOLEAN), no_names), failing, text), STRING)
 
 
 class _Placed:
