@@ -8,11 +8,18 @@ import types
 from collections.abc import Callable
 
 
-def code_digest(made: type | Callable[..., object]) -> str:
-    """A digest of its text; of its code where the text isn't known, as with what was typed at a prompt or `exec`uted."""
+def source_of(made: type | Callable[..., object]) -> str | None:
+    """Its text; None where that isn't known, as of what was `exec`uted."""
     try:
-        text = inspect.getsource(made)
+        return inspect.getsource(made)
     except (OSError, TypeError):
+        return None
+
+
+def code_digest(made: type | Callable[..., object]) -> str:
+    """A digest of its text; of its code where the text isn't known."""
+    text = source_of(made)
+    if text is None:
         text = _of_class(made) if isinstance(made, type) else _code(made)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -35,4 +42,4 @@ def _code(value: object) -> str:
     return repr(value) if isinstance(value, int | float | str | bytes | None) else type(value).__name__
 
 
-__all__ = ["code_digest"]
+__all__ = ["code_digest", "source_of"]

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.annotations import admits_null, found_type, hints, is_array, meant, sample
-from jupyter_stream.core.code import code_digest
+from jupyter_stream.core.code import code_digest, source_of
 from jupyter_stream.core.schema import type_name
 from jupyter_stream.errors import QueryError
 from jupyter_stream.functions.binding import argument, count
@@ -84,10 +84,7 @@ class PythonFunction:
         self.description = (
             f"{words.split(chr(10))[0] if words else ''} Function of yours in Python, called {how}.".strip()
         )
-        try:
-            self.text = inspect.getsource(made)
-        except (OSError, TypeError):
-            self.text = f"def {name}(...): ..."
+        self.text = source_of(made) or f"def {name}(...): ..."
         self.digest = f"def {name}, {code_digest(made)}"
         self.token = uuid.uuid4().hex
         self._tried: dict[tuple[str, ...], pl.DataType] = {}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from jupyter_stream.core.schema import INTERVAL, TIMESTAMP, type_name
-from jupyter_stream.functions.expression import Call, Column, Expr, Literal, columns
+from jupyter_stream.functions.expression import Call, Column, Expr, Literal, columns, conjuncts
 from jupyter_stream.functions.scalar import RowError, compile_scalar
 from jupyter_stream.functions.types import BOOLEAN, DOUBLE, RANGES, STRING, VOID, is_integral
 
@@ -155,12 +155,14 @@ class PythonLines:
 
     def _equal(self, expr: Expr, read: Mapping[str, Value]) -> str:
         """An equality, or several, without the difference between false and NULL."""
-        assert isinstance(expr, Call)
-        if expr.function == "and":
-            return " and ".join(self._equal(part, read) for part in expr.args)
-        a, b = (self.value(arg, read) for arg in expr.args)
-        both = " and {0} is not None" if a.nullable and b.nullable else ""
-        return f"{a.text} == {b.text}" + both.format(a.text)
+        tests = []
+        for part in conjuncts(expr):
+            assert isinstance(part, Call)
+            a, b = (self.value(arg, read) for arg in part.args)
+            tests.append(f"{a.text} == {b.text}")
+            if a.nullable and b.nullable:
+                tests.append(f"{a.text} is not None")
+        return " and ".join(tests)
 
     def _literal(self, literal: Literal) -> Value:
         value = literal.value
@@ -222,12 +224,17 @@ class PythonLines:
 
 def is_equality(expr: Expr) -> bool:
     """Whether it only compares columns and constants for equality, or is several such put together by AND: it can't fail."""
-    if not isinstance(expr, Call) or expr.function not in ("and", "="):
+    return all(_compares_plain(part) for part in conjuncts(expr))
+
+
+def _compares_plain(expr: Expr) -> bool:
+    if not isinstance(expr, Call) or expr.function != "=":
         return False
-    if expr.function == "and":
-        return all(is_equality(part) for part in expr.args)
-    read = [arg for arg in expr.args if isinstance(arg, Literal) or (isinstance(arg, Column) and arg.name[0] != "@")]
-    return len(read) == 2 and not any(arg.dtype.is_float() or arg.dtype.is_nested() for arg in read)
+    return all(
+        (isinstance(arg, Literal) or (isinstance(arg, Column) and not arg.name.startswith("@")))
+        and not (arg.dtype.is_float() or arg.dtype.is_nested())
+        for arg in expr.args
+    )
 
 
 def _sum(source: PythonLines, call: Call, read: Mapping[str, Value]) -> Value | None:

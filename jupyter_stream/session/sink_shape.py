@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 import polars as pl
@@ -16,6 +16,7 @@ from jupyter_stream.flow.evaluate import Evaluator
 from jupyter_stream.functions.expression import Call, Column, Expr, Literal
 from jupyter_stream.functions.types import BOOLEAN, STRING, VOID
 from jupyter_stream.sinks import OP
+from jupyter_stream.sinks.options import columns
 from jupyter_stream.sinks.part_files import NO_NAMES
 
 BOUNDS = ("window_start", "window_end")
@@ -31,7 +32,7 @@ class SinkShape:
         names: of those that are written to.
         integer: whether the time is a number.
         wrong: makes the error.
-        folders: columns, in lower case, whose values are names of folders.
+        options: the sink's, of which `partition_by` names columns whose values are names of folders.
 
     Raises:
         QueryError: when it is made, where a column can't have its type.
@@ -44,7 +45,7 @@ class SinkShape:
         names: Sequence[str] | None,
         integer: bool,
         wrong: Callable[[str], QueryError],
-        folders: frozenset[str] = frozenset(),
+        options: Mapping[str, str],
     ) -> None:
         self.answer = answer
         self._integer = integer
@@ -61,7 +62,8 @@ class SinkShape:
             raise wrong(bad.message) from None
         self.items = tuple(zip(declared.names, exprs, strict=True))
         """The sink's columns, of the answer's."""
-        named = [f.name.lower() in folders and f.dtype == pl.String() for f in declared]
+        folders = columns(options, "partition_by", declared.names)
+        named = [f.name in folders and f.dtype == pl.String() for f in declared]
         exprs = [_as_folder(f.name, e) if folder else e for f, e, folder in zip(declared, exprs, named, strict=True)]
         self.evaluator = None if declared == answer and not any(named) else Evaluator(exprs)
 

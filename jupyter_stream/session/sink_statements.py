@@ -232,8 +232,7 @@ class SinkStatements:
                 "answers under a budget are estimates at first", hint="Leave the budget out to write to a sink."
             )
         _, lower = checked(target.uri, target.options)
-        folders = frozenset(word.strip().lower() for word in lower.get("partition_by", "").split(","))
-        shape = SinkShape(bound.shown, target.schema, names, integer_time(bound.plan), wrong, folders)
+        shape = SinkShape(bound.shown, target.schema, names, integer_time(bound.plan), wrong, lower)
         upserts = "upsert" in connector_of(target.uri).modes
         revised = bound.emit.mode == "changes" and not bound.relation
         if revised and upserts:

@@ -11,10 +11,10 @@ from jupyter_stream.aggregates.user.declared import PYTHON
 from jupyter_stream.aggregates.user.python import PythonAggregate
 from jupyter_stream.engine.explain import Text
 from jupyter_stream.errors import QueryError
-from jupyter_stream.functions.own import PYTHON as FUNCTIONS
 from jupyter_stream.functions.python import PythonFunction, functions_called
 from jupyter_stream.plan.catalog import Catalog
 from jupyter_stream.plan.logical import Plan, walk
+from jupyter_stream.session import own_functions
 from jupyter_stream.session.query import Explanation, Listing, Message
 from jupyter_stream.syntax import Drop
 from jupyter_stream.syntax.diagnose import did_you_mean
@@ -63,26 +63,31 @@ def description(catalog: Catalog, name: Name, source: SourceText) -> Explanation
 
 
 def texts(plan: Plan, catalog: Catalog) -> dict[str, str]:
-    """What the aggregates that a plan calls are declared as, and what their texts name; of Python's a digest.
+    """What the aggregates that a plan calls are declared as, and the functions; and what their texts name. Of Python's a digest.
 
-    Functions in Python that it calls are among them; those in SQL are written into it.
+    Functions in SQL that it calls itself are written into it.
     """
     named = [call.program.name for node in walk(plan) for call in node.user_calls]
-    declared = known(catalog)
-    called = {owner.name: owner for node in walk(plan) for expr in node.expressions for owner in functions_called(expr)}
-    found: dict[str, str] = {}
+    declared, functions = known(catalog), own_functions.known(catalog)
+    found = {
+        f"function {owner.name}": owner.digest
+        for node in walk(plan)
+        for expr in node.expressions
+        for owner in functions_called(expr)
+    }
     while named:
         word = named.pop().lower()
-        own = FUNCTIONS.get(word)
-        if isinstance(own, PythonFunction):
-            called.setdefault(own.name, own)
-        each = declared.get(word)
-        if each is None or f"aggregate {each.name}" in found:
-            continue
-        parts = [v.digest if isinstance(v, PythonAggregate) else v.text for v in each.versions]
-        found[f"aggregate {each.name}"] = "; ".join(parts)
-        named += [word for v in each.versions for word in re.findall(r"\w+", v.text)]
-    return found | {f"function {name}": owner.digest for name, owner in sorted(called.items())}
+        each, function = declared.get(word), functions.get(word)
+        if each is not None and f"aggregate {each.name}" not in found:
+            parts = [v.digest if isinstance(v, PythonAggregate) else v.text for v in each.versions]
+            found[f"aggregate {each.name}"] = "; ".join(parts)
+            named += [inner for v in each.versions for inner in re.findall(r"\w+", v.text)]
+        if function is not None and f"function {function.name}" not in found:
+            found[f"function {function.name}"] = (
+                function.digest if isinstance(function, PythonFunction) else function.text
+            )
+            named += re.findall(r"\w+", function.text)
+    return found
 
 
 def drop(catalog: Catalog, statement: Drop) -> Message:

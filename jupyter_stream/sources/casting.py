@@ -123,7 +123,7 @@ def _written(values: pl.Series) -> pl.Series:
     day = _UNITS_OF_A_DAY[source.time_unit] if isinstance(source, pl.Datetime) else 1
     numbers = values.to_physical()
     most = min(_NAMED_DAYS * day, 2**63 - 1)
-    named = numbers.is_between(-most, most).fill_null(True)
+    named = numbers.is_between(-most, most)
     if named.all():
         return values.cast(pl.String)
     text = values.set(~named, None).cast(pl.String)

@@ -159,6 +159,16 @@ def test_a_changed_function_in_python_is_refused(tmp_path: Path, query: str) -> 
         FUNCTIONS.pop("scaled", None)
 
 
+def test_a_changed_function_in_sql_in_a_body_is_refused(tmp_path: Path) -> None:
+    functions = [
+        f"CREATE FUNCTION {n}" for n in ("times (x BIGINT) : BIGINT AS 2 * x", "times (x BIGINT) : BIGINT AS 3 * x")
+    ]
+    declared = [f + ";" + SUM.format("mine", 1, "sum(times(x))") for f in functions]
+    query = "SELECT mine(n) AS m" + WINDOWS
+    message = refusal_of(tmp_path / "c", (declared[0], query), (declared[0], query), (declared[1], query))
+    assert "unction times was" in message
+
+
 def test_spaces_in_quotes_count(tmp_path: Path) -> None:
     texts = [("", f"SELECT n, '{text}' AS t FROM s") for text in ("a b", "a  b")]
     assert "The query was: SELECT n, 'a b' AS t" in refusal_of(

@@ -17,17 +17,13 @@ from jupyter_stream.aggregates.user.body import (
     DeleteRows,
     InsertRows,
     InsertSelect,
-    Oldest,
     UpdateRows,
 )
 from jupyter_stream.aggregates.user.select_lines import BodyLines, BodyScope, Selects, as_tuple
-from jupyter_stream.aggregates.user.straight import columns_of
 from jupyter_stream.functions.python_lines import Value
 from jupyter_stream.functions.scalar import Env
 
 Statement = Callable[[Env], None]
-
-_OLDEST = "oldest"
 
 
 def clause(body: Body, actions: Sequence[Action], state: str, interpreted: Callable[[Action], Statement]) -> Statement:
@@ -76,14 +72,7 @@ class _Clause:
 
     def action(self, action: Action) -> None:
         """The lines of a statement. Raises `KeyError` where it reads what has no variable."""
-        known = dict(self._arguments)
-        for number, value in enumerate(self._body.values):
-            if isinstance(value, Oldest):  # looked at anew by each statement, as one before it may have deleted it
-                name = f"{_OLDEST}{number}"
-                if f"@{number}" in columns_of(action):
-                    self.source.line(f"{name} = window[0][{value.column + 1}] if window else None")
-                    known[f"@{number}"] = Value(name, True)
-        scope = self._selects.scope(action, known)
+        scope = self._selects.scope(action, self._arguments)
         if type(action) is InsertRows:
             self._insert(action, scope)
         elif type(action) is InsertSelect:

@@ -23,7 +23,7 @@ from jupyter_stream.aggregates.user.protocol import GroupRun, Program, check_cou
 from jupyter_stream.aggregates.user.segments import Outcome, as_tuples
 from jupyter_stream.aggregates.user.stepping import RowSteps, one_by_one
 from jupyter_stream.core.annotations import found_type, hints, meant, sample
-from jupyter_stream.core.code import code_digest
+from jupyter_stream.core.code import code_digest, source_of
 from jupyter_stream.core.messages import Array, Int64s
 from jupyter_stream.core.schema import type_name
 from jupyter_stream.errors import QueryError
@@ -115,10 +115,7 @@ class PythonAggregate:
         methods = [m for m in (_BY_ARRAYS if self.by_arrays else _STATES) if hasattr(made, m)]
         first = words.split("\n")[0] if words else ""
         self.description = f"{first} User-defined aggregate in Python: {', '.join(methods)}.".strip()
-        try:
-            self.text = inspect.getsource(made)
-        except (OSError, TypeError):
-            self.text = f"class {name}: ..."
+        self.text = source_of(made) or f"class {name}: ..."
         self.digest = f"class {name}, {code_digest(made)}"
         self._programs: dict[tuple[str, ...], Program] = {}
 
