@@ -14,6 +14,7 @@ from jupyter_stream.aggregates.user.body import Action
 from jupyter_stream.aggregates.user.clauses import clause
 from tests.aggregates.test_compiled_bodies import SEEDS, bound, number, rows_of, told
 from tests.oracle.search import searching
+from tests.tiers import only
 
 TABLES = {"t": ["c0", "c1"], "u": ["d0", "d1"], "inwindow": ["w0", "w1"]}
 
@@ -148,7 +149,7 @@ def test_what_is_unknown_of_one_table_does_not_spare_the_condition_on_the_other(
         assert told(lambda run=run: run.take(1, (0,))).endswith("division by zero")
 
 
-@pytest.mark.parametrize("compared", ["c = x", "c <= x", "c = x AND c + 1 > x"])
+@pytest.mark.parametrize("compared", only(["c = x", "c <= x", "c = x AND c + 1 > x"], "c <= x"))
 @pytest.mark.parametrize(
     "statement",
     [

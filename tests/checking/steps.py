@@ -69,6 +69,19 @@ def static() -> None:
         run("rooms", [str(BIN / "lint-imports"), CONFIG, "--no-cache"], installed)
 
 
+@contextmanager
+def collecting() -> Iterator[None]:
+    """Tests are collected once beside what needs one core, such as types: their bytecode is there when two workers want it."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as begun:
+        try:
+            yield
+        except BaseException:
+            begun.terminate()
+            raise
+
+
 def tests(arguments: list[str], title: str = "tests", python: str = sys.executable, **env: str) -> None:
     """Run pytest, two tests at a time; what it has started and left running ends with it."""
     # kernels and Spark's processes begin by the hundred: without bytecode each would compile the package

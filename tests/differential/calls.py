@@ -223,7 +223,7 @@ def _try(
 
 def drawable() -> tuple[str, ...]:
     """The functions that are drawn."""
-    return tuple(n for n in names() if n not in NOT_DRAWN and (n in NOT_IN_SPARK or n in WITH_WORDS or signatures(n)))
+    return tuple(n for n in names() if n not in NOT_DRAWN)
 
 
 def call(draw: Draw, name: str) -> Drawn:

@@ -68,22 +68,23 @@ def duck(path: Path, table: str, like: pl.DataFrame) -> pl.DataFrame:
 
 def messages(kafka: Kafka, topic: str) -> list[tuple[str | None, str | None]]:
     """Key and value of each message of a topic, those of a partition in order."""
-    consumer = confluent_kafka.Consumer({"bootstrap.servers": kafka.address, "group.id": "tests"})
-    found: list[tuple[str | None, str | None]] = []
-    for partition in consumer.list_topics(topic, timeout=PATIENCE).topics[topic].partitions:
-        at = confluent_kafka.TopicPartition(topic, partition, 0)
-        _, end = consumer.get_watermark_offsets(at, timeout=PATIENCE)
-        consumer.assign([at])
-        got: list[tuple[str | None, str | None]] = []
-        net = time.monotonic() + PATIENCE
-        while len(got) < end:
-            if time.monotonic() > net:
-                raise TimeoutError(f"{len(got)} of {end} messages came")
-            new = [m for m in consumer.consume(10_000, 0.05) if m.error() is None]
-            got += [(m.key() and m.key().decode(), m.value() and m.value().decode()) for m in new]
-        found += got
+    consumer = confluent_kafka.Consumer(
+        {"bootstrap.servers": kafka.address, "group.id": "tests", "fetch.wait.max.ms": 10}
+    )
+    partitions = consumer.list_topics(topic, timeout=PATIENCE).topics[topic].partitions
+    at = [confluent_kafka.TopicPartition(topic, partition, 0) for partition in partitions]
+    end = sum(consumer.get_watermark_offsets(each, timeout=PATIENCE)[1] for each in at)
+    consumer.assign(at)
+    found: dict[int, list[tuple[str | None, str | None]]] = {partition: [] for partition in partitions}
+    net = time.monotonic() + PATIENCE
+    while (got := sum(map(len, found.values()))) < end:
+        if time.monotonic() > net:
+            raise TimeoutError(f"{got} of {end} messages came")
+        for m in consumer.consume(10_000, 0.05):
+            if m.error() is None:
+                found[m.partition()].append((m.key() and m.key().decode(), m.value() and m.value().decode()))
     consumer.close()
-    return found
+    return [each for of_partition in found.values() for each in of_partition]
 
 
 def last_by_key(found: list[tuple[str | None, str | None]]) -> list[tuple[str | None, str | None]]:

@@ -30,7 +30,7 @@ def answered(session: Session, text: str) -> Any:
 
 
 @pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize(("source", "whose"), only(product(["file", "frame"], OPERATORS), ("frame", "ours")))
+@pytest.mark.parametrize(("source", "whose"), only(product(["file", "frame"], OPERATORS)))
 def test_few_rows_are_one_batch_job(whose: str, source: str, sessions: Callable[..., Session], tmp_path: Path) -> None:
     session = sessions(rows=ROWS)
     ROWS.write_parquet(tmp_path / "rows.parquet")

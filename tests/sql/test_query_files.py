@@ -63,7 +63,7 @@ def as_frame(found: Any) -> pl.DataFrame:
     return found if isinstance(found, pl.DataFrame) else found.to_polars()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", thinned(NAMES, 3))
 def test_query_file(name: str, session: Any) -> None:
     text = (FOLDER / f"{name}.sql").read_text()
     expected = json.loads((FOLDER / f"{name}.json").read_text())

@@ -13,3 +13,16 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
         for child in below if isinstance(below, list) else ():  # a lambda's body is an expression
             yield child
             yield from statements(child)
+
+
+def all_nodes(tree: ast.AST) -> list[ast.AST]:
+    """All nodes of a file, in `ast.walk`'s order, but for those that say whether a name is read or written."""
+    found = [tree]
+    for node in found:  # it grows
+        for field in node._fields:
+            below = getattr(node, field, None)
+            if isinstance(below, list):
+                found.extend(n for n in below if isinstance(n, ast.AST))
+            elif isinstance(below, ast.AST) and not isinstance(below, ast.expr_context):
+                found.append(below)
+    return found

@@ -18,7 +18,7 @@ from jupyter_stream.plan.logical import Plan
 from jupyter_stream.spark.nodes import SUPPORT
 from jupyter_stream.windows import WINDOWS, Window
 from tests.tidy.figures import LARGE_CLASSES, MOST, MOST_OF_A_FILE
-from tests.tidy.syntax_trees import statements
+from tests.tidy.syntax_trees import all_nodes, statements
 from tests.tidy.type_tests import type_tests
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +41,7 @@ parsed = lru_cache(4)(ast.parse)
 @lru_cache(4)
 def nodes_of(text: str) -> list[ast.AST]:
     """All that is in it."""
-    return list(ast.walk(parsed(text)))
+    return all_nodes(parsed(text))
 
 
 def lines(node: ast.AST) -> int:
