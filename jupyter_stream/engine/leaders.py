@@ -20,6 +20,17 @@ _REMEMBERED: Final = 1_000
 """Rows that made others late of which the counts are kept; what others did is counted together."""
 
 
+_TAIL: Final = 1_024
+"""Rows at the end of a batch among which the newest one mostly is."""
+
+
+def _newest(ts: Int64s) -> int:
+    """Where the first row of the greatest time is. The greatest of many is found ten times as fast as its place."""
+    tail = max(0, ts.size - _TAIL)
+    at = tail + int(ts[tail:].argmax())
+    return at if not tail or ts[:tail].max() < ts[at] else int(ts.argmax())
+
+
 @dataclass(frozen=True, slots=True)
 class Leader:
     """A row that others came behind.
@@ -45,9 +56,9 @@ class Leaders:
         """Rows that came, and which of them are late."""
         if late is not None and late.any():
             self._count(frame, ts, np.flatnonzero(late))
-        newest = int(ts.max())
-        if newest > self._newest:
-            self._newest, self._last = newest, frame.slice(int(np.argmax(ts)), 1)
+        at = _newest(ts)
+        if ts[at] > self._newest:
+            self._newest, self._last = int(ts[at]), frame.slice(at, 1)
 
     def _count(self, frame: pl.DataFrame, ts: Int64s, late: NDArray[np.int64]) -> None:
         reached = np.maximum.accumulate(ts)
