@@ -15,7 +15,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
 
+from jupyter_stream.aggregates.user.declared import PYTHON as AGGREGATES
 from jupyter_stream.engine import pipeline
+from jupyter_stream.functions.own import PYTHON as FUNCTIONS
 from jupyter_stream.graph import graph as building
 from jupyter_stream.plan.logical import BoundQuery
 from jupyter_stream.session import query
@@ -136,6 +138,16 @@ def patience() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(query, "_PATIENCE", 120.0)
         yield
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    """What a test registers under a name, an aggregate or a function in Python, is registered no more when it is over."""
+    before = [(names, dict(names)) for names in (AGGREGATES, FUNCTIONS)]
+    yield
+    for names, former in before:
+        names.clear()
+        names.update(former)
 
 
 @pytest.fixture(autouse=True, scope="session")

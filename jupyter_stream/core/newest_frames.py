@@ -1,7 +1,7 @@
 """Frames that came one behind the other, of which the newest are kept: bounded in rows and in bytes, whatever their size.
 
-A frame of one row takes two kilobytes beside its row, so small frames are put together as they come, eight at a time: each row is
-copied about four times. Not for state that answers are made of, which may let go of nothing.
+A frame of one row takes two kilobytes beside its row, so small frames are put together as they come, many at a time: each row is
+copied two or three times. Not for state that answers are made of, which may let go of nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import polars as pl
 
 NO_LIMIT: Final = 2**62
 """As many rows or bytes as there are."""
-_SMALL: Final = 4096
-"""Rows below which a frame is put together with its neighbours."""
-_TOGETHER: Final = 8
-"""Frames of about the same size that are put together: with two, most rows that come one by one would cost a call of 30 µs."""
+_SMALL: Final = 512
+"""Rows below which a frame is put together with its neighbours: of more, what a frame takes beside them is next to nothing."""
+_TOGETHER: Final = 64
+"""Frames of about the same size that are put together: with few, rows that come one by one would cost a call for most of them."""
 _ROW: Final = 16
 """Bytes a row is taken to have at least, and `_FRAME` those of a frame beside its rows."""
 _FRAME: Final = 2048

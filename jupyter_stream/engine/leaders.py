@@ -24,11 +24,11 @@ _TAIL: Final = 1_024
 """Rows at the end of a batch among which the newest one mostly is."""
 
 
-def _newest(ts: Int64s) -> int:
-    """Where the first row of the greatest time is. The greatest of many is found ten times as fast as its place."""
+def _place_of(newest: int, ts: Int64s) -> int:
+    """Where a row of the greatest time is."""
     tail = max(0, ts.size - _TAIL)
     at = tail + int(ts[tail:].argmax())
-    return at if not tail or ts[:tail].max() < ts[at] else int(ts.argmax())
+    return at if ts[at] == newest else int(ts.argmax())
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +50,16 @@ class Leaders:
     def __init__(self) -> None:
         self.late: Counter[Leader] = Counter()
         self._newest = MIN_TIME
-        self._last: pl.DataFrame | None = None
+        self._last: tuple[pl.DataFrame, int] | None = None  # the batch with the newest row, and where it is in it
 
-    def note(self, frame: pl.DataFrame, ts: Int64s, late: NDArray[np.bool_] | None) -> None:
-        """Rows that came, and which of them are late."""
+    def note(self, frame: pl.DataFrame, ts: Int64s, newest: int, late: NDArray[np.bool_] | None) -> None:
+        """Rows that came, the greatest time so far, and which of them are late."""
         if late is not None and late.any():
             self._count(frame, ts, np.flatnonzero(late))
-        at = _newest(ts)
-        if ts[at] > self._newest:
-            self._newest, self._last = int(ts[at]), frame.slice(at, 1)
+        if newest > self._newest:
+            self._newest, self._last = newest, (frame, _place_of(newest, ts))
+        elif self._last is not None and self._last[0].height > 1:  # the row may stand for long, the others needn't
+            self._last = self._last[0].slice(self._last[1], 1), 0
 
     def _count(self, frame: pl.DataFrame, ts: Int64s, late: NDArray[np.int64]) -> None:
         reached = np.maximum.accumulate(ts)
@@ -67,7 +68,7 @@ class Leaders:
         firsts, counts = np.unique(np.searchsorted(reached, before[here]), return_counts=True)
         found = [((frame, at), n) for at, n in zip(firsts.tolist(), counts.tolist(), strict=True)]
         if self._last is not None and not here.all():
-            found.append(((self._last, 0), int((~here).sum())))
+            found.append((self._last, int((~here).sum())))
         for (rows, at), n in found:
             leader = self._leader(rows, at)
             if leader in self.late or len(self.late) < _REMEMBERED:

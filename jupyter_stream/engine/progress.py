@@ -354,7 +354,7 @@ class Ingest:
         disorder = self._disorder(ts)
         by_all = None if breaks is None and disorder is None else self.frontier.promised(ts)
         broken = self.frontier.take(ts, self._boundary)
-        self.leaders.note(frame, ts, None if broken is None else broken != MIN_TIME)
+        self.leaders.note(frame, ts, self.frontier.newest, None if broken is None else broken != MIN_TIME)
         if by_all is None:
             yield Batch(frame if broken is None else self._marked(frame, broken), times=(int(ts.min()), int(ts.max())))
         else:

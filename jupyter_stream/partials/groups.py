@@ -439,9 +439,9 @@ class WindowGroups:
 
         Between two of them rows of later extents may be added, and those only. At the end the window is at the last extent.
         """
-        window = self._window
-        firsts = window.first_panes(np.asarray(extents))
-        ends = window.panes_per_slide * np.asarray(extents)
+        window, numbers = self._window, np.asarray(extents)
+        firsts = window.first_panes(numbers)
+        ends = window.panes_per_slide * numbers
         move = self.fold.move(firsts, ends)
         slots = self.panes.slots
         befores = itertools.repeat(None) if firsts is None else firsts.tolist()
@@ -451,7 +451,7 @@ class WindowGroups:
             width = min(slots, max(_NARROWEST, min(_PIECE // len(extents), 32 * _CELLS // move.depth)))
         for start in range(0, slots, width):
             arrays = self.fold.read(move, slice(start, min(slots, start + width)))
-            yield self._closed(np.asarray(extents), arrays, start, framed)
+            yield self._closed(numbers, arrays, start, framed)
         self.fold.commit(move)
 
     def _closed(

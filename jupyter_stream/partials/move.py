@@ -132,7 +132,7 @@ class _Held:
 
     def before(self, panes: Int64s) -> Int64s:
         """How many of them are before each of those."""
-        return np.searchsorted(self.panes, panes)
+        return self.panes.searchsorted(panes)
 
     def row_of(self, panes: Int64s) -> Int64s:
         """The row of each of those, -1 where it holds nothing."""

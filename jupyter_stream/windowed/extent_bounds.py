@@ -24,9 +24,10 @@ def extent_bounds(
     starts, ends = bounds
     found = []
     if wanted is None or WINDOW_START in wanted:
-        none = pl.Series(WINDOW_START, [None], dtype=time)  # a landmark's extents have no start
-        known = none.new_from_index(0, ends.size) if starts is None else pl.Series(WINDOW_START, starts).cast(time)
-        found.append(known)
+        if starts is None:  # a landmark's extents have none
+            found.append(pl.Series(WINDOW_START, [None], dtype=time).new_from_index(0, ends.size))
+        else:
+            found.append(pl.Series(WINDOW_START, starts).cast(time))
     if wanted is None or WINDOW_END in wanted:
         found.append(pl.Series(WINDOW_END, ends).cast(time))
     if wanted is None or WINDOW_ID in wanted:

@@ -48,8 +48,8 @@ class CumulateWindow(TimeWindow):
     def last_extent(self, pane: int) -> int:
         return self.first_pane(pane + 1) + self.slides
 
-    def starts_of(self, extents: Int64s) -> Int64s:
-        return self.ends(self._begin(extents))
+    def bounds(self, extents: Int64s) -> tuple[Int64s, Int64s]:
+        return self.ends(self._begin(extents)), self.ends(extents)
 
     def extents_of(self, ts: Int64s) -> tuple[Int64s, Int64s]:
         first = self.pane(ts) + 1

@@ -154,7 +154,8 @@ class TimeWindow(Window):
     def final_from(self, punctuation: int) -> int:
         if punctuation in (MIN_TIME, MAX_TIME):
             return punctuation
-        return self.end(self.closed(punctuation))
+        schedule = self.schedule
+        return schedule.end(schedule.closed(punctuation))
 
     def ends_for(self, key: Expr) -> bool:
         return self.range is not None and self.even
@@ -167,12 +168,9 @@ class TimeWindow(Window):
         """Where each of many extents ends, microseconds."""
         return self.schedule.end(extents)
 
-    def starts_of(self, extents: Int64s) -> Int64s | None:
-        """Where each of many extents starts, microseconds; None for a landmark, which has no start."""
-        return None if self.length is None else self.ends(extents) - self.length
-
     def bounds(self, extents: Int64s) -> tuple[Int64s | None, Int64s]:
-        return self.starts_of(extents), self.ends(extents)
+        length, ends = self.length, self.ends(extents)
+        return None if length is None else ends - length, ends
 
     def extents_of(self, ts: Int64s) -> tuple[Int64s, Int64s]:
         """The first and the last extent that hold each of many times; the last is less than the first where none does."""

@@ -36,7 +36,7 @@ def test_a_million_frames_of_one_row_take_the_memory_of_their_rows():
     row = rows(1, 1)
     for _ in range(20_000):
         kept.add(row)
-    assert len(kept) < 20_000 / 2048 + 4 * 7 and kept.bytes < 20_000 * 40
+    assert len(kept) < 20_000 / 4096 + 2 * 64 and kept.bytes < 20_000 * 40
 
 
 @pytest.mark.parametrize(

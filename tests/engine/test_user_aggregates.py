@@ -12,7 +12,6 @@ import pytest
 
 import jupyter_stream
 from jupyter_stream import Query, QueryError, Session
-from jupyter_stream.aggregates.user.declared import PYTHON
 
 START = dt.datetime(2024, 1, 1)
 
@@ -36,15 +35,12 @@ def session() -> Iterator[Session]:
         {"k": [k for k, _, _ in ROWS], "x": [x for _, x, _ in ROWS], "ts": [at(s) for _, _, s in ROWS]},
         schema={"k": pl.String(), "x": pl.Float64(), "ts": pl.Datetime("us")},
     )
-    former = dict(PYTHON)
     with Session({"rows": frame}) as opened:
         opened.run(
             "CREATE STREAM s (k STRING, x REAL, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 1 SECOND) SOURCE 'frame://rows'"
         )
         opened.run("; ".join((EACH, RISKY, ALARM, GONE)))
         yield opened
-    PYTHON.clear()
-    PYTHON.update(former)
 
 
 def ran(session: Session, text: str) -> Query:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import polars as pl
 import pytest
 
 import jupyter_stream
-from jupyter_stream.aggregates.user.declared import PYTHON, declared
+from jupyter_stream.aggregates.user.declared import declared
 from jupyter_stream.aggregates.user.protocol import UserCall
 from jupyter_stream.aggregates.user.rows import HeldForm
 from jupyter_stream.binding import SqlAggregate
@@ -22,9 +20,7 @@ REAL = "CREATE ALGEBRAIC AGGREGATE total (x REAL) : REAL { TABLE t (n REAL); INI
 
 
 @pytest.fixture(autouse=True)
-def in_python() -> Iterator[None]:
-    former = dict(PYTHON)
-
+def in_python() -> None:
     @jupyter_stream.aggregate
     class Total:
         def update(self, x):
@@ -38,10 +34,6 @@ def in_python() -> Iterator[None]:
 
         def finish(self, a):
             return a
-
-    yield
-    PYTHON.clear()
-    PYTHON.update(former)
 
 
 def held(kind: str) -> UserPanes | ArrayPanes:

@@ -31,7 +31,6 @@ def session() -> Iterator[Session]:
     with Session({"rows": rows}) as opened:
         opened.run(READ)
         yield opened
-    PYTHON.clear()
 
 
 def answer(session: Session, text: str) -> list[tuple[Any, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 import jupyter_stream
-from jupyter_stream.functions.own import PYTHON
 from jupyter_stream.session.session import Session
 from tests.oracle.compare import assert_same_bag
 from tests.tiers import slow
@@ -34,7 +33,7 @@ QUERIES = {
 
 
 @pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
+def in_python() -> None:
     @jupyter_stream.function
     def root(x: float) -> float:
         return math.sqrt(x)
@@ -42,9 +41,6 @@ def registered() -> Iterator[None]:
     @jupyter_stream.function(vectorised=True)
     def bucket(x: float) -> int:
         return np.floor_divide(x, 10).astype(np.int64)  # type: ignore[attr-defined,no-any-return]
-
-    yield
-    PYTHON.clear()
 
 
 @slow

@@ -43,7 +43,7 @@ def test_a_time_is_in_the_extents_of_its_definition(slide: int, count: int, orig
         held = [end for end in meant.ends(t - 60, t + 120) if meant.holds(end, t)]
         assert [window.end(k) for k in range(low, high + 1)] == held
         assert window.last_extent(window.pane_of(t)) == high
-    starts = window.starts_of(first)
+    starts, _ = window.bounds(first)
     assert starts.tolist() == [meant.start(e) for e in window.ends(first).tolist()]
     assert starts.tolist() == [window.pane_start(window.first_pane(k)) for k in first.tolist()]
     assert window.first_panes(first).tolist() == [window.first_pane(k) for k in first.tolist()]
