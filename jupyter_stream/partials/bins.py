@@ -18,6 +18,7 @@ from jupyter_stream.aggregates.protocol import Dense, Partial
 from jupyter_stream.arrays.exact import halves, whole
 from jupyter_stream.arrays.order import order_of
 from jupyter_stream.arrays.range_fold import lifted, sums
+from jupyter_stream.arrays.rows import columns_of
 from jupyter_stream.arrays.walking import ranges
 from jupyter_stream.core.axis import plus
 from jupyter_stream.core.messages import Array, Int64s, ints
@@ -284,7 +285,7 @@ class Bins:
         group, extent = by
         found = pl.DataFrame([pl.Series(group, slots), pl.Series(extent, extents + begin), *answers])
         if not beyond.any():
-            return found, found.clear().select(by)
+            return found, columns_of(found.clear(), by)
         return found.filter(pl.Series(~beyond)), found.filter(pl.Series(beyond)).select(by)
 
     def _fold_extents(self, ends: Int64s) -> tuple[Int64s, Int64s, list[Array]]:

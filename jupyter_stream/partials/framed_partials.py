@@ -56,7 +56,7 @@ class FramedPartials:
         for n, frames in self._frames.items():
             aggregate = self._aggregates[n]
             rows = aggregate.rows(base, inputs, None if ts is None else pl.Series(ts))
-            if frames.form.skips_nulls:
+            if frames.form.skips_nulls and rows.get_column(VALUE).null_count():
                 rows = rows.filter(pl.col(VALUE).is_not_null())
             if rows.height:
                 frames.update(rows)

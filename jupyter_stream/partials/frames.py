@@ -167,6 +167,6 @@ class FrameAnswers:
             if (rows < 0).any():
                 at = at.set(pl.Series(rows < 0), None)
             series = self._values.gather(at)
-        if self._of_nulls is not None:
+        if self._of_nulls is not None and series.null_count():
             series = series.fill_null(self._of_nulls)
         return series.cast(self._dtype).alias(self._name)

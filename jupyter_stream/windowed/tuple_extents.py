@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
+from jupyter_stream.arrays.rows import frame_of
 from jupyter_stream.arrays.walking import nth
 from jupyter_stream.core.axis import plus
 from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START, Int64s, ints
@@ -96,7 +97,9 @@ class TupleExtents(TimedExtents):
             """Each answer as often as rows of its time end an extent."""
             rows, which = _repeated(ints(answers.get_column(_ENDED)), ends)
             if rows.size != answers.height:
-                answers = answers[pl.Series(rows)]
+                at = pl.Series(rows)
+                # one after the other: all together they would go through Polars' threads, which spin for a while after that
+                answers = frame_of([column.gather(at) for column in answers.get_columns()])
             times = ends.times[ints(answers.get_column(_ENDED))]
             return answers.hstack([pl.Series(TS, times), pl.Series(WINDOW_ID, ends.ids[which])])
 
