@@ -141,7 +141,7 @@ def patience() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
+def registries() -> Iterator[None]:
     """What a test registers under a name, an aggregate or a function in Python, is registered no more when it is over."""
     before = [(names, dict(names)) for names in (AGGREGATES, FUNCTIONS)]
     yield

@@ -1,7 +1,7 @@
 """Frames that came one behind the other, of which the newest are kept: bounded in rows and in bytes, whatever their size.
 
 A frame of one row takes two kilobytes beside its row, so small frames are put together as they come, many at a time: each row is
-copied two or three times. Not for state that answers are made of, which may let go of nothing.
+copied twice at most. Not for state that answers are made of, which may let go of nothing.
 """
 
 from __future__ import annotations

@@ -18,17 +18,8 @@ from jupyter_stream.core.time import MIN_TIME
 
 _REMEMBERED: Final = 1_000
 """Rows that made others late of which the counts are kept; what others did is counted together."""
-
-
 _TAIL: Final = 1_024
 """Rows at the end of a batch among which the newest one mostly is."""
-
-
-def _place_of(newest: int, ts: Int64s) -> int:
-    """Where a row of the greatest time is."""
-    tail = max(0, ts.size - _TAIL)
-    at = tail + int(ts[tail:].argmax())
-    return at if ts[at] == newest else int(ts.argmax())
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +41,14 @@ class Leaders:
     def __init__(self) -> None:
         self.late: Counter[Leader] = Counter()
         self._newest = MIN_TIME
-        self._last: tuple[pl.DataFrame, int] | None = None  # the batch with the newest row, and where it is in it
+        self._last: pl.DataFrame | None = None  # the newest row alone: a checkpoint keeps it
 
     def note(self, frame: pl.DataFrame, ts: Int64s, newest: int, late: NDArray[np.bool_] | None) -> None:
         """Rows that came, the greatest time so far, and which of them are late."""
         if late is not None and late.any():
             self._count(frame, ts, np.flatnonzero(late))
         if newest > self._newest:
-            self._newest, self._last = newest, (frame, _place_of(newest, ts))
-        elif self._last is not None and self._last[0].height > 1:  # the row may stand for long, the others needn't
-            self._last = self._last[0].slice(self._last[1], 1), 0
+            self._newest, self._last = newest, frame.slice(_place_of(newest, ts), 1)
 
     def _count(self, frame: pl.DataFrame, ts: Int64s, late: NDArray[np.int64]) -> None:
         reached = np.maximum.accumulate(ts)
@@ -68,7 +57,7 @@ class Leaders:
         firsts, counts = np.unique(np.searchsorted(reached, before[here]), return_counts=True)
         found = [((frame, at), n) for at, n in zip(firsts.tolist(), counts.tolist(), strict=True)]
         if self._last is not None and not here.all():
-            found.append((self._last, int((~here).sum())))
+            found.append(((self._last, 0), int((~here).sum())))
         for (rows, at), n in found:
             leader = self._leader(rows, at)
             if leader in self.late or len(self.late) < _REMEMBERED:
@@ -79,3 +68,10 @@ class Leaders:
         row = frame.row(at, named=True)
         texts = tuple((n, row[n]) for n, t in frame.schema.items() if t == pl.String and not n.startswith("$"))
         return Leader(int(row["$ts"]), texts)
+
+
+def _place_of(newest: int, ts: Int64s) -> int:
+    """Where a row of the greatest time is."""
+    tail = max(0, ts.size - _TAIL)
+    at = tail + int(ts[tail:].argmax())
+    return at if ts[at] == newest else int(ts.argmax())

@@ -348,12 +348,11 @@ class WindowAggregate:
             if at > k:
                 return
             full = True
-            if last is None:
-                last = at
-            elif at <= last < k:  # the newest pane of that extent is in as many after it
-                within = occupied.irange(oldest, window.panes_per_slide * last, inclusive=(True, False), reverse=True)
-                last = max(last, window.last_extent(next(within)) or last)
-            last = min(last, k)
+            if last is not None and last < k:  # the newest pane of that extent is in as many after it
+                end = window.panes_per_slide * last
+                newest = next(occupied.irange(oldest, end, inclusive=(True, False), reverse=True))
+                last = window.last_extent(newest)
+            last = at if last is None else min(last, k)
             yield range(at, last + 1)
             at = last
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -71,15 +72,16 @@ def static() -> None:
 
 @contextmanager
 def collecting() -> Iterator[None]:
-    """Tests are collected once beside what needs one core, such as types: their bytecode is there when two workers want it."""
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    """Tests are collected beside what needs one core, such as types: their bytecode is there when two workers want it.
+
+    What isn't collected when the block is over is left to them.
+    """
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as begun:
         try:
             yield
-        except BaseException:
-            begun.terminate()
-            raise
+        finally:
+            begun.send_signal(signal.SIGINT)  # it ends in order, with its temporary folder
 
 
 def tests(arguments: list[str], title: str = "tests", python: str = sys.executable, **env: str) -> None:

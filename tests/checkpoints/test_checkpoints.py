@@ -13,9 +13,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream import Query, QueryError, Session, aggregate, function
-from jupyter_stream.aggregates.user.declared import PYTHON
 from jupyter_stream.checkpoints.store import FORMAT
-from jupyter_stream.functions.own import PYTHON as FUNCTIONS
 from tests.waiting import PATIENCE, until
 
 ROWS = pl.DataFrame({"ts": range(2_000), "k": ["a", "b"] * 1_000, "n": [1, 2, 3, 4] * 500})
@@ -116,16 +114,13 @@ def test_a_changed_aggregate_in_python_is_refused(tmp_path: Path, monkeypatch: p
         exec(DOUBLED.format(factor), vars(module))  # whose text nobody knows
         aggregate(name="doubled")(module.Doubled)
 
-    try:
-        again(2)
-        first = ended(query, tmp_path / "c")
-        again(2)
-        assert ended(query, tmp_path / "c").equals(first)
-        again(3)
-        with session() as of, pytest.raises(QueryError, match="ggregate doubled was"):
-            started(of, query, tmp_path / "c")
-    finally:
-        PYTHON.pop("doubled", None)
+    again(2)
+    first = ended(query, tmp_path / "c")
+    again(2)
+    assert ended(query, tmp_path / "c").equals(first)
+    again(3)
+    with session() as of, pytest.raises(QueryError, match="ggregate doubled was"):
+        started(of, query, tmp_path / "c")
 
 
 @pytest.mark.parametrize(
@@ -138,25 +133,22 @@ def test_a_changed_function_in_python_is_refused(tmp_path: Path, query: str) -> 
         function(name="scaled", arguments=["BIGINT"], returns="BIGINT")(lambda n: factor * n)
 
     declared = SUM.format("mine", 1, "sum(scaled(x))")
-    try:
-        again(2)
-        with session() as of:
-            of.run(declared)
-            first = started(of, query, tmp_path / "c")
-            first.wait()
-            before = first.to_polars()
-        again(2)
-        with session() as of:
-            of.run(declared)
-            same = started(of, query, tmp_path / "c")
-            same.wait()
-            assert same.to_polars().equals(before)
-        function(name="scaled", arguments=["BIGINT"], returns="BIGINT")(lambda n: n - 1)
-        with session() as of, pytest.raises(QueryError, match="unction scaled was"):
-            of.run(declared)
-            started(of, query, tmp_path / "c")
-    finally:
-        FUNCTIONS.pop("scaled", None)
+    again(2)
+    with session() as of:
+        of.run(declared)
+        first = started(of, query, tmp_path / "c")
+        first.wait()
+        before = first.to_polars()
+    again(2)
+    with session() as of:
+        of.run(declared)
+        same = started(of, query, tmp_path / "c")
+        same.wait()
+        assert same.to_polars().equals(before)
+    function(name="scaled", arguments=["BIGINT"], returns="BIGINT")(lambda n: n - 1)
+    with session() as of, pytest.raises(QueryError, match="unction scaled was"):
+        of.run(declared)
+        started(of, query, tmp_path / "c")
 
 
 def test_a_changed_function_in_sql_in_a_body_is_refused(tmp_path: Path) -> None:

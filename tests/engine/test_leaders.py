@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import polars as pl
 import pytest
@@ -24,3 +26,9 @@ def test_late_rows_are_counted_by_the_newest_row_before_them(rows: int, monkeypa
         found.note(pl.DataFrame({TS: [0], "k": ["late"]}), np.array([0]), newest, np.array([True]))
         ((leader, count),) = found.late.items()
         assert (leader.time, leader.texts, count) == (newest, (("k", str(newest)),), 1)
+
+
+def test_the_newest_row_is_kept_alone_since_checkpoints_keep_it() -> None:
+    found, ts = Leaders(), np.arange(100_000)
+    found.note(pl.DataFrame({TS: ts, "k": [f"{t}" for t in ts]}), ts, 99_999, None)
+    assert len(pickle.dumps(found)) < 10_000

@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 import jupyter_stream
-from jupyter_stream.aggregates.user.declared import PYTHON
 from jupyter_stream.errors import QueryError, UnsupportedError
 from jupyter_stream.session.session import Session
 from tests.waiting import until
@@ -83,8 +82,6 @@ def session() -> Iterator[Session]:
     with Session({"bids": bids, "tab": tab}) as opened:
         opened.run(TEXT)
         yield opened
-    for name in ("spread", "total"):
-        del PYTHON[name]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from jupyter_stream.session.session import Session
 from jupyter_stream.spark.job import SparkJob
 from jupyter_stream.spark.progress import Progress
-from tests.tiers import only, slow
+from tests.tiers import slow
 from tests.waiting import PATIENCE, until
 
 ROWS = pl.DataFrame({"ts": range(0, 100_000_000, 100_000)}).with_columns(
@@ -29,8 +29,9 @@ def answered(session: Session, text: str) -> Any:
     return handle
 
 
+@slow
 @pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize(("source", "whose"), only(product(["file", "frame"], OPERATORS)))
+@pytest.mark.parametrize(("source", "whose"), product(["file", "frame"], OPERATORS))
 def test_few_rows_are_one_batch_job(whose: str, source: str, sessions: Callable[..., Session], tmp_path: Path) -> None:
     session = sessions(rows=ROWS)
     ROWS.write_parquet(tmp_path / "rows.parquet")
