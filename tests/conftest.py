@@ -22,13 +22,13 @@ from jupyter_stream.graph import graph as building
 from jupyter_stream.plan.logical import BoundQuery
 from jupyter_stream.session import query
 from tests import limits, times
-from tests.leftovers import left_behind, left_by_the_run
+from tests.leftovers import left_behind, left_by_the_run, telling
 from tests.promises import Watch, watch
 from tests.schedulers import switching
 from tests.spark_session import interpreting, sessions, spark
 from tests.tiers import examples
 
-__all__ = ["interpreting", "left_behind", "left_by_the_run", "sessions", "spark"]
+__all__ = ["interpreting", "left_behind", "left_by_the_run", "sessions", "spark", "telling"]
 
 # jsonschema does without it; with it every process that reads notebooks compiles a grammar for three seconds
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

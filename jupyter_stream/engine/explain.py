@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final, Protocol
 
 from jupyter_stream.core.control import ControlTable
@@ -126,6 +127,10 @@ def _passed(graph: Graph, rates: Rates | None) -> Rates:
     return together((graph.rates, rates or Rates(), measured(graph)))
 
 
+_shown = lru_cache(1024)(show_expression)
+"""Conditions of running queries are asked for whenever another one is planned."""
+
+
 def measured(graph: Graph) -> Rates:
     """What a query's operators have found of its rows: shares that selections let through, numbers of values alive."""
     passed, values = {}, {}
@@ -134,7 +139,7 @@ def measured(graph: Graph) -> Rates:
             continue
         plan = step.edge.plan
         if isinstance(plan, Filter):
-            passed[show_expression(plan.predicate)] = step.control.rows_out / step.control.rows_in
+            passed[_shown(plan.predicate)] = step.control.rows_out / step.control.rows_in
         elif isinstance(plan, Distinct) and len(plan.schema) == 1:
             values[plan.schema.names[0]] = float(step.control.extra.get("most_values", 0))
     return Rates(passed=passed, values={name: most for name, most in values.items() if most})

@@ -23,12 +23,14 @@ class Rates:
 
 def together(rates: Iterable[Rates]) -> Rates:
     """What several have found, later ones before earlier ones."""
-    found = Rates()
+    streams: dict[str, float] = {}
+    passed: dict[str, float] = {}
+    values: dict[str, float] = {}
     for each in rates:
-        found = Rates(
-            {**found.streams, **each.streams}, {**found.passed, **each.passed}, {**found.values, **each.values}
-        )
-    return found
+        streams.update(each.streams)
+        passed.update(each.passed)
+        values.update(each.values)
+    return Rates(streams, passed, values)
 
 
 __all__ = ["Rates", "together"]

@@ -45,7 +45,7 @@ def answers(session: Any, text: str, probes: float, streams: int = 1) -> tuple[C
     return run(bound(session, text, probes), list(SOLD[:streams]), [])
 
 
-@pytest.mark.parametrize(("probes", "least"), [(0.05, 0.08), (0.2, 0.3)])
+@pytest.mark.parametrize(("probes", "least"), thinned([(0.05, 0.08), (0.2, 0.3)]))
 def test_desc_finds_the_most_where_zones_are_partly_out_of_reach(session, probes, least):
     """A probe is worth what it finds: of a zone of which the window holds a part, a part."""
     before, after = answers(session, QUERIES["join DESC"].replace("FADE FACTOR 0.8 ", ""), probes, streams=2)

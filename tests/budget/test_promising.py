@@ -70,6 +70,7 @@ def test_a_small_budget_leaves_something_and_a_large_one_nothing(session):
         assert every == exact, name
 
 
+@slow
 def test_desc_finds_more_and_asc_rarer_answers_than_a_uniform_sample_with_the_same_probes(session):
     arrivals = [rows(7, 800, 400), rows(8, 800, 400)]
     found = {o: run(bound(session, QUERIES[o], 0.6), arrivals, [])[0] for o in QUERIES if "join" in o}
@@ -180,7 +181,7 @@ def test_the_interval_holds_the_share_given_as_often_as_it_says(session):
 
 
 @pytest.mark.parametrize("budget", thinned(["20%", "0.2 probes/row"]))
-@pytest.mark.parametrize("name", ["join DESC", "selection WEIGHTED"])
+@pytest.mark.parametrize("name", thinned(["join DESC", "selection WEIGHTED"]))
 def test_in_the_idle_time_of_a_live_stream_all_is_given_and_coverage_is_whole(session, name, budget, end):
     last = pl.DataFrame({"ItemNo": [-1], "Price": [0.0], "ts": [LATER]})  # passes all slots, and meets nothing
     sold = {

@@ -9,11 +9,13 @@ import polars as pl
 
 from jupyter_stream import Session
 from jupyter_stream.checkpoints.arena import Arena
+from tests.tiers import slow
 
 STREAM = "CREATE STREAM s (ts TIMESTAMP, k BIGINT, v DOUBLE, WATERMARK FOR ts AS ts) SOURCE 'frame://rows'"
 QUERY = "SELECT k, sum(v) AS v, count(*) AS n FROM s [RANGE 20 SECONDS SLIDE 5 SECONDS] GROUP BY k"
 
 
+@slow
 def test_a_cut_has_the_slots_in_use_and_the_query_goes_on_with_more(tmp_path: Path) -> None:
     """Beyond 65,536 keys panes reserve 32 times their slots ahead."""
     keys = np.arange(300_000) % 80_000 + np.arange(300_000) // 200_000 * 80_000  # after the cut there are new ones

@@ -17,7 +17,7 @@ from tests.differential.spark_values import Here, There
 from tests.tiers import only, slow
 
 EACH = 8
-"""Calls of each function; in the gate one, of every tenth."""
+"""Calls of each function; in the gate one, of every thirtieth."""
 SEED = "calls"
 
 
@@ -49,7 +49,7 @@ def test_drawn_calls_get_sparks_values(in_utc: Any, each: int) -> None:
     states: Counter[str] = Counter()
     found = []
     failing = 1 if each == 1 else AT_ONCE
-    for judged in batches(here, There(in_utc), draws(SEED, each)[:: 10 if each == 1 else 1], failing):
+    for judged in batches(here, There(in_utc), draws(SEED, each)[:: 30 if each == 1 else 1], failing):
         states[
             "refused" if judged.refused else "other" if judged.unknown else "found" if judged.found else "agree"
         ] += 1

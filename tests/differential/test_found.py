@@ -10,6 +10,7 @@ import pytest
 from jupyter_stream import Query, Session
 from jupyter_stream.errors import QueryError
 from tests.differential.compare import bag
+from tests.tiers import thinned
 
 ROWS = {"a": [(1, 0, "x"), (2, 5, None)], "none": []}
 COLUMNS = {"id": pl.Int64, "ts": pl.Int64, "s": pl.String}
@@ -247,22 +248,25 @@ LIST = "SELECT id + 8 FROM a [RANGE 4 MICROSECONDS] UNION ALL SELECT {} FROM a [
 @pytest.mark.parametrize("session", ["streams"], indirect=True)
 @pytest.mark.parametrize(
     ("condition", "expected"),
-    [
-        (f"t1.id NOT IN ({LIST.format('nullif(t1.id, t1.id)')})", []),
-        (f"t1.id <> ALL ({LIST.format('nullif(t1.id, t1.id)')})", []),
-        (f"t1.id <> ALL ({LIST.format('t1.id + 1')})", [1, 2]),
-        (f"t1.id < ALL ({LIST.format('t1.id + 1')})", [1, 2]),
-        (f"t1.id > ANY ({LIST.format('t1.id - 1')})", [1, 2]),
-        (f"t1.id <> ANY ({LIST.format('nullif(t1.id, 2)')})", [1, 2]),
-        (f"t1.id IN ({LIST.format('t1.id')})", [1, 2]),
-        (f"(t1.id IN ({LIST.format('nullif(t1.id, t1.id)')})) IS NULL", [1, 2]),
-        (f"EXISTS ({LIST.format('t1.id')})", [1, 2]),
-        (f"NOT EXISTS ({LIST.format('t1.id')})", []),
-        ("t1.id NOT IN (SELECT nullif(t1.id, t1.id) FROM a [RANGE UNBOUNDED] t4)", []),
-        ("t1.id NOT IN (SELECT t1.id + t4.id FROM a [RANGE UNBOUNDED] t4)", [1, 2]),
-        ("t1.id IN (SELECT t1.id * t4.id FROM a [RANGE UNBOUNDED] t4)", [1, 2]),
-        ("t1.id < ALL (SELECT t1.id * t4.id + 1 FROM a [RANGE UNBOUNDED] t4)", [1, 2]),
-    ],
+    thinned(
+        [
+            (f"t1.id NOT IN ({LIST.format('nullif(t1.id, t1.id)')})", []),
+            (f"t1.id <> ALL ({LIST.format('nullif(t1.id, t1.id)')})", []),
+            (f"t1.id <> ALL ({LIST.format('t1.id + 1')})", [1, 2]),
+            (f"t1.id < ALL ({LIST.format('t1.id + 1')})", [1, 2]),
+            (f"t1.id > ANY ({LIST.format('t1.id - 1')})", [1, 2]),
+            (f"t1.id <> ANY ({LIST.format('nullif(t1.id, 2)')})", [1, 2]),
+            (f"t1.id IN ({LIST.format('t1.id')})", [1, 2]),
+            (f"(t1.id IN ({LIST.format('nullif(t1.id, t1.id)')})) IS NULL", [1, 2]),
+            (f"EXISTS ({LIST.format('t1.id')})", [1, 2]),
+            (f"NOT EXISTS ({LIST.format('t1.id')})", []),
+            ("t1.id NOT IN (SELECT nullif(t1.id, t1.id) FROM a [RANGE UNBOUNDED] t4)", []),
+            ("t1.id NOT IN (SELECT t1.id + t4.id FROM a [RANGE UNBOUNDED] t4)", [1, 2]),
+            ("t1.id IN (SELECT t1.id * t4.id FROM a [RANGE UNBOUNDED] t4)", [1, 2]),
+            ("t1.id < ALL (SELECT t1.id * t4.id + 1 FROM a [RANGE UNBOUNDED] t4)", [1, 2]),
+        ],
+        4,
+    ),
 )
 def test_lists_that_name_the_row_around_them(session: Session, condition: str, expected: list[int]) -> None:
     (view,) = session.execute(f"CREATE VIEW q AS SELECT t1.id FROM a [RANGE UNBOUNDED] t1 WHERE {condition}")

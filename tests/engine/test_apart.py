@@ -82,6 +82,7 @@ def test_a_query_apart_that_fails_takes_no_other_with_it(monkeypatch: pytest.Mon
         assert "SystemExit" in (bad.snapshot(1).error or "")
 
 
+@slow
 def test_beside_one_that_never_returns_another_that_takes_long_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     always_apart(monkeypatch)
     go = threading.Event()

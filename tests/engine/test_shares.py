@@ -14,7 +14,7 @@ from jupyter_stream.engine.feed import Feed
 from jupyter_stream.engine.shares import Shares
 from jupyter_stream.engine.steps import Steps, Took
 from jupyter_stream.session.session import Session
-from tests.tiers import only, slow
+from tests.tiers import slow
 from tests.waiting import until
 
 
@@ -108,7 +108,8 @@ def test_a_query_with_little_to_do_never_waits() -> None:
 ROWS, COUNTED = 6_000, 4_000
 
 
-@pytest.mark.parametrize("apart", only([True, False], True), ids=["in threads of their own", "in the engine's thread"])
+@slow
+@pytest.mark.parametrize("apart", [True, False], ids=["in threads of their own", "in the engine's thread"])
 def test_two_queries_that_always_have_something_to_do_share_by_weight(
     apart: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -281,6 +281,7 @@ def test_a_command_hit_between_two_lines_is_answered(
         session.engine.submit(raises).result(100)
 
 
+@slow
 def test_an_answer_nobody_has_rung_for_is_found() -> None:
     answer: threads.Answer[int] = threads.Answer()
     threading.Timer(0.05, lambda: setattr(answer, "_given", (True, 3))).start()

@@ -16,7 +16,7 @@ import jupyter_stream
 from jupyter_stream import Query, QueryError, Session
 from jupyter_stream.engine import engine
 from tests.faults.threads import begun
-from tests.tiers import slow, thinned
+from tests.tiers import only, slow, thinned
 from tests.waiting import until
 
 ROWS = pl.DataFrame({"ts": np.arange(20_000) * 1000, "k": np.arange(20_000) % 7, "v": np.arange(20_000)})
@@ -116,7 +116,7 @@ def test_threads_take_turns_often_beside_a_step_that_takes_long_and_only_then(se
     until(lambda: sys.getswitchinterval() == ORDINARY)
 
 
-@pytest.mark.parametrize("aggregate", ["never", "waits"])
+@pytest.mark.parametrize("aggregate", only(["never", "waits"], "never"))
 def test_others_go_on_beside_an_aggregate_that_never_returns_and_its_query_can_be_left(
     session: Session, aggregate: str
 ) -> None:
@@ -136,6 +136,7 @@ def test_others_go_on_beside_an_aggregate_that_never_returns_and_its_query_can_b
     until(lambda: sum(t.name == "jupyter-stream engine" for t in begun()) == 1)
 
 
+@slow
 def test_where_the_system_has_no_thread_for_the_others_they_go_on_as_soon_as_it_has(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

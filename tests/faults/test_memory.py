@@ -39,6 +39,7 @@ def test_a_query_that_takes_the_memory_of_all_ends_with_its_operators_name_and_n
         assert other.wait(200) and other.to_polars()["n"].to_list() == [1000]
 
 
+@slow
 def test_a_slow_callback_holds_its_query_up_and_misses_nothing():
     go, seen, most = threading.Event(), [], []
     rows = pl.DataFrame({"s": ["x" * 1000] * 500, "ts": [0] * 500})
@@ -147,6 +148,7 @@ def test_past_the_limit_on_disk_rows_are_missed_and_told():
     assert counted[0] < counted[1] <= counted[0] + missed
 
 
+@slow
 def test_a_disk_that_takes_nothing_is_no_more_than_no_disk(monkeypatch):
     def refuse(*_arguments, **_options):
         raise OSError(28, "No space left on device")

@@ -145,7 +145,7 @@ def run(operator: Operator, given_rows: list[tuple], delay: int, sizes: list[int
     return shown(messages)
 
 
-@pytest.mark.parametrize("name", thinned(OPERATORS, 8))
+@pytest.mark.parametrize("name", thinned(OPERATORS, 16))
 @given(rows, st.integers(0, 15), st.lists(st.integers(1, 9), max_size=8))
 def test_any_split_into_batches_gives_the_same_answers(name: str, given_rows: list, delay: int, sizes: list) -> None:
     whole = run(OPERATORS[name](), given_rows, delay, [])

@@ -10,7 +10,7 @@ import pytest
 from jupyter_stream import Session
 from jupyter_stream.flow.protocol import Shown
 from tests.operator_rooms import operator_modules
-from tests.tiers import thinned
+from tests.tiers import slow, thinned
 from tests.waiting import settle, until
 
 QUERIES = {
@@ -102,6 +102,7 @@ def written(kind: type) -> str:
     return "".join(inspect.getsource(k) for k in own)
 
 
+@slow
 def test_each_operator_that_reports_bytes_can_be_looked_into():
     kinds = [
         k

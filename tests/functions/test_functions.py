@@ -207,6 +207,7 @@ def test_any_batching_gives_the_same_values() -> None:
 TEXT_KERNELS = [compile_kernel(case) for case in all_cases() if columns(case) and columns(case) <= {"s", "u", "k"}]
 
 
+@slow
 @settings(max_examples=examples(15), deadline=None)
 @given(st.lists(st.tuples(st.text(), st.text(), st.integers(-5, 70)), min_size=1, max_size=8))
 def test_text_functions_never_raise(rows: list[tuple[str, str, int]]) -> None:

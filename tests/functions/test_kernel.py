@@ -7,6 +7,7 @@ from jupyter_stream.functions import Column, cast, compile_kernel, kernel, parsi
 from jupyter_stream.functions.expression import Call, Expr, Literal
 from jupyter_stream.functions.steps import with_steps
 from jupyter_stream.functions.types import BIGINT, BOOLEAN, STRING
+from tests.tiers import slow
 
 
 def test_what_stands_in_an_expression_again_and_again_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,6 +46,7 @@ def test_in_a_long_chain_each_term_that_calls_python_is_computed_once(
     assert len(calls) <= 3 * (1 if same else 300)  # the value, and whether it fails
 
 
+@slow
 def test_columns_of_steps_that_nobody_reads_any_more_are_left_out() -> None:
     a = Column("a", BIGINT)
     total: Expr = a

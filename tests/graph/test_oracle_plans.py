@@ -19,6 +19,7 @@ from jupyter_stream.engine.progress import FAR
 from tests.engine.live import Live
 from tests.oracle.search import searching
 from tests.relations.test_oracle_sets import arrivals, session_over
+from tests.tiers import slow
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
 
@@ -220,6 +221,7 @@ CHANGES = (
 )
 
 
+@slow
 @searching
 @given(
     tabled_plans,
@@ -264,6 +266,7 @@ EVENTS = st.lists(
 )
 
 
+@slow
 @searching
 @given(tabled_plans, EVENTS)
 def test_a_plan_follows_a_retroactive_table_that_changes_while_rows_come(

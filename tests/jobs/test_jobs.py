@@ -274,6 +274,7 @@ def test_a_sink_that_breaks_is_a_failure(folder: Path, monkeypatch: pytest.Monke
     assert main(["run", written(folder, text), "--until-end"]) == 1
 
 
+@slow
 def test_the_command_is_installed_and_helps() -> None:
     command = Path(sys.executable).parent / "jupyter-stream"
     done = subprocess.run([command, "run", "--help"], capture_output=True, text=True, check=True, env={**os.environ})

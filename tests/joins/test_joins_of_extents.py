@@ -11,7 +11,7 @@ import pytest
 
 from jupyter_stream import Session
 from tests.oracle.compare import assert_same_bag
-from tests.tiers import thinned
+from tests.tiers import only
 
 LATE = 20
 KINDS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN")
@@ -120,7 +120,7 @@ def answer(session: Session, query: str) -> pl.DataFrame:
     return handle.to_polars()
 
 
-@pytest.mark.parametrize("seed", thinned(range(6)))
+@pytest.mark.parametrize("seed", only(range(6), 0))
 def test_joins_on_window_columns_give_what_duckdb_gives(seed: int) -> None:
     rng = random.Random(seed)
     frames = {

@@ -16,6 +16,7 @@ from jupyter_stream.joins.window_join import WindowJoin
 from tests.engine.live import Live
 from tests.oracle import axis
 from tests.oracle.search import searching
+from tests.tiers import slow
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -105,6 +106,7 @@ def pairs(*inputs: list[tuple[object, ...]]) -> list[list[tuple[int, int, int]]]
     return [[(k, x, t) for k, x, t, p in rows if p is None] for rows in inputs]  # type: ignore[misc]
 
 
+@slow
 @searching
 @given(st.tuples(streams(), streams(), streams()), st.integers(1, 5))
 def test_joint_promises_change_no_answer(inputs: tuple[list[tuple[object, ...]], ...], size: int) -> None:

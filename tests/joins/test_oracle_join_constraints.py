@@ -137,6 +137,7 @@ def test_orders_whose_fulfilments_are_over_give_the_same_answer() -> None:
     assert "clustered by orderID within 0 rows" in plan
 
 
+@slow
 def test_a_row_waits_for_its_partner_no_longer_than_the_constraint_says() -> None:
     windows = ("[RANGE 1 HOUR]", "[RANGE 1 SECOND]")
     answer, bytes_without, _ = run("", windows)

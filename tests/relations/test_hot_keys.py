@@ -121,6 +121,7 @@ def test_a_bag_difference_is_the_same_whichever_way_values_are_looked_at(
     assert by_border.equals(by_pairs) and by_pairs.height > 100
 
 
+@slow
 def test_a_bag_difference_with_a_hot_key_has_the_youngest_rows_at_every_instant() -> None:
     others = [np.random.default_rng(seed).permutation(ROWS) + 100 for seed in (1, 2)]
     keys = [np.where(np.arange(ROWS) % 2 == 0, HOT, other).tolist() for other in others]

@@ -458,6 +458,7 @@ def test_state_over_a_window_follows_what_is_alive() -> None:
     assert sum(sign for _, sign, _ in found) == 0
 
 
+@slow
 def test_state_without_expiry_keeps_no_rows() -> None:
     op = operator(HEAVY, ("k",))
     steps = list(long_stream(lambda t: "abc"[t % 3]))
@@ -468,6 +469,7 @@ def test_state_without_expiry_keeps_no_rows() -> None:
     assert op.control.extra["live_rows"] == 0
 
 
+@slow
 def test_groups_of_one_instant_are_forgotten_when_time_has_passed_them() -> None:
     inputs = tuple(Column(n, TYPES[n]) for n in NAMES)
     count = aggregates.find("count")

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from jupyter_stream import Session
+from tests.tiers import thinned
 
 ALIVE, CHANGES = 4_000, 40
 
@@ -32,13 +33,15 @@ def looked_at(query: str, left: pl.DataFrame, right: pl.DataFrame) -> tuple[int,
 
 @pytest.mark.parametrize(
     "query",
-    [
-        "SELECT a.k, b.n FROM (SELECT k FROM a [RANGE UNBOUNDED]) a"
-        " LEFT JOIN (SELECT k, n FROM b [RANGE 3 MICROSECONDS]) b ON a.k = b.k",
-        "SELECT a.k FROM (SELECT k FROM a [RANGE UNBOUNDED]) a"
-        " LEFT ANTI JOIN (SELECT k FROM b [RANGE UNBOUNDED]) b ON a.k = b.k",
-        "SELECT k FROM a [RANGE UNBOUNDED] EXCEPT ALL ON (k) SELECT k FROM b [RANGE 3 MICROSECONDS]",
-    ],
+    thinned(
+        [
+            "SELECT a.k, b.n FROM (SELECT k FROM a [RANGE UNBOUNDED]) a"
+            " LEFT JOIN (SELECT k, n FROM b [RANGE 3 MICROSECONDS]) b ON a.k = b.k",
+            "SELECT a.k FROM (SELECT k FROM a [RANGE UNBOUNDED]) a"
+            " LEFT ANTI JOIN (SELECT k FROM b [RANGE UNBOUNDED]) b ON a.k = b.k",
+            "SELECT k FROM a [RANGE UNBOUNDED] EXCEPT ALL ON (k) SELECT k FROM b [RANGE 3 MICROSECONDS]",
+        ]
+    ),
 )
 def test_a_change_costs_what_it_meets(query: str) -> None:
     left = pl.DataFrame({"k": range(ALIVE), "n": range(ALIVE), "ts": [0] * ALIVE})

@@ -82,6 +82,7 @@ def test_replayed_in_recorded_order_a_query_answers_as_it_did(session):
         assert query.late.height and compare(query.name, "late rows", query.late, again.late).equal
 
 
+@slow
 def test_shuffled_a_recording_gives_equal_answers_and_the_same_late_rows(session):
     session.execute(QUERIES, name="q")
     recorded(session)
@@ -94,6 +95,7 @@ def test_shuffled_a_recording_gives_equal_answers_and_the_same_late_rows(session
     assert session.queries["q_shuffled"].late.height
 
 
+@slow
 def test_a_proof_shows_the_row_that_differs(session):
     @jupyter_stream.aggregate(name="arrival", arguments=("DOUBLE",), returns="DOUBLE")
     class Arrival:  # what it gives depends on how often it was asked
@@ -230,6 +232,7 @@ def test_a_recording_survives_a_kill_but_for_its_last_second(session):
         session.record("trades", "ticks.parquet")
 
 
+@slow
 def test_a_stream_that_is_faster_than_it_is_written_waits_for_that(session, monkeypatch):
     monkeypatch.setattr("jupyter_stream.sources.recording_file._WAITING_ROWS", 1_000)
     monkeypatch.setattr("jupyter_stream.sources.recording_file._GROUP_ROWS", 1_000)

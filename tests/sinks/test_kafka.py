@@ -57,6 +57,7 @@ def test_messages_have_keys_json_values_and_a_row_id(session: Session, kafka: Ka
     assert back.wait(200) and sorted(back.to_polars()["n"]) == list(range(6))
 
 
+@slow
 def test_rows_that_no_broker_takes_are_errors(session: Session, kafka: Kafka) -> None:
     session.namespace["small"] = {"message.max.bytes": 1000}
     text = (
@@ -66,6 +67,7 @@ def test_rows_that_no_broker_takes_are_errors(session: Session, kafka: Kafka) ->
     assert q.wait(200) and q.written == 3 and q.errors.height == 3 and "too large" in q.errors["reason"][0]
 
 
+@slow
 def test_a_row_without_a_key_takes_no_place(session: Session, kafka: Kafka) -> None:
     (q,) = session.execute(
         f"INSERT INTO 'kafka://{kafka.address}/counts' WITH (key = 'k') SELECT k, count(*) AS c FROM s GROUP BY k"

@@ -19,6 +19,7 @@ from jupyter_stream.sinks.protocol import SinkUnreachable, Target
 from jupyter_stream.sinks.web import IDEMPOTENCY
 from tests.sinks.takers import Listener, Webhook, mqtt, nats, of_postgres, postgres, redis, webhook
 from tests.sources.servers import free_port
+from tests.tiers import slow
 from tests.waiting import until
 
 WORD = "hunter2-very-secret"
@@ -85,6 +86,7 @@ def test_nats_keeps_each_row_once_though_it_is_killed(session: Session) -> None:
     assert sorted(json.loads(value)["n"] for value, _ in server.kept("kept.killed")) == list(range(30))
 
 
+@slow
 def test_mqtt_takes_every_row_though_the_broker_is_killed(session: Session) -> None:
     server = mqtt()
     before = Listener(server, "killed")
@@ -148,6 +150,7 @@ class _Lost:
         raise self._error("the connection is lost")
 
 
+@slow
 def test_rows_a_table_of_postgresql_never_takes_are_errors(session: Session) -> None:
     import psycopg
 

@@ -19,6 +19,7 @@ from jupyter_stream.core.schema import TIMESTAMP, Schema
 from jupyter_stream.errors import SourceError
 from tests.sinks.takers import postgres
 from tests.sources.servers import opened
+from tests.tiers import slow
 from tests.waiting import PATIENCE, until
 
 VALUES = pl.DataFrame(
@@ -154,6 +155,7 @@ def test_a_duckdb_file_that_another_connection_is_just_closing_is_read_all_the_s
     assert next(refused, None) is None
 
 
+@slow
 def test_a_database_that_is_away_leaves_the_table_as_it_was_and_the_view_says_so() -> None:
     server = postgres()
     with psycopg.connect(server.address, autocommit=True) as connection:

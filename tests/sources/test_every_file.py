@@ -27,7 +27,7 @@ from jupyter_stream.sources.csv_head import names_of
 from jupyter_stream.sources.file import FileSource
 from jupyter_stream.sources.packed import GzipBytes
 from tests.sources.conftest import Read, collect
-from tests.tiers import ALL, examples, thinned
+from tests.tiers import ALL, examples, slow, thinned
 
 HEADERS: dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]] = {
     "named": (("at", "k", "v"), ("at", "k", "v")),
@@ -133,6 +133,7 @@ def test_a_file_cut_anywhere_gives_what_can_be_unpacked_and_says_so() -> None:
     assert pieces(packed) == (WHOLE, None)
 
 
+@slow
 def test_a_file_with_a_wrong_byte_is_read_or_told(tmp_path: Path) -> None:
     packed = gzip.compress(WHOLE, mtime=0)
     path = tmp_path / "x.csv.gz"

@@ -23,6 +23,7 @@ from jupyter_stream.sources.file import FollowedFiles
 from jupyter_stream.sources.follow import Tail
 from jupyter_stream.sources.paths import matching
 from jupyter_stream.sources.protocol import Journaled
+from tests.tiers import slow
 from tests.waiting import until
 
 NUMBERS = Schema.of([("v", pl.Int64())])
@@ -369,6 +370,7 @@ def test_how_a_file_spells_a_column_does_not_depend_on_when_its_lines_came(tmp_p
         f.sees(1, 2, 3)
 
 
+@slow
 def test_the_clock_speaks_for_a_silent_file_only_once_what_is_there_has_been_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from jupyter_stream.core.schema import Schema
 from jupyter_stream.errors import SourceError
 from jupyter_stream.sources import BATCH_ROWS, Request, open_source
+from tests.tiers import slow
 
 SECOND = 1_000_000
 
@@ -50,6 +51,7 @@ def test_fewer_rows_are_the_beginning_of_more(disorder):
     assert fewer.filter(pl.col("ts") < cut).equals(more.filter(pl.col("ts") < cut))
 
 
+@slow
 def test_disorder_moves_rows_and_changes_none():
     ordered = rows("generate://packets?rows=150000")
     for disorder in ("band", "block"):

@@ -80,6 +80,7 @@ def test_a_live_topic_gives_what_was_there_and_what_comes(kafka, topic):
     assert len(live.rows) == 3
 
 
+@slow
 def test_what_is_there_already_comes_by_time_whatever_its_partition(kafka, topic):
     for i in range(100):
         kafka.send(topic, f'{{"n": {i}}}', partition=i * i % 4, at=1000 + i)
@@ -294,6 +295,7 @@ def test_a_broker_that_does_not_answer_is_told(monkeypatch, caplog, capfd):
     assert not [line for line in told if re.search(r"localhost:1\b", line)]
 
 
+@slow
 def test_a_query_waits_for_a_topic_that_is_not_there_yet_and_its_view_says_so(kafka, topic):
     kafka.send(f"{topic}_other", '{"n": 0}')
     with Session() as session:
@@ -306,6 +308,7 @@ def test_a_query_waits_for_a_topic_that_is_not_there_yet_and_its_view_says_so(ka
         until(lambda: query.snapshot(0).hint is None)
 
 
+@slow
 def test_a_query_waits_for_a_broker_that_is_away(kafka, topic):
     kafka.send(topic, '{"n": 1}')
     with socket.socket() as door, Session() as session, ExitStack() as ends:

@@ -12,6 +12,7 @@ from jupyter_stream.core.schema import Schema
 from jupyter_stream.errors import SourceError
 from tests.sources.senders import WebSockets
 from tests.sources.servers import Live, free_port, opened, receivers
+from tests.tiers import slow
 from tests.waiting import until
 
 NUMBERS = Schema.of([("n", pl.Int64()), ("s", pl.String())])
@@ -105,6 +106,7 @@ def test_credentials_are_sent_and_shown_in_no_log_and_a_refusal_ends_the_stream(
     assert sent not in "".join(r.getMessage() for r in caplog.records if r.name != "websockets.server")
 
 
+@slow
 def test_over_tls_the_server_is_known_by_its_certificate(tmp_path, certificate):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate)

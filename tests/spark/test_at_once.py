@@ -60,6 +60,7 @@ def test_who_asks_for_micro_batches_gets_them(more: str, sessions: Callable[...,
     assert handle.to_polars().height >= 10
 
 
+@slow
 @pytest.mark.usefixtures("at_once")
 def test_a_batch_job_that_is_stopped_ends(sessions: Callable[..., Session], monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[Any] = []
@@ -104,6 +105,7 @@ def test_a_batch_job_that_gets_nowhere_ends_and_is_done_again(
     until(lambda: not tried[0].sparkContext.statusTracker().getActiveJobsIds())
 
 
+@slow
 @pytest.mark.usefixtures("at_once")
 def test_a_batch_job_whose_python_begins_too_slowly_is_done_again(
     sessions: Callable[..., Session], monkeypatch: pytest.MonkeyPatch

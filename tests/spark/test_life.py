@@ -332,6 +332,7 @@ def test_query_that_spark_leaves_waiting_goes_on_from_its_checkpoint(
         assert "\n" not in str(failed.value)
 
 
+@slow
 def test_a_job_that_begins_while_its_query_is_stopped_is_given_up(spark: Any) -> None:
     """As where Spark was told to stop in the planning of a micro-batch: the job comes after that, and nothing else ends it."""
 
@@ -343,6 +344,7 @@ def test_a_job_that_begins_while_its_query_is_stopped_is_given_up(spark: Any) ->
     context.setLocalProperty("spark.jobGroup.id", None)
 
 
+@slow
 def test_sparks_python_reads_pyspark_where_it_is_installed_and_keeps_the_kernels_path(tmp_path: Path) -> None:
     """Spark puts a zip file on PYTHONPATH, from which each process would compile PySpark anew."""
     (tmp_path / "mine.py").write_text("here = 1")

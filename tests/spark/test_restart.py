@@ -61,7 +61,7 @@ for query in started:
 """Starts queries whose input comes slowly; notes that Spark, which it starts, has left the notebook its interrupts."""
 DECLARED = """CREATE STREAM s (k STRING, n INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS)
     SOURCE '{source}'{options}"""
-SLOWLY = " WITH (rate = '60/s')"
+SLOWLY = " WITH (rate = '30/s')"
 QUERIES = {
     "window": (
         "file",
@@ -93,7 +93,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     count = 30_000
     at = pl.Series(range(count))
     late = (at * 7919 % 13 == 0).cast(pl.Int64) * (at * 31 % 9) * 1_000_000
-    ts = (1_735_689_600_000_000 + at * 20_000 - late).cast(pl.Datetime("us"))
+    ts = (1_735_689_600_000_000 + at * 50_000 - late).cast(pl.Datetime("us"))
     frame = pl.DataFrame({"k": (at % 5).cast(pl.String), "n": (at * 17 % 11).cast(pl.Int32), "ts": ts})
     # a time in which nothing comes
     frame = frame.with_columns(
@@ -361,6 +361,7 @@ def test_folder_has_one_owner(tmp_path: Path) -> None:
     assert second.path.exists()
 
 
+@slow
 def test_folder_whose_query_has_been_told_to_stop_is_waited_for(tmp_path: Path) -> None:
     first = kept(tmp_path / "c")
     assert first is not None
@@ -487,6 +488,7 @@ def test_settings_say_what_is_wrong_with_them() -> None:
     assert settings("spark://there:7077", (), "~/there", None).master == "spark://there:7077"
 
 
+@slow
 def test_settings_of_spark_go_with_spark(sessions: Callable[..., Session]) -> None:
     session = sessions(rows=pl.DataFrame({"ts": [0, 1]}))
     session.run("CREATE STREAM s (ts BIGINT) ORDER BY ts SOURCE 'frame://rows'")

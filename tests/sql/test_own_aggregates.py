@@ -16,6 +16,7 @@ import pytest
 
 from jupyter_stream.functions.hashing import hashed
 from jupyter_stream.session.session import Session
+from tests.tiers import slow
 
 START = datetime(2024, 1, 1)
 Answer = Callable[..., pl.DataFrame]
@@ -130,6 +131,7 @@ CREATE WINDOW AGGREGATE often (x STRING) : BIGINT
 """
 
 
+@slow
 def test_frequent_items_by_hash_tables_are_never_counted_too_low(answer: Answer) -> None:
     dice = random.Random(5)
     words = [f"w{int(dice.paretovariate(0.8)) % 60}" for _ in range(300)]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import io
-import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache, lru_cache
@@ -17,6 +15,7 @@ import jupyter_stream.windows
 from jupyter_stream.plan.logical import Plan
 from jupyter_stream.spark.nodes import SUPPORT
 from jupyter_stream.windows import WINDOWS, Window
+from tests.garbage import uncollected
 from tests.tidy.figures import LARGE_CLASSES, MOST, MOST_OF_A_FILE
 from tests.tidy.syntax_trees import all_nodes, statements
 from tests.tidy.type_tests import type_tests
@@ -34,8 +33,10 @@ ROOMS_OF_PLANS = {"plan", "binding", "graph", "spark"}
 """These make nodes, work out facts about them, and make something of each."""
 
 
-parsed = lru_cache(4)(ast.parse)
-"""The file at hand."""
+@lru_cache(4)
+def parsed(text: str) -> ast.Module:
+    """The file at hand."""
+    return ast.parse(text, type_comments="type: ignore" in text)
 
 
 @lru_cache(4)
@@ -78,10 +79,7 @@ def sleeps(text: str) -> int:
 
 
 def ignored(text: str) -> int:
-    if "type: ignore" not in text:
-        return 0
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return sum(t.type == tokenize.COMMENT and "# type: ignore" in t.string for t in tokens)
+    return len(parsed(text).type_ignores)
 
 
 def loose_locks(text: str) -> int:
@@ -125,6 +123,7 @@ def figures(file: str, text: str) -> Iterator[tuple[str, int]]:
 
 
 @cache
+@uncollected()
 def found() -> tuple[dict[str, Counter[str]], set[str]]:
     """The figures by name and file, and the large classes of the package."""
     counted: defaultdict[str, Counter[str]] = defaultdict(Counter)

@@ -9,6 +9,7 @@ import pytest
 
 import jupyter_stream
 from jupyter_stream import errors
+from tests.garbage import uncollected
 
 REFERENCE = Path(__file__).parents[2] / "tutorials" / "reference"
 PAGE = (REFERENCE / "errors.md").read_text(encoding="utf-8")
@@ -21,6 +22,7 @@ def index():
     return module
 
 
+@uncollected()
 def test_the_page_is_what_the_program_tells():
     assert index().page() == PAGE, "run: python tutorials/reference/errors.py"
 

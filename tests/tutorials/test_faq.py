@@ -11,6 +11,7 @@ import pytest
 
 import jupyter_stream
 from jupyter_stream.errors import StreamError
+from tests.tiers import slow
 
 TUTORIALS = Path(__file__).parents[2] / "tutorials"
 PAGE = (TUTORIALS / "reference" / "faq.md").read_text()
@@ -72,6 +73,7 @@ def test_rows_without_a_time_are_among_the_errors(session):
     assert answer(session, "SELECT * FROM errors(s)").to_polars().height == 1
 
 
+@slow
 def test_an_answer_comes_with_the_first_row_beyond_the_watermark_and_the_rest_at_the_end(session):
     given, go, end = threading.Event(), threading.Event(), threading.Event()
 

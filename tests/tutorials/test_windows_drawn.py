@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tutorials"))
 from window_drawing import Explorer, lanes
 from window_frames import KINDS, ROWS, run, times
 
-from tests.tiers import thinned
+from tests.tiers import slow, thinned
 
 AT = times(disorder=9)
 
@@ -108,6 +108,7 @@ def test_a_slider_runs_the_query_again():
     assert len(violet) == 4
 
 
+@slow
 def test_disorder_beyond_the_watermark_makes_late_rows():
     explorer = Explorer("tumbling", disorder=0, patience=0)
     explorer.arrived.value = ROWS

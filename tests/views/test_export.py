@@ -17,7 +17,7 @@ from tests.tiers import thinned
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
 
 
-@pytest.mark.parametrize("chart", thinned([kind.name for kind in KINDS], 4))
+@pytest.mark.parametrize("chart", thinned([kind.name for kind in KINDS], 8))
 def test_every_chart_becomes_a_picture_on_the_paper_of_its_theme(demo, chart, tmp_path):
     query = demo().advance(12)
     for theme, paper in (("light", (255, 255, 255)), ("dark", (17, 20, 24))):

@@ -81,7 +81,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-@pytest.mark.parametrize(("window", "grouped"), thinned(product(WINDOWS, [True, False]), 37))
+@pytest.mark.parametrize(("window", "grouped"), thinned(product(WINDOWS, [True, False]), 74))
 def test_every_aggregate_under_every_window(window: str, grouped: bool) -> None:
     if getattr(WINDOWS[window], "partition", ()) and not grouped:
         pytest.skip("the partition is a group")

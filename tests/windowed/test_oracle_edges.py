@@ -190,6 +190,7 @@ def test_rows_without_a_time_are_not_answered_and_stop_nothing() -> None:
     check(Query(rows, seconds(5, 5), (COUNT,), keys=("k",)))
 
 
+@slow
 def test_keys_of_every_type_together() -> None:
     kinds = "i INT, b BIGINT, d DOUBLE, s STRING, o BOOLEAN, ts TIMESTAMP"
     some: list[tuple[Value, ...]] = [
@@ -226,6 +227,7 @@ def test_groups_that_come_and_go_and_come_back() -> None:
         check(Query(rows, window, every, keys=("k",)))
 
 
+@slow
 def test_filters_that_differ_within_a_query() -> None:
     rows = stream([(None if i % 4 == 0 else i % 3, i / 4) for i in range(40)], "n INT, ts TIMESTAMP")
     wheres = (None, Compares("n", "=", 1), IsNull("n"), IsNull("n", negated=True), Compares("n", ">", 99))

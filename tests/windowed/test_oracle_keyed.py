@@ -92,6 +92,7 @@ def test_what_is_final_for_a_key_is_given_at_once(kind: str, data: st.DataObject
     assert_same_bag(shown.final, in_columns(answer(query).rows, columns), columns, about)
 
 
+@slow
 @searching
 @given(st.data())
 def test_a_query_that_does_not_group_by_the_key_goes_by_what_is_said_for_all(data: st.DataObject) -> None:

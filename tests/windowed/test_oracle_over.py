@@ -26,7 +26,7 @@ from tests.oracle.over import OverQuery, over
 from tests.oracle.progress import InOrder, Slack, Watermark
 from tests.oracle.running import Ran, assert_right, show
 from tests.oracle.search import searching
-from tests.tiers import thinned
+from tests.tiers import slow, thinned
 from tests.windowed.test_oracle_edges import COUNT, SECOND, YEAR, stream
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
@@ -135,6 +135,7 @@ def test_times_years_apart_and_many_partitions() -> None:
         assert_right(query, over(query), Ran(query, [100, 200]), None)
 
 
+@slow
 def test_unbounded_ranges_over_many_blocks_of_rows() -> None:
     rows = [("ab"[i % 3 == 0], i * 7 % 11, i * 5 % 1009) for i in range(1000)]
     query = OverQuery(
@@ -146,7 +147,7 @@ def test_unbounded_ranges_over_many_blocks_of_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("window", "most"), [({"range": 50}, 51), ({"range": 50, "on_expiry": True}, 51), ({"rows": 4}, 28)]
+    ("window", "most"), thinned([({"range": 50}, 51), ({"range": 50, "on_expiry": True}, 51), ({"rows": 4}, 28)])
 )
 def test_state_follows_the_window_and_is_empty_when_its_rows_are_gone(window: dict, most: int) -> None:
     key = Column("k", pl.Int64())

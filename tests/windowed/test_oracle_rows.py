@@ -60,6 +60,7 @@ def test_partitions_are_groups_whose_empty_extents_give_no_row(keys: tuple[str, 
         assert_right(query, expected, Ran(query, sizes), sizes)
 
 
+@slow
 @searching
 @given(st.data())
 def test_folding_by_doubling_gives_what_the_oracle_gives(data: st.DataObject) -> None:

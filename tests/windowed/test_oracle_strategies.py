@@ -113,6 +113,7 @@ def test_the_planner_may_change_its_mind_at_any_extent(data: st.DataObject, shap
         assert_right(query, answer(query), Ran(query, sizes), sizes)
 
 
+@slow
 @searching
 @given(st.data(), st.sampled_from((1, 3, 8)))
 def test_a_batch_of_many_panes_and_groups_is_folded_in_pieces(data: st.DataObject, rows: int) -> None:

@@ -28,6 +28,7 @@ from tests.oracle.user import (
     user_aggregates,
 )
 from tests.oracle.windows import TimeExtents
+from tests.tiers import slow
 from tests.windowed.test_oracle_edges import SECOND, stream
 from tests.windowed.test_oracle_over import over_queries
 from tests.windowed.test_oracle_rows import row_queries
@@ -83,6 +84,7 @@ def test_windows_of_time_give_what_the_oracle_gives(data: st.DataObject) -> None
     check(data, with_user(data, data.draw(strategies.queries())))
 
 
+@slow
 @searching
 @given(st.data())
 def test_provisional_answers_disturb_no_final_one(data: st.DataObject) -> None:
@@ -101,6 +103,7 @@ def test_sessions_give_what_the_oracle_gives(data: st.DataObject) -> None:
     check(data, with_user(data, data.draw(session_queries())))
 
 
+@slow
 @searching
 @given(st.data())
 def test_slide_by_tuple_gives_what_the_oracle_gives(data: st.DataObject) -> None:

@@ -86,6 +86,7 @@ def test_every_aggregate_is_what_it_is_over_the_rows_of_the_extent(
         assert got[2] == (pytest.approx(value) if isinstance(value, float) else value)
 
 
+@slow
 def test_nothing_is_kept_after_the_end() -> None:
     held = operator(TupleWindow(10, 3), REGISTERED)
     list(held.on_batch(0, Batch(frame([(i, i % 7, i) for i in range(500)]))))

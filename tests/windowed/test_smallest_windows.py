@@ -9,6 +9,7 @@ from tests.engine.checked import Asks, check
 from tests.oracle.aggregates import Aggregate
 from tests.oracle.progress import Slack
 from tests.oracle.windows import Lifetime, NewestRows, RowExtents, Sessions, TupleExtents
+from tests.tiers import thinned
 from tests.windowed.test_oracle_edges import COUNT, seconds, stream
 
 pytestmark = pytest.mark.timeout(900)  # many small queries; a busy machine is no failure
@@ -28,7 +29,7 @@ SMALLEST: dict[str, Asks] = {
 COLUMNS = "k STRING, x DOUBLE, n BIGINT, ts TIMESTAMP"
 
 
-@pytest.mark.parametrize("kind", SMALLEST)
+@pytest.mark.parametrize("kind", thinned(SMALLEST, 3))
 def test_windows_that_hold_a_row(kind: str) -> None:
     rows = stream([("ab"[t % 2], t / 2, t * 3, t) for t in (1, 0, 0, 3, 3, 2, 9)], COLUMNS, Slack(3))
     check(SMALLEST[kind], rows, (COUNT, Aggregate("max", "x"), Aggregate("sum", "n"), Aggregate("last", "n")))

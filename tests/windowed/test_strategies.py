@@ -185,6 +185,7 @@ def test_a_batch_of_rows_each_of_its_own_pane_and_group_takes_memory_for_its_row
         assert query.stats["peak_state_bytes"] < 100_000_000  # a count for each pane and group is 512 million bytes
 
 
+@slow
 def test_few_groups_are_folded_in_at_once_however_many_panes_a_batch_spans() -> None:
     rows = pl.DataFrame({"k": [i % 4 for i in range(16_000)], "ts": range(16_000)})
     fold = WindowGroups.add

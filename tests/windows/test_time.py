@@ -60,6 +60,7 @@ def test_an_extents_panes_are_those_that_name_it(window: TimeWindow, k: int) -> 
         assert last is None or last >= k
 
 
+@slow
 @given(windows, times)
 def test_the_last_closed_extent_ends_at_or_before_the_punctuation(window: TimeWindow, punctuation: int) -> None:
     k = window.closed(punctuation)
