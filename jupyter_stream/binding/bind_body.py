@@ -245,7 +245,7 @@ class _Body:
 
     def chance(self, place: Span) -> Column:
         """`rand()`."""
-        self._own.append((f"rand {len(self._own)}", Schema((Field("taken", pl.Int64()),))))
+        self._own.append((f"rand {len(self._own)}", Schema((Field("taken", pl.Int64()), Field("salt", pl.Int64())))))
         seed = zlib.crc32(f"{self.statement.name.text.lower()} {len(self._own)}".encode())
         return self.value(Chance(len(self._own) - 1, seed), pl.Float64())
 

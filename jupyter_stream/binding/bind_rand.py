@@ -23,11 +23,19 @@ def rand_of(number: Expr, plan: Plan, place: int) -> Expr:
         plan: what FROM reads.
         place: where it stands in the text: each rand() is chance of its own.
     """
-    seeds = [v for s in streams(plan) for k, v in s.options.items() if k.lower() == "seed"]
-    function = zlib.crc32(f"{' '.join(seeds)} {place}".encode())
+    function = zlib.crc32(f"{_seeds(plan)} {place}".encode())
     hashed = functions.resolve("hash", [number, Literal(function, BIGINT)])
     whole = functions.resolve("div", [hashed, Literal(_SHIFT, BIGINT)])
     return functions.resolve("/", [functions.cast(whole, DOUBLE), Literal(float(2**BITS // _SHIFT), DOUBLE)])
 
 
-__all__ = ["rand_of"]
+def seed_of(plan: Plan) -> int:
+    """What the streams' seeds come to, for chance in the body of an aggregate."""
+    return zlib.crc32(_seeds(plan).encode())
+
+
+def _seeds(plan: Plan) -> str:
+    return " ".join(v for s in streams(plan) for k, v in s.options.items() if k.lower() == "seed")
+
+
+__all__ = ["rand_of", "seed_of"]

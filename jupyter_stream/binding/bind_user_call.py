@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from jupyter_stream import aggregates
+from jupyter_stream import aggregates, functions
 from jupyter_stream.aggregates.user import (
     HELD,
     ROWS,
@@ -24,13 +25,16 @@ from jupyter_stream.aggregates.user.distinct import DistinctProgram, distinct_of
 from jupyter_stream.aggregates.user.protocol import check_count
 from jupyter_stream.aggregates.user.python import ArrayProgram
 from jupyter_stream.aggregates.user.rows import answer_type
+from jupyter_stream.aggregates.user.salted import SaltedProgram, salted
+from jupyter_stream.aggregates.user.sql import SqlProgram
+from jupyter_stream.binding.bind_rand import seed_of
 from jupyter_stream.binding.scope import Scope, is_windowed
 from jupyter_stream.core.messages import ROW
 from jupyter_stream.core.schema import Field, Schema, type_name
 from jupyter_stream.errors import UnsupportedError
 from jupyter_stream.functions import Column, Expr, Literal
 from jupyter_stream.functions.casts import coerce
-from jupyter_stream.functions.types import instance
+from jupyter_stream.functions.types import STRING, instance
 from jupyter_stream.plan.logical import AggregateCall, Over, Plan
 from jupyter_stream.plan.relations import is_relation, only_tables
 from jupyter_stream.syntax.nodes import FunctionCall, Star
@@ -60,7 +64,11 @@ def bind_user_call(grouping: Grouping, call: FunctionCall, version: UserAggregat
     """
     window = grouping.window
     program, cast = _arguments(grouping, call, version)
-    if call.distinct:
+    number: Expr = Column(ROW, pl.Int64()) if has_numbers(grouping.scope) else Literal(0, pl.Int64())
+    if isinstance(program, SqlProgram) and program.chances:
+        program = salted(program, seed_of(grouping.scope.plan), call.distinct)
+        cast.append(_place_in_chance(grouping, number))
+    elif call.distinct:
         program = distinct_of(program)
     _refuse_without_end(program, call, version, grouping)
     _refuse_writing(program, call, window, grouping)
@@ -70,7 +78,6 @@ def bind_user_call(grouping: Grouping, call: FunctionCall, version: UserAggregat
         return known
     name = grouping.next_name()
     made_call = _call(version, program, name, window, _at_hand(grouping) and not window.passes_rows)
-    number: Expr = Column(ROW, pl.Int64()) if has_numbers(grouping.scope) else Literal(0, pl.Int64())
     held = window.paned
     aggregate = AggregateCall(
         HELD if held else ROWS, (number, *cast), name,
@@ -109,6 +116,17 @@ def _arguments(grouping: Grouping, call: FunctionCall, version: UserAggregate) -
             )
         cast.append(made)
     return program, cast
+
+
+def _place_in_chance(grouping: Grouping, number: Expr) -> Expr:
+    """What tells the rows of one group from those of another: their numbers, or where they have none what they are grouped by."""
+    if isinstance(number, Column):
+        return number
+    for _, key in grouping.keys:
+        with suppress(functions.BadArguments):  # what has no text
+            text = functions.resolve("coalesce", [functions.cast(key, STRING), Literal("", STRING)])
+            number = functions.resolve("hash", [text, number])
+    return number
 
 
 def _refuse_without_end(program: Program, call: FunctionCall, version: UserAggregate, grouping: Grouping) -> None:
@@ -165,7 +183,9 @@ def _call(version: UserAggregate, program: Program, name: str, window: Window, a
         how = "running"
     elif program.expires and ((window.paned and window.overlapping) or window.passes_rows):
         how = "delta"
-    first, combine = (base, program) if base is not None else (program, None)
+    # answers of panes have no numbers: over them chance begins anew with each
+    above = program.program if isinstance(program, SaltedProgram) else program
+    first, combine = (base, above) if base is not None else (program, None)
     return UserCall(first, name, how, program.dtype, combine, _words(how, program, window))
 
 
@@ -174,7 +194,10 @@ def _paned_by(version: UserAggregate, program: Program) -> Program | None:
 
     The base version where there is one, else the same; None where it isn't ALGEBRAIC, or doesn't take what that gives.
     """
-    if isinstance(program, DistinctProgram):
+    if isinstance(program, SaltedProgram) and not program.distinct:
+        base_of_chance = _paned_by(version, program.program)
+        return salted(base_of_chance, program.seed, False) if isinstance(base_of_chance, SqlProgram) else None
+    if isinstance(program, DistinctProgram | SaltedProgram):
         return None
     known = declared(version.name)
     base = None if known is None else known.base

@@ -1,4 +1,4 @@
-"""`rand()` in a body: a sequence of its own for each group, the same in every run and on both engines."""
+"""`rand()` in a body: a sequence of numbers that is the same in every run and on both engines."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from jupyter_stream.functions.scalar import Env, Scalar
 
 
 def next_of(chance: Chance) -> Scalar:
-    """The next number of the sequence, which begins anew with the group's state."""
+    """The next number of the sequence: it begins where the state's salt says, or anew with the state where it has none."""
     number, seed = chance.table, chance.seed
 
     def run(env: Env) -> Any:
         held = env[0][number]
-        count = held[0][0] + 1 if held else 0
-        held[:] = [(count,)]
-        return unit(str(count), seed)
+        count, salt = held[0] if held else (-1, None)
+        held[:] = [(count + 1, salt)]
+        return unit(str(count + 1) if salt is None else f"{count + 1} {salt}", seed)
 
     return run
 

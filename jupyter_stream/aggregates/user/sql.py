@@ -91,6 +91,7 @@ class SqlProgram:
         self.stepping = None if self._straight is None else stepping(self._straight)
         self.leaving = None if self._straight is None else leaving(self._straight)
         self.writes = body.writes
+        self.chances = [v for v in body.values if isinstance(v, Chance)]
         self.stored = [StoredRows(table) for table in body.stored]
         self.keeps_window = body.keeps_window or self.expires
         # nothing is remembered but the window: the last row's state alone says the answer
@@ -166,6 +167,16 @@ class SqlRun:
     def bytes(self) -> int:
         """Bytes held, roughly."""
         return _BYTES * (2 + len(self.window) + sum(len(t) for t in self._tables))
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the next row is the first one."""
+        return not self._taken
+
+    def salt(self, salt: int) -> None:
+        """Say where chance begins, before the first row."""
+        for chance in self._program.chances:
+            self._tables[chance.table][:] = [(-1, salt)]
 
     def take(self, tag: int, row: Sequence[Any]) -> list[Any]:
         """INITIALIZE or ITERATE. The row is in the window before that."""
