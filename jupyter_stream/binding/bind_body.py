@@ -450,6 +450,8 @@ class _Body:
                 continue
             alias = item.alias.text if item.alias is not None else _plain_name(item.expression)
             items.append((alias, binder.bind(item.expression)))
+            if item.alias is not None:
+                names.aliases.setdefault(item.alias.text.lower(), items[-1][1])
             spans.append(item.span)
         having = None
         if body.having is not None:

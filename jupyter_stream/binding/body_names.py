@@ -188,12 +188,22 @@ class BodyNames:
 
 
 class GroupedNames(BodyNames):
-    """Names of a select list: aggregates may stand there."""
+    """Names of a select list, and of what is asked of its groups: aggregates may stand there, and aliases written before."""
 
     def __init__(self, body: Binding, level: Level) -> None:
         super().__init__(body, level, "a SELECT")
+        self.aliases: dict[str, Expr] = {}
         self.keys: list[tuple[int, Column, Expr]] = []
         self.folded: list[Folded] = []
+
+    def column(self, name: Name, qualifier: Name | None) -> Expr | None:
+        """A column or a parameter; an alias where neither has the name."""
+        known = super().column(name, qualifier)
+        return self.aliases.get(name.text.lower()) if known is None and qualifier is None else known
+
+    def known(self) -> tuple[str, ...]:
+        """Columns, parameters and aliases."""
+        return (*super().known(), *self.aliases)
 
     def grouped(self, body: SelectBody) -> bool:
         """Whether a SELECT of which this is the list has an answer for each group, or one over all rows."""

@@ -61,7 +61,13 @@ SELECTS: Final[dict[type, dict[str, str | list[tuple[str, Answer]]]]] = {
             ("SELECT a, sum(b) FROM t GROUP BY GROUPING SETS ((a))", [(1, None), (2, 6), (3, 2)]),
             ("SELECT sum(b), 1 FROM t GROUP BY () ORDER BY 1", [(8, 1)]),
         ],
-        "having": [("SELECT a % 2, count(*) FROM t GROUP BY a % 2 HAVING count(*) > 1", [(1, 2)])],
+        "having": [
+            ("SELECT a % 2, count(*) FROM t GROUP BY a % 2 HAVING count(*) > 1", [(1, 2)]),
+            ("SELECT a % 2 AS k, count(*) AS n FROM t GROUP BY k HAVING n > 1 AND k = 1", [(1, 2)]),
+            ("SELECT a % 2, sum(a) + 1 AS n FROM t GROUP BY 1 HAVING n * 2 > 8", [(1, 5)]),
+            ("SELECT a % 2, count(*) AS x FROM t GROUP BY 1 HAVING x > 1", [(1, 2), (0, 1)]),  # x is a parameter
+            ("SELECT a % 2 AS k, count(*) AS n FROM t GROUP BY k HAVING m > 1", "no column called m"),
+        ],
         "order": [("SELECT a FROM t ORDER BY b DESC", [2, 3, 1])],
         "qualify": [("SELECT a FROM t QUALIFY row_number() OVER (ORDER BY b) = 1", "QUALIFY")],
         "distinct_on": [("SELECT DISTINCT ON (a) a, b FROM t", "DISTINCT ON")],
@@ -90,7 +96,13 @@ SELECTS: Final[dict[type, dict[str, str | list[tuple[str, Answer]]]]] = {
     },
     query_syntax.SelectItem: {
         "expression": [("SELECT a * 2 FROM t", [2, 4, 6])],
-        "alias": [("SELECT q.k FROM (SELECT a AS k FROM t) q ORDER BY k DESC", [3, 2, 1])],
+        "alias": [
+            ("SELECT q.k FROM (SELECT a AS k FROM t) q ORDER BY k DESC", [3, 2, 1]),
+            ("SELECT a * 2 AS k, k + 1 AS m, m * 10 FROM t WHERE a < 3", [(2, 3, 30), (4, 5, 50)]),
+            ("SELECT a + 1 AS b, b + 0 AS c FROM t WHERE a = 2", [(3, 6)]),  # b is a column
+            ("SELECT a + 1 AS k FROM t WHERE k = 2", "no column called k"),
+            ("SELECT count(*) AS n, sum(n) FROM t", "no column called n"),
+        ],
         "text": PLACE,
         "span": PLACE,
     },
