@@ -305,8 +305,15 @@ def _begin_checkpoint(session: Session, kept: Checkpoint, pipeline: Pipeline, in
     sides = {(kind, n.lower()): session.sides.of(kind, n) for kind in ("late", "errors") for n in names}
     targets = [r.target.name for r in into if r.target.name is not None]
     sides |= {("errors", n.lower()): session.sides.of("errors", n) for n in targets}
-    sinks = {r.order.uri: f"mode {r.order.mode}, {hidden(str(sorted(r.target.options.items())))}" for r in into}
+    sinks = {r.order.uri: _written_how(r) for r in into}
     return checkpoints.begin(kept, pipeline, declared, sides, sinks)
+
+
+def _written_how(ready: Ready) -> str:
+    """The mode of a sink, its options and the columns that are declared."""
+    target = ready.target
+    columns = "" if target.schema is None else f", columns {target.schema}"
+    return f"mode {ready.order.mode}, {hidden(str(sorted(target.options.items())))}{columns}"
 
 
 __all__ = ["StartingQueries", "with_rates"]

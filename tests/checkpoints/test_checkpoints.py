@@ -145,6 +145,10 @@ def test_a_changed_function_in_python_is_refused(tmp_path: Path, query: str) -> 
         same = started(of, query, tmp_path / "c")
         same.wait()
         assert same.to_polars().equals(before)
+    again(3)
+    with session() as of, pytest.raises(QueryError, match=r"where factor = 2; and is now: .*where factor = 3"):
+        of.run(declared)
+        started(of, query, tmp_path / "c")
     function(name="scaled", arguments=["BIGINT"], returns="BIGINT")(lambda n: n - 1)
     with session() as of, pytest.raises(QueryError, match="unction scaled was"):
         of.run(declared)
@@ -202,6 +206,15 @@ def test_queries_of_one_text_have_a_folder_each(tmp_path: Path) -> None:
             assert all(q.wait(200) for q in queries)
             assert [q.to_polars().height for q in queries] == [40, 500]
     assert {p.name for p in (tmp_path / "c").iterdir()} >= {"checkpoint.json", "2"}
+
+
+def test_a_sink_with_other_columns_is_refused(tmp_path: Path) -> None:
+    declared = [f"CREATE SINK out (c BIGINT, m {t}) TO 'file://{tmp_path}/out/'" for t in ("BIGINT", "DOUBLE")]
+    query = "INSERT INTO out SELECT count(*) AS c, sum(n) AS m" + WINDOWS
+    message = refusal_of(tmp_path / "c", (declared[0], query), (declared[0], query), (declared[1], query))
+    assert (
+        "ink file://" in message and "m BIGINT); and is now: mode append, [], columns (c BIGINT, m DOUBLE)" in message
+    )
 
 
 def test_an_insert_says_its_checkpoint_itself(tmp_path: Path) -> None:
