@@ -1,17 +1,19 @@
-"""ESL's figures 4 to 7 with this engine: `python tests/benchmarks/user_aggregates.py [--rows 20000]`.
+"""ESL's figures 4 to 7 with this engine: `python tests/benchmarks/user_aggregates.py [--rows 20000] [--figures FOLDER]`.
 
 4 and 5: an average, and frequent items by hash tables, over windows of several sizes: in SQL with EXPIRE (A), in Python with the
 same operations (B), in SQL without EXPIRE but the window (C, the average), and recomputed for each row (D); the average also as
 the built-in one. 6 and 7: what a sum over 40,000 rows holds, and its speed, over slides from 1 to the window, with the pane
 optimisation and by EXPIRE alone. Rows a second are of processor time, so that what else is at work says little; ratios are of
-figures of this run only.
+figures of this run only. With `--figures` they are drawn as well, on one page.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,12 @@ import polars as pl
 import jupyter_stream
 from jupyter_stream import Query, Session
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.benchmarks.promising_figures import Figure, draw
+
+WINDOW = 40_000
+"""Rows of the window of figures 6 and 7, as in the paper."""
 DECLARED = """
 CREATE AGGREGATE myavg (next REAL) : REAL
 { TABLE state (tsum REAL, cnt INT);
@@ -194,8 +202,9 @@ def table(title: str, head: Sequence[str], lines: Sequence[Sequence[Any]]) -> No
     print(flush=True)
 
 
-def figure_4_and_5(run: Runs, windows: Sequence[int]) -> None:
+def figure_4_and_5(run: Runs, windows: Sequence[int]) -> list[Figure]:
     """Rows a second over windows of several sizes."""
+    figures = []
     kinds = {
         "average": {
             "A EXPIRE": ("avg_expire(price)", 1.0),
@@ -217,10 +226,14 @@ def figure_4_and_5(run: Runs, windows: Sequence[int]) -> None:
             ratio = found["A EXPIRE"] / found["B Python"]
             lines.append([window, *found.values(), ratio])
         table(f"Figure {figure}: {what}, rows a second", ["window", *ways, "A / B"], lines)
+        points = {way: [(line[0], line[1 + i] / 1000) for line in lines] for i, way in enumerate(ways)}
+        figures.append(Figure(f"{figure}: {what}", "rows in the window", "thousand rows a second", points))
+    return figures
 
 
-def figure_6_and_7(run: Runs, window: int) -> None:
+def figure_6_and_7(run: Runs, window: int) -> list[Figure]:
     """What a sum holds, and its speed, by slide."""
+    run = Runs(max(run.count, 2 * window))
     lines = []
     for slide in sorted({1, window // 40, window // 10, window // 4, window // 2, window}):
         texts = [
@@ -232,6 +245,13 @@ def figure_6_and_7(run: Runs, window: int) -> None:
         lines.append([f"{slide}", few, all_of_them, all_of_them / max(1, few), paned, delta, paned / delta])
     head = ["slide", "bytes, panes", "bytes, EXPIRE", "ratio", "rows/s, panes", "rows/s, EXPIRE", "ratio"]
     table(f"Figures 6 and 7: a sum over {window:,} rows (a slide of 1 has no panes)", head, lines)
+    columns = {name: [(int(line[0]), line[1 + i]) for line in lines] for i, name in enumerate(head[1:])}
+    held_by = {way: [(x, y / 1e6) for x, y in columns[f"bytes, {way}"]] for way in ("panes", "EXPIRE")}
+    taken_by = {way: [(x, y / 1000) for x, y in columns[f"rows/s, {way}"]] for way in ("panes", "EXPIRE")}
+    return [
+        Figure(f"6: what a sum over {window:,} rows holds", "slide, rows", "MB", held_by),
+        Figure("7: its speed", "slide, rows", "thousand rows a second", taken_by),
+    ]
 
 
 def windows_of_time(run: Runs) -> None:
@@ -258,13 +278,18 @@ if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("--rows", type=int, default=20_000)
     arguments.add_argument("--windows", type=int, nargs="+", default=[10, 100, 1000])
+    arguments.add_argument("--window", type=int, default=WINDOW, help="rows of the window of figures 6 and 7")
+    arguments.add_argument("--figures", type=Path, metavar="FOLDER", help="draw them as well, on a page in this folder")
     arguments.add_argument("--only", choices=["over", "slides", "time"], nargs="+", default=["over", "slides", "time"])
     chosen = arguments.parse_args()
     in_python()
     runs = Runs(chosen.rows)
+    drawn = []
     if "over" in chosen.only:
-        figure_4_and_5(runs, chosen.windows)
+        drawn += figure_4_and_5(runs, chosen.windows)
     if "slides" in chosen.only:
-        figure_6_and_7(runs, max(400, chosen.rows // 5))
+        drawn += figure_6_and_7(runs, chosen.window)
+    if chosen.figures and drawn:
+        draw(drawn, "Aggregates of one's own", chosen.figures / "user_aggregates.html")
     if "time" in chosen.only:
         windows_of_time(runs)
