@@ -33,7 +33,6 @@ __all__ = ["interpreting", "left_behind", "left_by_the_run", "sessions", "spark"
 # jsonschema does without it; with it every process that reads notebooks compiles a grammar for three seconds
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
-HERE = Path(__file__).parent
 OTHERS = ("browser", "faults", "jobs", "magics", "packaging", "serving", "sinks", "sources", "spark", "tutorials")
 """Folders of tests that wait for other programs: browsers, servers, brokers, kernels, Spark."""
 OUT_OF_TIME = r"TimeoutError|TimeoutExpired|Timeout \(?>|DeadKernelError|didn't respond"
@@ -93,7 +92,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         near = neighbours(item.nodeid)
         if "spark" in getattr(item, "fixturenames", ()) and near != "spark":
             raise pytest.UsageError(f"{item.nodeid} wants Spark: name its file in SHARING, or two workers start it")
-        if item.path.relative_to(HERE).parts[0] in OTHERS or near == "spark":
+        if item.nodeid.split("/")[1] in OTHERS or near == "spark":
             item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=[OUT_OF_TIME]))
     if order := os.environ.get("TESTS_ORDER"):  # files in any order, and the tests in each of them
         draw = random.Random(order)

@@ -15,7 +15,7 @@ from lab import ARGUMENTS, BROWSERS, SOON, Lab, Notebook, browser_path  # beside
 def pytest_collection_modifyitems(items):
     """Pages, kernels and servers take as long as a busy machine does."""
     for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
+        if item.nodeid.startswith("tests/browser/"):
             item.add_marker(pytest.mark.timeout(1_200))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from functools import cache
 
 import polars as pl
 
@@ -656,7 +657,9 @@ def only_in_the_kernel() -> list[Expr]:
     ]
 
 
+@cache
 def all_cases() -> list[Expr]:
+    """All of them, the same list each time."""
     return [
         *operators(),
         *comparisons(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -25,6 +27,7 @@ from jupyter_stream.functions import (
 )
 from jupyter_stream.functions import types as t
 from jupyter_stream.functions.expression import columns
+from jupyter_stream.functions.function import Compiled
 from jupyter_stream.functions.steps import with_steps
 from tests.functions.cases import DAY, all_cases, f, lit
 from tests.functions.edge_rows import column, frame
@@ -204,7 +207,9 @@ def test_any_batching_gives_the_same_values() -> None:
         assert whole.equals(pl.concat(parts), null_equal=True), to_spark_sql(case)
 
 
-TEXT_KERNELS = [compile_kernel(case) for case in all_cases() if columns(case) and columns(case) <= {"s", "u", "k"}]
+@cache
+def text_kernels() -> list[Compiled]:
+    return [compile_kernel(case) for case in all_cases() if columns(case) and columns(case) <= {"s", "u", "k"}]
 
 
 @slow
@@ -212,10 +217,10 @@ TEXT_KERNELS = [compile_kernel(case) for case in all_cases() if columns(case) an
 @given(st.lists(st.tuples(st.text(), st.text(), st.integers(-5, 70)), min_size=1, max_size=8))
 def test_text_functions_never_raise(rows: list[tuple[str, str, int]]) -> None:
     found = pl.DataFrame(rows, schema={"s": t.STRING, "u": t.STRING, "k": t.INT}, orient="row")
-    found = with_steps(found, [step for made in TEXT_KERNELS for step in made.steps])
+    found = with_steps(found, [step for made in text_kernels() for step in made.steps])
     found.with_columns(
         expr.alias(f"${i}-{k}")
-        for i, made in enumerate(TEXT_KERNELS)
+        for i, made in enumerate(text_kernels())
         for k, expr in enumerate((made.value, *(x.condition for x in made.failures)))
     )
 
