@@ -59,11 +59,8 @@ def _functions(made: object) -> Iterator[types.FunctionType]:
     """A function, or the methods of a class and of those it is made of."""
     values = [made] if not isinstance(made, type) else [v for c in made.__mro__[:-1] for v in vars(c).values()]
     for value in values:
-        plain = (
-            inspect.unwrap(getattr(value, "__func__", value))
-            if callable(value) or hasattr(value, "__func__")
-            else value
-        )
+        plain = value.__func__ if isinstance(value, staticmethod | classmethod | types.MethodType) else value
+        plain = inspect.unwrap(plain) if callable(plain) else plain
         if isinstance(plain, types.FunctionType):
             yield plain
 

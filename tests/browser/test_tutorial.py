@@ -26,7 +26,7 @@ def test_the_first_chart_moves_stops_while_a_cell_sleeps_and_stays_in_the_file(o
     book.run_all()
     view = book.live(chart)
     view.wait_for()
-    book.page.wait_for_function(f"() => +document.querySelector('{LIVE}')?.dataset.rows > 1")
+    book.page.wait_for_function(f"() => +document.querySelector('{LIVE}')?.dataset.rows > 0")
     at = int(view.get_attribute("data-rows"))
     book.page.wait_for_function(f"n => +document.querySelector('{LIVE}')?.dataset.rows > n", arg=at)
     assert "[*]" in book.cell(chart + 1).inner_text()

@@ -25,7 +25,7 @@ def expected_of(name: str) -> dict[str, Any]:
 
 
 RUNNABLE = [n for n in NAMES if "error" not in expected_of(n)]
-GATE = ("tumble", "session", "bad_values")
+GATE = ("tumble", "bad_values")
 CASES = [
     pytest.param(
         n,

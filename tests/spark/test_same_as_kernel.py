@@ -139,7 +139,7 @@ def _plain(frame: pl.DataFrame) -> list[pl.Expr]:
     return [pl.col(n).cast(pl.Int32) if t == pl.Date else pl.col(n) for n, t in frame.schema.items()]
 
 
-@pytest.mark.parametrize("name", only(QUERIES, "every aggregate", "rows that fail", "sliding join"))
+@pytest.mark.parametrize("name", only(QUERIES, "every aggregate", "rows that fail"))
 def test_same_answers_types_late_rows_and_errors(name: str, sessions: Callable[..., Session]) -> None:
     # in a union, what is late in the kernel depends on what the other input has said
     given = GAP if "empty" in name else IN_ORDER if name == "union" else ROWS

@@ -67,7 +67,6 @@ def test_the_last_closed_extent_ends_at_or_before_the_punctuation(window: TimeWi
     assert window.end(k) <= punctuation < window.end(k + 1)
 
 
-@slow
 def test_a_window_is_printed_as_it_is_written() -> None:
     assert str(TimeWindow(3_600_000_000, 300_000_000)) == "[RANGE 1 HOUR SLIDE 5 MINUTES]"
     assert str(TimeWindow(1_000_000, 1_000_000)) == "[RANGE 1 SECOND TUMBLING]"

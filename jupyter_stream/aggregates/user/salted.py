@@ -7,7 +7,7 @@ goes along behind the arguments, and the aggregate doesn't see it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final
+from typing import Final
 from weakref import WeakValueDictionary
 from zlib import crc32
 
@@ -51,15 +51,15 @@ class SaltedProgram:
         """A run without rows."""
         return SaltedRun(self)
 
-    def over(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
+    def over(self, rows: Sequence[Sequence[object]]) -> list[object]:
         """The answer over some rows, from the beginning."""
         run = SaltedRun(self)
-        last: list[Any] = []
+        last: list[object] = []
         for row in rows:
             last = run.take(0, row)
         return run.answer() if self.blocking else last
 
-    def slices(self, columns: Sequence[pl.Series], height: int) -> Callable[[int, int], list[Any]]:
+    def slices(self, columns: Sequence[pl.Series], height: int) -> Callable[[int, int], list[object]]:
         """A function that runs over rows of some columns, from one number to another."""
         rows = as_tuples(columns, height)
         return lambda start, stop: self.over(rows[start:stop])
@@ -86,7 +86,7 @@ class SaltedRun:
         """Bytes held, roughly."""
         return self._run.bytes + _BYTES * len(self._seen)
 
-    def take(self, tag: int, row: Sequence[Any]) -> list[Any]:
+    def take(self, tag: int, row: Sequence[object]) -> list[object]:
         """Take a row; the first one says where chance begins."""
         *arguments, number = row
         if self._of.distinct:
@@ -98,7 +98,7 @@ class SaltedRun:
             self._run.salt(crc32(f"{self._of.seed} {number}".encode()))
         return self._run.take(tag, arguments)
 
-    def expire(self, before: int) -> list[list[Any]]:
+    def expire(self, before: int) -> list[list[object]]:
         """EXPIRE for each row that has left."""
         return self._run.expire(before)
 
@@ -106,7 +106,7 @@ class SaltedRun:
         """Many rows, one after the other."""
         return one_by_one(self._of, self, steps)
 
-    def answer(self) -> list[Any]:
+    def answer(self) -> list[object]:
         """TERMINATE."""
         return self._run.answer()
 
