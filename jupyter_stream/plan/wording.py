@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from jupyter_stream.aggregates.user.distinct import DistinctProgram
+from jupyter_stream.aggregates.user.protocol import Program
 from jupyter_stream.aggregates.user.rows import HELD, ROWS
+from jupyter_stream.aggregates.user.salted import SaltedProgram
 from jupyter_stream.core.messages import ROW, TS, WINDOW_END, WINDOW_ID, WINDOW_START
 from jupyter_stream.functions.expression import Call, Expr, Literal, columns, fold, show
 from jupyter_stream.plan.logical import (
@@ -57,13 +60,21 @@ def call_in_words(call: AggregateCall, plan: Aggregate | Over) -> str:
     put_together = None if isinstance(plan, Over) else _of_part(call, plan)
     if put_together is not None:
         return put_together
-    program = next((c.program.name for c in plan.user if c.column == call.name), None)
-    # the rows of a user-defined one begin with their number
-    args = call.args if program is None else call.args[1:]
-    arguments = [*map(_bare, args), *(str(p) for p in call.parameters if program is None)]
-    listed = ", ".join(arguments) or ("*" if program is None else "")
+    program = next((c.program for c in plan.user if c.column == call.name), None)
+    if program is None:
+        name, distinct, arguments = call.function, call.distinct, [*map(_bare, call.args), *map(str, call.parameters)]
+        listed = ", ".join(arguments) or "*"
+    else:
+        # its rows begin with their number, and where chance is in it they end with that, too
+        name, distinct = program.name, _takes_once(program)
+        listed = ", ".join(map(_bare, call.args[1 : -1 if isinstance(program, SaltedProgram) else None]))
     where = "" if call.where is None else f" FILTER (WHERE {_bare(call.where)})"
-    return _said(f"{program or call.function}({'DISTINCT ' if call.distinct else ''}{listed}){where}", plan.inputs)
+    return _said(f"{name}({'DISTINCT ' if distinct else ''}{listed}){where}", plan.inputs)
+
+
+def _takes_once(program: Program) -> bool:
+    """Whether of rows with equal arguments it takes the first."""
+    return isinstance(program, DistinctProgram) or (isinstance(program, SaltedProgram) and program.distinct)
 
 
 def function_in_words(call: WindowCall, plan: WindowFunctions) -> str:

@@ -72,3 +72,13 @@ def test_it_can_be_sent_to_other_processes() -> None:
     rows = [(i, 100 + i) for i in range(5)]
     assert again.over(rows) == made.over(rows) != made.over([(i, 200 + i) for i in range(5)])
     assert made.over([(i, 100 + 9 * i) for i in range(5)]) == made.over(rows)  # the first row's number says it
+
+
+def test_explain_shows_the_call_as_it_was_written() -> None:
+    with Session({"rows": ROWS}) as session:
+        session.run("CREATE STREAM s (ts TIMESTAMP, k STRING, v BIGINT) ORDER BY ts SOURCE 'frame://rows'")
+        session.run(PICK.format(""))
+        (shown,) = session.run(
+            "EXPLAIN SELECT k, pick(v), pick(DISTINCT v) FROM s [RANGE 8 SECONDS TUMBLING] GROUP BY k"
+        )
+        assert "k, pick(v), pick(DISTINCT v)" in str(shown)
