@@ -8,6 +8,7 @@ worker ends; another takes its place. pytest begins a thread for that, for every
 from __future__ import annotations
 
 import faulthandler
+import math
 import signal
 import time
 
@@ -18,7 +19,7 @@ from _pytest.faulthandler import fault_handler_stderr_fd_key
 BEYOND, ANEW = 1_900.0, 60.0
 """Seconds after which a worker is ended, and how old that limit may be when a test begins: above the longest limit of a test."""
 
-_begun = -ANEW
+_begun = -math.inf
 
 
 def set_again(item: pytest.Item) -> None:
@@ -32,6 +33,12 @@ def set_again(item: pytest.Item) -> None:
     if time.monotonic() - _begun >= ANEW:
         _begun = time.monotonic()
         faulthandler.dump_traceback_later(BEYOND, file=item.config.stash[fault_handler_stderr_fd_key], exit=True)
+
+
+def pytest_exception_interact() -> None:
+    """pytest takes the limit of a worker away where a test has failed: the next thing that begins sets it again."""
+    global _begun
+    _begun = -math.inf
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -25,7 +25,6 @@ from jupyter_stream.aggregates.user.distinct import DistinctProgram, distinct_of
 from jupyter_stream.aggregates.user.protocol import check_count
 from jupyter_stream.aggregates.user.python import ArrayProgram
 from jupyter_stream.aggregates.user.rows import answer_type
-from jupyter_stream.aggregates.user.salted import SaltedProgram, salted
 from jupyter_stream.aggregates.user.sql import SqlProgram
 from jupyter_stream.binding.bind_rand import seed_of
 from jupyter_stream.binding.scope import Scope, is_windowed
@@ -64,11 +63,7 @@ def bind_user_call(grouping: Grouping, call: FunctionCall, version: UserAggregat
     """
     window = grouping.window
     program, cast = _arguments(grouping, call, version)
-    number: Expr = Column(ROW, pl.Int64()) if has_numbers(grouping.scope) else Literal(0, pl.Int64())
-    if isinstance(program, SqlProgram) and program.chances:
-        program = salted(program, seed_of(grouping.scope.plan), call.distinct)
-        cast.append(_place_in_chance(grouping, number))
-    elif call.distinct:
+    if call.distinct:
         program = distinct_of(program)
     _refuse_without_end(program, call, version, grouping)
     _refuse_writing(program, call, window, grouping)
@@ -78,10 +73,15 @@ def bind_user_call(grouping: Grouping, call: FunctionCall, version: UserAggregat
         return known
     name = grouping.next_name()
     made_call = _call(version, program, name, window, _at_hand(grouping) and not window.passes_rows)
+    # answers of panes have no numbers: over them chance begins anew with each
+    made_call = replace(made_call, program=_by_rows(made_call.program, seed_of(grouping.scope.plan)))
+    number: Expr = Column(ROW, pl.Int64()) if has_numbers(grouping.scope) else Literal(0, pl.Int64())
+    if made_call.program.numbered:
+        cast.append(_place_in_chance(grouping, number))
     held = window.paned
     aggregate = AggregateCall(
         HELD if held else ROWS, (number, *cast), name,
-        answer_type(program.dtype) if held else held_type(program.arguments), False, where,
+        answer_type(program.dtype) if held else held_type(made_call.program.arguments), False, where,
         (made_call,) if held else (),
     )  # fmt: skip
     grouping.user_place = call.span
@@ -116,6 +116,13 @@ def _arguments(grouping: Grouping, call: FunctionCall, version: UserAggregate) -
             )
         cast.append(made)
     return program, cast
+
+
+def _by_rows(program: Program, seed: int) -> Program:
+    """A program whose chance, if there is any in it, goes by its rows and this seed."""
+    if isinstance(program, DistinctProgram):
+        return distinct_of(_by_rows(program.program, seed))
+    return program.seeded(seed) if isinstance(program, SqlProgram) else program
 
 
 def _place_in_chance(grouping: Grouping, number: Expr) -> Expr:
@@ -183,9 +190,7 @@ def _call(version: UserAggregate, program: Program, name: str, window: Window, a
         how = "running"
     elif program.expires and ((window.paned and window.overlapping) or window.passes_rows):
         how = "delta"
-    # answers of panes have no numbers: over them chance begins anew with each
-    above = program.program if isinstance(program, SaltedProgram) else program
-    first, combine = (base, above) if base is not None else (program, None)
+    first, combine = (base, program) if base is not None else (program, None)
     return UserCall(first, name, how, program.dtype, combine, _words(how, program, window))
 
 
@@ -194,10 +199,7 @@ def _paned_by(version: UserAggregate, program: Program) -> Program | None:
 
     The base version where there is one, else the same; None where it isn't ALGEBRAIC, or doesn't take what that gives.
     """
-    if isinstance(program, SaltedProgram) and not program.distinct:
-        base_of_chance = _paned_by(version, program.program)
-        return salted(base_of_chance, program.seed, False) if isinstance(base_of_chance, SqlProgram) else None
-    if isinstance(program, DistinctProgram | SaltedProgram):
+    if isinstance(program, DistinctProgram):
         return None
     known = declared(version.name)
     base = None if known is None else known.base

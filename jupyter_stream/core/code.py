@@ -32,6 +32,25 @@ def code_digest(made: type | Callable[..., object]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+class Code:
+    """What a user's function or class does: its text as it was when this was made, and the values it takes from around it now.
+
+    Args:
+        head: how it is called, for people.
+        made: the function or class.
+    """
+
+    def __init__(self, head: str, made: type | Callable[..., object]) -> None:
+        self._made = made
+        self._text = f"{head}, {code_digest(made)}"
+
+    @property
+    def digest(self) -> str:
+        """The same for the same, in every process."""
+        values = values_read(self._made)
+        return self._text + (f", where {values}" if values else "")
+
+
 def values_read(made: type | Callable[..., object]) -> str:
     """The values it takes from around it, in words: of its module or cell, of functions it stands in, and its helpers.
 
@@ -119,4 +138,4 @@ def _code(value: object) -> str:
     return repr(value) if isinstance(value, int | float | str | bytes | None) else type(value).__name__
 
 
-__all__ = ["code_digest", "source_of", "values_read"]
+__all__ = ["Code", "code_digest", "source_of", "values_read"]

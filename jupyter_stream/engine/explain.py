@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Final, Protocol
 
 from jupyter_stream.core.control import ControlTable
 from jupyter_stream.core.time import MIN_TIME, show, show_duration
+from jupyter_stream.flow.filter import FilterOperator
 from jupyter_stream.functions.expression import Column
 from jupyter_stream.functions.expression import show as show_expression
 from jupyter_stream.graph.graph import Entry, Graph, Step
@@ -25,7 +25,7 @@ from jupyter_stream.plan.catalog import (
     Watermark,
 )
 from jupyter_stream.plan.cost import cost, shares
-from jupyter_stream.plan.logical import Distinct, Filter
+from jupyter_stream.plan.logical import Distinct
 from jupyter_stream.plan.patterns import Edge
 from jupyter_stream.plan.rates import Rates, together
 from jupyter_stream.plan.structures import kept
@@ -127,10 +127,6 @@ def _passed(graph: Graph, rates: Rates | None) -> Rates:
     return together((graph.rates, rates or Rates(), measured(graph)))
 
 
-_shown = lru_cache(1024)(show_expression)
-"""Conditions of running queries are asked for whenever another one is planned."""
-
-
 def measured(graph: Graph) -> Rates:
     """What a query's operators have found of its rows: shares that selections let through, numbers of values alive."""
     passed, values = {}, {}
@@ -138,8 +134,8 @@ def measured(graph: Graph) -> Rates:
         if step.edge is None or not step.control.rows_in:
             continue
         plan = step.edge.plan
-        if isinstance(plan, Filter):
-            passed[_shown(plan.predicate)] = step.control.rows_out / step.control.rows_in
+        if isinstance(step.operator, FilterOperator):
+            passed[step.operator.condition] = step.control.rows_out / step.control.rows_in
         elif isinstance(plan, Distinct) and len(plan.schema) == 1:
             values[plan.schema.names[0]] = float(step.control.extra.get("most_values", 0))
     return Rates(passed=passed, values={name: most for name, most in values.items() if most})

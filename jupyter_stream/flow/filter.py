@@ -12,10 +12,15 @@ from jupyter_stream.functions.expression import Expr, show
 
 
 class FilterOperator(Stateless):
-    """Rows for which `predicate` is true (not false, not NULL)."""
+    """Rows for which `predicate` is true (not false, not NULL).
+
+    Attributes:
+        condition: the predicate in words.
+    """
 
     def __init__(self, predicate: Expr) -> None:
-        super().__init__(f"filter {show(predicate)}")
+        self.condition = show(predicate)
+        super().__init__(f"filter {self.condition}")
         self._evaluator = Evaluator([predicate])
 
     def on_batch(self, port: int, batch: Batch) -> Iterator[Message]:

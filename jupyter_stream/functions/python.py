@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from jupyter_stream.core.annotations import admits_null, found_type, hints, is_array, meant, sample
-from jupyter_stream.core.code import code_digest, source_of, values_read
+from jupyter_stream.core.code import Code, source_of
 from jupyter_stream.core.schema import type_name
 from jupyter_stream.errors import QueryError
 from jupyter_stream.functions.binding import argument, count
@@ -85,15 +85,9 @@ class PythonFunction:
             f"{words.split(chr(10))[0] if words else ''} Function of yours in Python, called {how}.".strip()
         )
         self.text = source_of(made) or f"def {name}(...): ..."
-        self._code = f"def {name}, {code_digest(made)}"
+        self.code = Code(f"def {name}", made)
         self.token = uuid.uuid4().hex
         self._tried: dict[tuple[str, ...], pl.DataType] = {}
-
-    @property
-    def digest(self) -> str:
-        """What it does, as far as that is known: its text, and the values that it takes from around it now."""
-        values = values_read(self.made)
-        return self._code + (f", where {values}" if values else "")
 
     def sql_name(self, dtype: pl.DataType) -> str:
         """Its name on Spark, where several queries may have several functions of one name, with values of this type."""

@@ -6,9 +6,7 @@ import re
 from dataclasses import replace
 
 from jupyter_stream.aggregates.user.distinct import DistinctProgram
-from jupyter_stream.aggregates.user.protocol import Program
 from jupyter_stream.aggregates.user.rows import HELD, ROWS
-from jupyter_stream.aggregates.user.salted import SaltedProgram
 from jupyter_stream.core.messages import ROW, TS, WINDOW_END, WINDOW_ID, WINDOW_START
 from jupyter_stream.functions.expression import Call, Expr, Literal, columns, fold, show
 from jupyter_stream.plan.logical import (
@@ -65,16 +63,11 @@ def call_in_words(call: AggregateCall, plan: Aggregate | Over) -> str:
         name, distinct, arguments = call.function, call.distinct, [*map(_bare, call.args), *map(str, call.parameters)]
         listed = ", ".join(arguments) or "*"
     else:
-        # its rows begin with their number, and where chance is in it they end with that, too
-        name, distinct = program.name, _takes_once(program)
-        listed = ", ".join(map(_bare, call.args[1 : -1 if isinstance(program, SaltedProgram) else None]))
+        name, distinct = program.name, isinstance(program, DistinctProgram)
+        # its rows begin with their number, and may end with it as well
+        listed = ", ".join(map(_bare, call.args[1 : len(call.args) - program.numbered]))
     where = "" if call.where is None else f" FILTER (WHERE {_bare(call.where)})"
     return _said(f"{name}({'DISTINCT ' if distinct else ''}{listed}){where}", plan.inputs)
-
-
-def _takes_once(program: Program) -> bool:
-    """Whether of rows with equal arguments it takes the first."""
-    return isinstance(program, DistinctProgram) or (isinstance(program, SaltedProgram) and program.distinct)
 
 
 def function_in_words(call: WindowCall, plan: WindowFunctions) -> str:

@@ -161,7 +161,7 @@ class LiveHandler(Guarded, WebSocketHandler):
 
     def check_origin(self, origin: str) -> bool:
         """A browser's page must be ours."""
-        return self.access.known_origin(origin, self.request.host)
+        return self.access.known_origin(origin, self.host)
 
     async def get(self, *args: Any, **words: Any) -> None:
         """Open the WebSocket of a query that is there."""

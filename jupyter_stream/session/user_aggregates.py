@@ -70,7 +70,7 @@ def texts(plan: Plan, catalog: Catalog) -> dict[str, str]:
     named = [call.program.name for node in walk(plan) for call in node.user_calls]
     declared, functions = known(catalog), own_functions.known(catalog)
     found = {
-        f"function {owner.name}": owner.digest
+        f"function {owner.name}": owner.code.digest
         for node in walk(plan)
         for expr in node.expressions
         for owner in functions_called(expr)
@@ -79,12 +79,12 @@ def texts(plan: Plan, catalog: Catalog) -> dict[str, str]:
         word = named.pop().lower()
         each, function = declared.get(word), functions.get(word)
         if each is not None and f"aggregate {each.name}" not in found:
-            parts = [v.digest if isinstance(v, PythonAggregate) else v.text for v in each.versions]
+            parts = [v.code.digest if isinstance(v, PythonAggregate) else v.text for v in each.versions]
             found[f"aggregate {each.name}"] = "; ".join(parts)
             named += [inner for v in each.versions for inner in re.findall(r"\w+", v.text)]
         if function is not None and f"function {function.name}" not in found:
             found[f"function {function.name}"] = (
-                function.digest if isinstance(function, PythonFunction) else function.text
+                function.code.digest if isinstance(function, PythonFunction) else function.text
             )
             named += re.findall(r"\w+", function.text)
     return found

@@ -17,10 +17,12 @@ from jupyter_stream.sinks.protocol import Sink, SinkConnector, SinkUnreachable, 
 _POSITION: Final = "jupyter_stream"
 """The name of the position among the notes of a commit."""
 _GONE: Final = "$gone"
+_LEAST: Final = (1, 6)
+"""Before that `create_write_transaction` leaves the identifiers of a commit's transactions out (see findings)."""
 
 
 class DeltaSink:
-    """A table, made when there is none. Raises `SinkError` when it is made without the package `deltalake`."""
+    """A table, made when there is none. Raises `SinkError` without the package `deltalake`, and with an old one."""
 
     def __init__(self, target: Target) -> None:
         try:
@@ -30,6 +32,12 @@ class DeltaSink:
             raise SinkError(
                 "delta:// needs the package deltalake.", hint="Install it: pip install 'jupyter-stream[delta]'."
             ) from None
+        if tuple(map(int, deltalake.__version__.split(".")[:2])) < _LEAST:
+            raise SinkError(
+                f"delta:// needs deltalake 1.6 or newer, and {deltalake.__version__} is installed: "
+                "it leaves transaction identifiers out, and rows could be written twice.",
+                hint="Install it: pip install --upgrade 'jupyter-stream[delta]'.",
+            )
         if not target.path.strip("/"):
             raise SinkError("delta:// names no folder.", hint="Write TO 'delta://answers/'.")
         self._delta: Any = deltalake

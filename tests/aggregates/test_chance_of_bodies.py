@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 import polars as pl
 import pytest
 
-from jupyter_stream.aggregates.user.salted import SaltedProgram
 from jupyter_stream.session.session import Session
 from tests.aggregates.test_user_bodies import program
 
@@ -20,9 +19,18 @@ ROWS = pl.DataFrame(
         "v": [i // 4 for i in range(40)],
     }
 )
-PICK = "CREATE {} AGGREGATE pick (x BIGINT) : DOUBLE {{ TABLE t (r DOUBLE); INITIALIZE : {{ INSERT INTO t VALUES (rand()); }} ITERATE : {{ UPDATE t SET r = r + rand(); }} TERMINATE : {{ INSERT INTO RETURN SELECT r FROM t; }} }}"  # noqa: E501
+PICK = """CREATE AGGREGATE pick (x BIGINT) : DOUBLE
+{ TABLE t (r DOUBLE);
+  INITIALIZE : { INSERT INTO t VALUES (rand()); }
+  ITERATE : { UPDATE t SET r = r + rand(); }
+  TERMINATE : { INSERT INTO RETURN SELECT r FROM t; } }"""
 """The sum of as many numbers as there are rows."""
-SHAKE = "CREATE ALGEBRAIC AGGREGATE shake (x DOUBLE) : DOUBLE { TABLE t (r DOUBLE); INITIALIZE : { INSERT INTO t VALUES (x + rand()); } ITERATE : { UPDATE t SET r = r + x; } TERMINATE : { INSERT INTO RETURN SELECT r FROM t; } }"  # noqa: E501
+SHAKE = """CREATE ALGEBRAIC AGGREGATE shake (x DOUBLE) : DOUBLE
+{ TABLE t (r DOUBLE);
+  INITIALIZE : { INSERT INTO t VALUES (x + rand()); }
+  ITERATE : { UPDATE t SET r = r + x; }
+  TERMINATE : { INSERT INTO RETURN SELECT r FROM t; } }"""
+"""Numbers with chance added to the first."""
 QUERIES = {
     "extents": "SELECT window_end, k, pick(v) AS r FROM s [RANGE 8 SECONDS SLIDE 4 SECONDS] GROUP BY k",
     "OVER": "SELECT ts, k, pick(v) OVER (PARTITION BY k ROWS 3 PRECEDING) AS r FROM s",
@@ -40,7 +48,7 @@ def answer(query: str, seed: str = "1", batches: int = 1) -> pl.DataFrame:
         session.run(
             f"CREATE STREAM s (ts TIMESTAMP, k STRING, v BIGINT) ORDER BY ts SOURCE 'python://parts' WITH (seed = '{seed}')"
         )
-        for text in (PICK.format(""), SHAKE):
+        for text in (PICK, SHAKE):
             session.run(text)
         (handle,) = session.run(query)
         assert handle.wait(200) and handle.status == "finished", handle.snapshot().error
@@ -67,7 +75,7 @@ def test_a_sum_of_chance_is_that_of_as_many_numbers() -> None:
 
 
 def test_it_can_be_sent_to_other_processes() -> None:
-    made = SaltedProgram(program(PICK.format(""), pl.Int64()), 7, False)
+    made = program(PICK, pl.Int64()).seeded(7)
     again = pickle.loads(pickle.dumps(made))
     rows = [(i, 100 + i) for i in range(5)]
     assert again.over(rows) == made.over(rows) != made.over([(i, 200 + i) for i in range(5)])
@@ -77,7 +85,7 @@ def test_it_can_be_sent_to_other_processes() -> None:
 def test_explain_shows_the_call_as_it_was_written() -> None:
     with Session({"rows": ROWS}) as session:
         session.run("CREATE STREAM s (ts TIMESTAMP, k STRING, v BIGINT) ORDER BY ts SOURCE 'frame://rows'")
-        session.run(PICK.format(""))
+        session.run(PICK)
         (shown,) = session.run(
             "EXPLAIN SELECT k, pick(v), pick(DISTINCT v) FROM s [RANGE 8 SECONDS TUMBLING] GROUP BY k"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import os
 import re
 import signal
@@ -105,6 +106,21 @@ def test_limits_that_a_failure_has_taken_away_are_set_again(request: pytest.Fixt
         begins(item)
         assert signal.getitimer(signal.ITIMER_REAL)[0]
     assert request.config.pluginmanager.is_registered(limits)
+
+
+def test_the_limit_of_a_worker_is_set_again_behind_a_failure_and_after_a_minute(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, begun = [1_000.0], []
+    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(limits.faulthandler, "dump_traceback_later", lambda *_, **__: begun.append(now[0]))
+    monkeypatch.setattr(limits, "_begun", -math.inf)
+    for passed, failed in ((0.0, False), (30.0, False), (31.0, False), (1.0, True), (1.0, False)):
+        now[0] += passed
+        if failed:
+            limits.pytest_exception_interact()
+        limits.set_again(request.node)
+    assert begun == [1_000.0, 1_061.0, 1_062.0]
 
 
 @slow

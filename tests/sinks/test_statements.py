@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import unquote
 
+import deltalake
 import polars as pl
 import pytest
 
@@ -417,6 +418,16 @@ def test_what_is_refused_has_its_place_and_nothing_runs(session: Session, text: 
     assert (error.value.line, error.value.column) == (1, column), str(error.value)
     assert told in str(error.value) and error.value.snippet
     assert not session.queries and not Path("o").exists()
+
+
+@pytest.mark.parametrize("version", ["1.5.1", "0.25.5"])
+def test_a_delta_library_that_loses_transactions_is_refused(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    monkeypatch.setattr(deltalake, "__version__", version)
+    with pytest.raises((SinkError, QueryError), match=f"needs deltalake 1.6 or newer, and {version} is installed"):
+        session.run(f"INSERT INTO 'delta://{tmp_path}/t' SELECT n FROM s")
+    assert not (tmp_path / "t").exists()
 
 
 def test_a_table_with_other_columns_is_refused_before_the_start(session: Session) -> None:

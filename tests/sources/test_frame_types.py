@@ -6,6 +6,7 @@ One frame has a column of every type, so that a few queries see them all.
 from __future__ import annotations
 
 import datetime as dt
+import io
 import uuid
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -151,9 +152,19 @@ def test_every_type_of_an_arrow_table_is_read(place: str) -> None:
     assert read({"df": whole}, "frame://df", "v").rows() == [(1,), (2,), (3,)]
 
 
+def is_written(name: str, place: str) -> bool:
+    """Whether pyarrow writes such a column into a Parquet file: of these each release writes more."""
+    try:
+        pq.write_table(table(place, [name]), io.BytesIO())
+    except pa.ArrowNotImplementedError:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("place", EACH)
 def test_every_type_of_a_parquet_file_is_read(place: str, tmp_path: Path) -> None:
-    names = [n for n in ARROW if n not in NOT_IN_PARQUET]
+    lately = {n for n in ("decimal32", "decimal64", "pair", "text_view", "view") if not is_written(n, place)}
+    names = [n for n in ARROW if n not in NOT_IN_PARQUET | lately]
     plain = [n for n in names if not n.startswith(("zone", "coded_at", "view", "long", "decimal256"))]
     for group in (names, plain):  # those that Polars reads, by themselves: the way is another
         path = tmp_path / f"{len(group)}.parquet"

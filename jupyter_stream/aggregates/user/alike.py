@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final, TypeVar
 
 import polars as pl
@@ -35,11 +35,11 @@ def by_themselves(types: Sequence[pl.DataType]) -> bool:
     return not any(dtype.is_float() or dtype.is_nested() for dtype in types)
 
 
-def once(rows: Iterable[Row]) -> list[Row]:
+def once(rows: Iterable[Row], key: Callable[[Row], tuple[Hashable, ...]] = row_key) -> list[Row]:
     """The first of equal rows."""
     first: dict[tuple[Hashable, ...], Row] = {}
     for row in rows:
-        first.setdefault(row_key(row), row)
+        first.setdefault(key(row), row)
     return list(first.values())
 
 

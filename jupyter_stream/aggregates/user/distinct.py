@@ -37,6 +37,11 @@ class DistinctProgram:
         self.arguments = program.arguments
         self.dtype = program.dtype
         self.blocking = program.blocking
+        self.numbered = program.numbered
+
+    def key(self, row: Sequence[object]) -> tuple[Hashable, ...]:
+        """What rows with equal arguments have in common."""
+        return row_key(row[:-1] if self.numbered else row)
 
     def start(self) -> GroupRun:
         """A run without rows."""
@@ -44,9 +49,9 @@ class DistinctProgram:
 
     def over(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
         """The answer over the rows that differ; nothing where the last row is one that was there, and the answer is its own."""
-        if not self.blocking and row_key(rows[-1]) in {row_key(row) for row in rows[:-1]}:
+        if not self.blocking and self.key(rows[-1]) in set(map(self.key, rows[:-1])):
             return []
-        return self.program.over(once(rows))
+        return self.program.over(once(rows, self.key))
 
     def slices(self, columns: Sequence[pl.Series], height: int) -> Callable[[int, int], list[Any]]:
         """A function that runs over rows of some columns, from one number to another."""
@@ -78,7 +83,7 @@ class DistinctRun:
 
     def take(self, tag: int, row: Sequence[Any]) -> list[Any]:
         """Take a row that differs from all before it."""
-        key = row_key(row)
+        key = self._of.key(row)
         if key in self._seen:
             return []
         self._seen[key] = row

@@ -70,6 +70,7 @@ class Program(Protocol):
         dtype: the result's type, a STRUCT where RETURN has several columns.
         blocking: whether TERMINATE does anything: it then has an answer when asked only.
         expires: whether EXPIRE is given: rows can be taken back.
+        numbered: whether the last argument is the row's number, which is no argument of the call.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Program(Protocol):
     dtype: pl.DataType
     blocking: bool
     expires: bool
+    numbered: bool
 
     def start(self) -> GroupRun:
         """A run without rows."""

@@ -23,7 +23,7 @@ from jupyter_stream.aggregates.user.protocol import GroupRun, Program, check_cou
 from jupyter_stream.aggregates.user.segments import Outcome, as_tuples
 from jupyter_stream.aggregates.user.stepping import RowSteps, one_by_one
 from jupyter_stream.core.annotations import found_type, hints, meant, sample
-from jupyter_stream.core.code import code_digest, source_of, values_read
+from jupyter_stream.core.code import Code, source_of
 from jupyter_stream.core.messages import Array, Int64s
 from jupyter_stream.core.schema import type_name
 from jupyter_stream.errors import QueryError
@@ -116,14 +116,8 @@ class PythonAggregate:
         first = words.split("\n")[0] if words else ""
         self.description = f"{first} User-defined aggregate in Python: {', '.join(methods)}.".strip()
         self.text = source_of(made) or f"class {name}: ..."
-        self._code = f"class {name}, {code_digest(made)}"
+        self.code = Code(f"class {name}", made)
         self._programs: dict[tuple[str, ...], Program] = {}
-
-    @property
-    def digest(self) -> str:
-        """What it does, as far as that is known: its text, and the values that it takes from around it now."""
-        values = values_read(self._made)
-        return self._code + (f", where {values}" if values else "")
 
     def program(self, types: Sequence[pl.DataType]) -> Program:
         """The aggregate for these types. Raises `BadArguments` for a wrong number."""
@@ -141,6 +135,8 @@ class PythonAggregate:
 
 class PythonProgram:
     """A class with states, for given types of arguments."""
+
+    numbered = False
 
     def __init__(self, name: str, made: type, arguments: tuple[pl.DataType, ...], returns: pl.DataType | None) -> None:
         self.name = name
@@ -233,6 +229,7 @@ class ArrayProgram:
 
     blocking = True
     expires = False
+    numbered = False
 
     def __init__(self, name: str, made: type, arguments: tuple[pl.DataType, ...], returns: pl.DataType | None) -> None:
         self.name = name

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
+from zlib import crc32
 
 import polars as pl
 
@@ -65,12 +66,16 @@ class SqlProgram:
     Args:
         body: what was declared, bound.
         compiled: whether states are written out as Python where they can be.
+        seed: where chance in it goes by rows: of the streams it reads. Rows then have their number behind the arguments, and
+            that of a group's first row says where its chance begins.
     """
 
-    def __init__(self, body: Body, compiled: bool = True) -> None:
+    def __init__(self, body: Body, compiled: bool = True, seed: int | None = None) -> None:
         self.body = body
+        self.seed = seed
+        self.numbered = seed is not None
         self.name = body.name
-        self.arguments = body.arguments
+        self.arguments = (*body.arguments, pl.Int64()) if self.numbered else body.arguments
         self.dtype = body.dtype
         self.blocking = bool(body.terminate)
         self.expires = body.expire is not None
@@ -94,16 +99,27 @@ class SqlProgram:
         self.chances = [v for v in body.values if isinstance(v, Chance)]
         self.stored = [StoredRows(table) for table in body.stored]
         self.keeps_window = body.keeps_window or self.expires
-        # nothing is remembered but the window: the last row's state alone says the answer
-        self._remembers = body.initialize != body.iterate or any(
-            getattr(a, "table", None) != RETURN for a in (*body.iterate, *body.terminate)
+        # where nothing is remembered but the window the last row's state alone says the answer
+        self._remembers = (
+            bool(self.chances)
+            or body.initialize != body.iterate
+            or any(getattr(a, "table", None) != RETURN for a in (*body.iterate, *body.terminate))
         )
+        self._seeded: dict[int, SqlProgram] = {}
         fields = body.dtype.fields if isinstance(body.dtype, pl.Struct) else []
         self._names = [f.name for f in fields]
 
-    def __reduce__(self) -> tuple[type[SqlProgram], tuple[Body]]:
+    def __reduce__(self) -> tuple[type[SqlProgram], tuple[Body, bool, int | None]]:
         """Pickled as what was declared: functions are made of it anew."""
-        return SqlProgram, (self.body,)
+        return SqlProgram, (self.body, True, self.seed)
+
+    def seeded(self, seed: int) -> SqlProgram:
+        """The same where chance goes by rows, one for each seed; itself without chance in it."""
+        if not self.chances:
+            return self
+        if seed not in self._seeded:
+            self._seeded[seed] = SqlProgram(self.body, seed=seed)
+        return self._seeded[seed]
 
     def start(self) -> SqlRun:
         """A run without rows."""
@@ -154,7 +170,7 @@ class SqlRun:
         self._tables: list[list[tuple[Any, ...]]] = [[] for _ in program.body.tables]
         self._returned: list[tuple[Any, ...]] = []
         self._taken = 0
-        self._arguments = slice(FIRST_PLACE, FIRST_PLACE + len(program.arguments))
+        self._arguments = slice(FIRST_PLACE, FIRST_PLACE + len(program.body.arguments))
         self._env: Env = [None] * program.body.places
         self._env[:FIRST_PLACE] = [[*self._tables, *program.stored], self.window, self._returned, {}]
 
@@ -168,18 +184,12 @@ class SqlRun:
         """Bytes held, roughly."""
         return _BYTES * (2 + len(self.window) + sum(len(t) for t in self._tables))
 
-    @property
-    def fresh(self) -> bool:
-        """Whether the next row is the first one."""
-        return not self._taken
-
-    def salt(self, salt: int) -> None:
-        """Say where chance begins, before the first row."""
-        for chance in self._program.chances:
-            self._tables[chance.table][:] = [(-1, salt)]
-
     def take(self, tag: int, row: Sequence[Any]) -> list[Any]:
         """INITIALIZE or ITERATE. The row is in the window before that."""
+        if self._program.numbered:
+            *row, number = row
+            if not self._taken:
+                self._begin_chance(number)
         if self._program.keeps_window:
             self.window.append((tag, *row))
         state = self._program.iterate if self._taken else self._program.initialize
@@ -190,6 +200,12 @@ class SqlRun:
         if self._program.expires and not self.window:
             self._free()  # the body deleted its last row
         return found
+
+    def _begin_chance(self, number: object) -> None:
+        """Say where chance begins: by the seed and the first row."""
+        salt = crc32(f"{self._program.seed} {number}".encode())
+        for chance in self._program.chances:
+            self._tables[chance.table][:] = [(-1, salt)]
 
     def _taken_again(self, rows: list[tuple[Any, ...]]) -> list[Any]:
         """ITERATE for the rows it gave itself, and for those it gave itself then, until there are none."""
