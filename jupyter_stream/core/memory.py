@@ -7,6 +7,7 @@ import gc
 import re
 import threading
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -49,9 +50,6 @@ LEAST: Final = 64 * 10**6
 
 _PAUSES: Final = (0.0, 1.0, 4.0)
 """Seconds before each look for memory to give back: on a busy machine it takes threads a while to let go of a query."""
-_giving = threading.Lock()
-_asked = threads.Event()
-_floor = _let_go = 0
 
 
 def machine() -> int:
@@ -72,43 +70,67 @@ def default() -> int:
     return max(LEAST, machine() // 4)
 
 
-def give_back(held: int = 0) -> None:
-    """Give memory that nobody uses any more back to the machine: now, and what other threads let go of in the next seconds.
+class GivingBack:
+    """Gives memory that nobody uses any more back to the machine: now, and what other threads let go of in the next seconds.
 
     Looking for it takes some tenths of a second, so it is done only where there may be much, and by one thread at a time, which
     begins anew for whoever asks meanwhile. That the process hasn't grown since the last look says little alone: what it had then
     may be what is let go of now.
 
     Args:
-        held: bytes that were let go of, about.
+        look: looks for it.
+        resident: bytes of memory the process has just now.
+        pauses: seconds before each look.
     """
-    global _floor, _let_go
-    _let_go += held
-    if _let_go < _WORTH and resident() < _floor + _WORTH:
-        return
-    _let_go = 0
-    _asked.set()
-    if not _giving.acquire(blocking=False):
-        return
-    try:
-        pauses = iter(_PAUSES)
+
+    def __init__(
+        self, look: Callable[[], None], resident: Callable[[], int], pauses: Sequence[float] = _PAUSES
+    ) -> None:
+        self._look = look
+        self._resident = resident
+        self._pauses = tuple(pauses)
+        self._giving = threading.Lock()
+        self._again = threads.Event()
+        self._floor = self._let_go = 0
+
+    def after(self, held: int = 0) -> None:
+        """Give back what there is after about so many bytes were let go of."""
+        self._let_go += held
+        if self._let_go < _WORTH and self._resident() < self._floor + _WORTH:
+            return
+        self._let_go = 0
+        self._again.set()
+        while self._again.is_set() and self._giving.acquire(blocking=False):
+            try:
+                self._give()
+            finally:
+                self._giving.release()
+
+    def _give(self) -> None:
+        pauses = iter(self._pauses)
         while (pause := next(pauses, None)) is not None:
             time.sleep(pause)
-            if _asked.is_set():
-                _asked.clear()
-                pauses = iter(_PAUSES[1:])
-            gc.collect()
-            pa.default_memory_pool().release_unused()
-            with suppress(OSError, AttributeError):  # glibc alone has it
-                ctypes.CDLL(None).malloc_trim(0)
-        _floor = resident()
-    finally:
-        _giving.release()
+            if self._again.is_set():
+                self._again.clear()
+                pauses = iter(self._pauses[1:])
+            self._look()
+        self._floor = self._resident()
+
+
+def _collect() -> None:
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    with suppress(OSError, AttributeError):  # glibc alone has it
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def resident() -> int:
     """Bytes of memory this process has just now."""
     return int(psutil.Process().memory_info().rss)
+
+
+give_back: Final = GivingBack(_collect, resident).after
+"""That of this process."""
 
 
 def parse(text: str) -> int | None:

@@ -7,7 +7,6 @@ import sys
 import tempfile
 import threading
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -203,18 +202,30 @@ def test_sizes_that_are_none_are_refused():
         assert session.engine.memory == 2 * 10**9
 
 
-def test_memory_of_dropped_queries_is_looked_for_though_the_process_had_it_at_the_last_look_too(monkeypatch):
+def test_memory_of_dropped_queries_is_looked_for_though_the_process_had_it_at_the_last_look_too():
     looks: list[int] = []
-    monkeypatch.setattr(memory, "gc", SimpleNamespace(collect=lambda: looks.append(1)))
-    monkeypatch.setattr(memory, "resident", lambda: 700_000_000)
-    for name, value in {"_PAUSES": (0.0,), "_floor": 700_000_000, "_let_go": 0}.items():
-        monkeypatch.setattr(memory, name, value)
-    memory.give_back(30_000_000)
-    assert not looks  # not worth it
-    memory.give_back(30_000_000)
-    assert looks == [1]
-    memory.give_back(30_000_000)
-    assert looks == [1]
+    giving = memory.GivingBack(lambda: looks.append(1), lambda: 700_000_000, [0.0])
+    giving.after()
+    assert looks == [1]  # the process has grown from nothing
+    giving.after(30_000_000)
+    assert looks == [1]  # not worth it
+    giving.after(30_000_000)
+    assert looks == [1, 1]
+    giving.after(30_000_000)
+    assert looks == [1, 1]
+
+
+def test_who_asks_while_memory_is_looked_for_has_it_looked_for_once_more():
+    looks: list[int] = []
+
+    def look() -> None:
+        looks.append(1)
+        if len(looks) == 2:
+            giving.after(60_000_000)  # comes back at once: a look is under way
+
+    giving = memory.GivingBack(look, lambda: 0, [0.0, 0.0])
+    giving.after(60_000_000)
+    assert looks == [1] * 4  # two for each
 
 
 DROPPED = """
