@@ -82,6 +82,17 @@ def test_it_can_be_sent_to_other_processes() -> None:
     assert made.over([(i, 100 + 9 * i) for i in range(5)]) == made.over(rows)  # the first row's number says it
 
 
+def test_the_answer_over_rows_is_that_of_one_after_the_other() -> None:
+    roll = (
+        "CREATE AGGREGATE roll (x BIGINT) : DOUBLE { INITIALIZE : ITERATE : { INSERT INTO RETURN VALUES (rand()); } }"
+    )
+    made = program(roll, pl.Int64()).seeded(7)
+    rows, run = [(i, 100 + i) for i in range(5)], made.start()
+    for row in rows:
+        last = run.take(0, row)
+    assert made.over(rows) == last
+
+
 def test_explain_shows_the_call_as_it_was_written() -> None:
     with Session({"rows": ROWS}) as session:
         session.run("CREATE STREAM s (ts TIMESTAMP, k STRING, v BIGINT) ORDER BY ts SOURCE 'frame://rows'")
