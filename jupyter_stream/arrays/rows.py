@@ -7,6 +7,7 @@ small one, so operators that run at every punctuation use these.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from jupyter_stream.core.messages import TS, Int64s, ints
 from jupyter_stream.core.time import MAX_TIME
 
+_PLAIN: Final = (pl.Int64, pl.Int32, pl.UInt32, pl.UInt64, pl.Float64)
 _FEW, _MANY = 8_192, 1 << 16
 """Rows up to which column by column takes less than all at once: of those taken by their places, and of those looked at."""
 
@@ -22,6 +24,13 @@ _FEW, _MANY = 8_192, 1 << 16
 def frame_of(columns: Sequence[pl.Series]) -> pl.DataFrame:
     """Columns of different names side by side: 5 µs, where a frame made of a list takes 10 to 14."""
     return columns[0].to_frame().hstack(list(columns[1:])) if columns else pl.DataFrame()
+
+
+def gathered(column: pl.Series, at: Int64s) -> pl.Series:
+    """Rows of a column by their places; of plain numbers in a quarter of the time that Polars takes."""
+    if column.dtype in _PLAIN and not column.null_count():
+        return pl.Series(column.name, column.to_numpy()[at])
+    return column.gather(pl.Series(at))
 
 
 def columns_of(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:

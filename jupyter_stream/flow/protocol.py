@@ -50,7 +50,6 @@ class Paired(Protocol):
         """A join below has promised something of each time."""
 
 
-@runtime_checkable
 class Foresees(Protocol):
     """An operator that can work out something of rows before it is given them."""
 

@@ -186,22 +186,20 @@ class Panes:
         used = sum(int(np.count_nonzero(counts[rows[i : i + _SPAN], : self.slots])) for i in range(0, rows.size, _SPAN))
         return _SPARSE * used < rows.size * self.slots
 
-    def affordable(self, ts: Int64s, window: PaneMap, groups: int, spared: int) -> int:
-        """How many of these rows can be folded in without partials growing beyond measure, if no group of theirs is known yet.
+    def affordable(self, size: int, span: int, groups: int, spared: int) -> int:
+        """How many of some rows can be folded in without partials growing beyond measure, if no group of theirs is known yet.
 
         Args:
-            ts: the rows' times.
-            window: which panes they are in.
+            size: how many they are.
+            span: how many panes they are in at most.
             groups: how many groups they have at most.
             spared: bytes that partials may take at any rate; twice what they take now, they always may.
         """
-        span = window.pane_of(int(ts.max())) - window.pane_of(int(ts.min())) + 1
+        if span <= _FEW_PANES:
+            return size
         each, measure = 8 * len(self.active()), max(spared, 2 * self.bytes)
-        size = int(ts.size)
         while (
-            span > _FEW_PANES
-            and size > _FEW
-            and (len(self.rows) + min(size, span)) * (self.slots + min(size, groups)) * 2 * each > measure
+            size > _FEW and (len(self.rows) + min(size, span)) * (self.slots + min(size, groups)) * 2 * each > measure
         ):
             size //= 2
         return size

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from jupyter_stream.arrays.rows import frame_of
+from jupyter_stream.arrays.rows import frame_of, gathered
 from jupyter_stream.arrays.walking import nth
 from jupyter_stream.core.axis import plus
 from jupyter_stream.core.messages import TS, WINDOW_END, WINDOW_ID, WINDOW_START, Int64s, ints
@@ -95,13 +95,12 @@ class TupleExtents(TimedExtents):
     def _due(self, ends: ExtentEnds, until: int) -> Due:
         def ordered(answers: pl.DataFrame) -> pl.DataFrame:
             """Each answer as often as rows of its time end an extent."""
-            rows, which = _repeated(ints(answers.get_column(_ENDED)), ends)
+            rows, ended, which = _repeated(ints(answers.get_column(_ENDED)), ends)
+            columns = [column for column in answers.get_columns() if column.name != _ENDED]
             if rows.size != answers.height:
-                at = pl.Series(rows)
                 # one after the other: all together they would go through Polars' threads, which spin for a while after that
-                answers = frame_of([column.gather(at) for column in answers.get_columns()])
-            times = ends.times[ints(answers.get_column(_ENDED))]
-            return answers.hstack([pl.Series(TS, times), pl.Series(WINDOW_ID, ends.ids[which])])
+                columns = [gathered(column, rows) for column in columns]
+            return frame_of([*columns, pl.Series(TS, ends.times[ended]), pl.Series(WINDOW_ID, ends.ids[which])])
 
         return Due([TimeEnds(ends.times, until)], ordered)
 
@@ -111,13 +110,17 @@ class TupleExtents(TimedExtents):
         return answers.hstack([pl.Series(name, times).cast(self._time) for name, times in bounds])
 
 
-def _repeated(extents: Int64s, ends: ExtentEnds) -> tuple[Int64s, Int64s]:
-    """For each result row: the answer it is, and which of the extents' numbers it has. Extent by extent."""
+def _repeated(extents: Int64s, ends: ExtentEnds) -> tuple[Int64s, Int64s, Int64s]:
+    """For each result row: the answer it is, the time that ends its extent, and which of the extents' numbers it has."""
     if ends.ids.size == ends.times.size:
-        return np.arange(extents.size), extents
+        return np.arange(extents.size), extents, extents
+    if extents.size == ends.times.size and (np.diff(extents) == 1).all():  # one answer for each time
+        rows = np.repeat(extents, ends.counts)
+        return rows, rows, np.arange(ends.ids.size)
     counts = ends.counts[extents]
     rows = np.repeat(np.arange(extents.size), counts)
-    return rows, (np.cumsum(ends.counts) - ends.counts)[extents[rows]] + nth(counts)
+    ended = extents[rows]
+    return rows, ended, (np.cumsum(ends.counts) - ends.counts)[ended] + nth(counts)
 
 
 def slide_by_tuple(window: TupleWindow, computed: GroupBy, provisional: bool = False) -> ExtentAggregate:

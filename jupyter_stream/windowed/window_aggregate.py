@@ -157,28 +157,30 @@ class WindowAggregate:
             yield from self._finish()  # late rows may belong to panes whose extents are being answered
             yield from self._take_late(frame)
         else:
-            yield from self._fold(frame)
+            yield from self._fold(frame, batch.times)
 
-    def _fold(self, frame: pl.DataFrame) -> Iterator[Message]:
+    def _fold(self, frame: pl.DataFrame, times: tuple[int, int] | None = None) -> Iterator[Message]:
         if not frame.height:
             return
         frame, columns, failed = self._evaluator.evaluate(frame)
         if failed is not None:
             yield failed
         if frame.height:
-            yield from self._add(ints(frame.get_column(TS)), columns)
+            yield from self._add(ints(frame.get_column(TS)), columns, times)
 
-    def _add(self, ts: Int64s, columns: Sequence[pl.Series]) -> Iterator[Message]:
+    def _add(self, ts: Int64s, columns: Sequence[pl.Series], times: tuple[int, int] | None) -> Iterator[Message]:
         """Fold rows in, in pieces where all at once might need partials of far too many panes and groups."""
         keys, start, looked, most = len(self._config.computed.keys), 0, 0, ts.size
         while start < ts.size:
             groups, rest = self._groups, ts[start:]
             size = rest.size
             if self._config.choice.may_change and isinstance(groups, WindowGroups) and groups.movable:
-                size = groups.panes.affordable(rest, self._window, most, strategy.SPARED)
+                span = times if times is not None and not start else (int(rest.min()), int(rest.max()))
+                panes = self._window.pane_of(span[1]) - self._window.pane_of(span[0]) + 1
+                size = groups.panes.affordable(size, panes, most, strategy.SPARED)
                 if size < rest.size and most == ts.size:  # now it is worth counting
                     most = pl.DataFrame(columns[:keys]).n_unique() if keys else 1
-                    size = groups.panes.affordable(rest, self._window, most, strategy.SPARED)
+                    size = groups.panes.affordable(rest.size, panes, most, strategy.SPARED)
             piece = columns if size == ts.size else [c.slice(start, size) for c in columns]
             groups.add(rest[:size], piece[:keys], piece[keys:])
             start += size

@@ -7,7 +7,7 @@ ending at e, a multiple of the slide from the origin, holds e - range <= ts < e;
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Self
 
 import numpy as np
@@ -44,11 +44,37 @@ class TimeWindow(Window):
     starts: bool = False
     earlier: int | None = 0
 
+    # what follows from these; worked out once, since windows are asked for it for every batch and every extent
+    phase: int = field(init=False, repr=False, compare=False)
+    """Ends of extents are `phase + k * slide`, 0 <= phase < slide."""
+    panes_per_slide: int = field(init=False, repr=False, compare=False)
+    """1 where extents are whole slides long, else 2: one pane up to where extents start, one from there.
+
+    The thesis cuts panes of length gcd(range, slide) (§6.2.1), of which there can be thousands; two unequal ones per
+    slide have the same boundaries that matter.
+    """
+    slides: int = field(init=False, repr=False, compare=False)
+    """How many slides an extent reaches into, its range over its slide rounded up; 0 for a landmark."""
+    _schedule: Schedule = field(init=False, repr=False, compare=False)
+
     spark_forms: ClassVar[tuple[WindowOnSpark, ...]] = (SLIDING, STARTING, ON_COLUMN, ON_EXPRESSION, LANDMARK)
     even: ClassVar[bool] = True
     """Whether all extents are of one length, so that one holds the rows of the last `range` before its end."""
     word: ClassVar[str | None] = None
     """What is written behind RANGE d SLIDE s for it; None for none."""
+
+    def __post_init__(self) -> None:
+        """Work out what follows from what is said."""
+        shift = self.range if self.starts and self.range is not None else 0
+        phase, whole = (self.origin + shift) % self.slide, self.range is None or self.range % self.slide == 0
+        found = {
+            "phase": phase,
+            "panes_per_slide": 1 if whole else 2,
+            "slides": 0 if self.range is None else -(-self.range // self.slide),
+            "_schedule": Schedule(phase, self.slide),
+        }
+        for name, value in found.items():
+            object.__setattr__(self, name, value)  # frozen
 
     @classmethod
     def of(cls, range: int | None, slide: int, origin: int, on: str | None, starts: bool) -> Self:
@@ -80,7 +106,7 @@ class TimeWindow(Window):
 
     @property
     def schedule(self) -> Schedule:
-        return Schedule(self.phase, self.slide)
+        return self._schedule
 
     @property
     def ends_with_rows(self) -> bool:
@@ -93,26 +119,6 @@ class TimeWindow(Window):
     @property
     def comparable(self) -> tuple[object, ...] | None:
         return ("time", self.on) if self.even else None
-
-    @property
-    def phase(self) -> int:
-        """Ends of extents are `phase + k * slide`, 0 <= phase < slide."""
-        shift = self.range if self.starts and self.range is not None else 0
-        return (self.origin + shift) % self.slide
-
-    @property
-    def panes_per_slide(self) -> int:
-        """1 where extents are whole slides long, else 2: one pane up to where extents start, one from there.
-
-        The thesis cuts panes of length gcd(range, slide) (§6.2.1), of which there can be thousands; two unequal ones per
-        slide have the same boundaries that matter.
-        """
-        return 1 if self.range is None or self.range % self.slide == 0 else 2
-
-    @property
-    def slides(self) -> int:
-        """How many slides an extent reaches into, its range over its slide rounded up; 0 for a landmark."""
-        return 0 if self.range is None else -(-self.range // self.slide)
 
     def pane(self, ts: Int64s) -> Int64s:
         """The number of the pane each time is in; panes of extent k are `first_pane(k) <= pane < panes_per_slide * k`."""

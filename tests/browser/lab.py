@@ -210,7 +210,7 @@ class Notebook:
         for _ in range(20):
             self.cell(0).locator(".jp-InputPrompt").first.click()
             self.page.get_by_role("menuitem", name="Run", exact=True).click()
-            self.page.get_by_text("Run All Cells", exact=True).click()
+            self.page.locator(".lm-Menu-itemLabel").get_by_text("Run All Cells", exact=True).click()
             if self._left(0, before):
                 return
         raise TimeoutError("the cells did not start")
