@@ -111,7 +111,7 @@ def windowed(clause: WindowClause, scope: Scope, source: SourceText) -> Scope:
         UnsupportedError: a kind of window that isn't available yet.
     """
     plan = entering(scope.plan, clause, source)
-    scope = replace(scope, plan=plan)
+    scope = scope if plan is scope.plan else replace(scope, plan=plan)
     window = bind_window(clause, scope, source)
     if clause.where is not None:
         names = InputNames(replace(scope, window=None), source, _IN_WINDOW)
@@ -381,7 +381,7 @@ class Grouping:
             return bind_user_call(self, call, version, where)
         function = aggregates.find(name)
         if function is None:
-            if name in functions.names():
+            if functions.has(name):
                 raise self._error(
                     f"ORDER BY, FILTER and windows go with aggregates only, and {name} is not one",
                     call,

@@ -197,9 +197,9 @@ class ExpressionBinder:
             if outer is not None and isinstance(outer.dtype, pl.String):
                 hint = f"{qualifier.text} is STRING. If it holds JSON, write get_json_object({qualifier.text}, '$.{name.text}')."
             raise self.error(f"there is no column {qualifier.text}.{name.text}", node, hint)
-        if lower in functions.names() and node.may_be_call:
+        if functions.has(lower) and node.may_be_call:
             return self.call(lower, [], node)
-        if lower in functions.names() or aggregates.find(lower) is not None:
+        if functions.has(lower) or aggregates.find(lower) is not None:
             hint = f"Functions are called with parentheses: {name.text}(...)."
         elif lower == ROW_NUM:
             hint = NO_NUMBERS
@@ -217,7 +217,7 @@ class ExpressionBinder:
         if name.text.lower() not in known:
             hint = did_you_mean(name.text, known.values(), "fields")
             raise self.error(f"this STRUCT has no field {name.text}", node, hint)
-        if "get_field" not in functions.names():
+        if not functions.has("get_field"):
             raise self.error("fields of a STRUCT aren't available in this version", node, kind=UnsupportedError)
         return self.call("get_field", [struct, Literal(known[name.text.lower()], pl.String())], node)
 
@@ -295,7 +295,7 @@ class ExpressionBinder:
         if lower == "rand" and not node.args:
             return self._rand(node)
         own = functions.own_function(lower)
-        if own is None and lower not in functions.names() and lower not in _CASTS:
+        if own is None and not functions.has(lower) and lower not in _CASTS:
             return self.call(name, [], node)  # it says which names are like this one
         if node.distinct:
             raise self.error(
@@ -346,7 +346,7 @@ def is_aggregate_call(node: Node) -> bool:
     if node.where is not None or node.window is not None or node.ignore_nulls is not None or node.order:
         return True
     lower = node.name.text.lower()
-    return declared(lower) is not None or (aggregates.find(lower) is not None and lower not in functions.names())
+    return declared(lower) is not None or (aggregates.find(lower) is not None and not functions.has(lower))
 
 
 def holds_aggregate(node: Node) -> bool:

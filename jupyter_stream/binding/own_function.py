@@ -77,7 +77,7 @@ def name_taken(name: str) -> str | None:
     lower = name.lower()
     if not name.isidentifier():
         return f"{name!r} can't be the name of a function"
-    if lower in functions.names():
+    if functions.has(lower):
         return f"{name} is a built-in function"
     if declared(lower) is not None:
         return f"{name} is an aggregate of your own"

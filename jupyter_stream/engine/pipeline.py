@@ -71,7 +71,7 @@ from jupyter_stream.plan.keyed import key_retention
 from jupyter_stream.plan.logical import BoundQuery, TableRelation, streams, walk
 from jupyter_stream.plan.needs import needed_columns, reads_row_numbers
 from jupyter_stream.plan.promising import COVERAGE
-from jupyter_stream.plan.rates import Rates, together
+from jupyter_stream.plan.rates import Rates
 from jupyter_stream.plan.refill import refill
 from jupyter_stream.plan.relations import by_extents, makers
 from jupyter_stream.plan.time_of import integer_time
@@ -820,7 +820,7 @@ class Pipeline:
             return explain(self.graph)
         feeds = {f.stream.name: f.control for f in self.feeds}
         queues = map(in_queue, self.queues) if any(w.circuit.order is not None for w in self._working) else ()
-        return explain(self.graph, feeds, self._rates(), [f"scheduler: {self.works_by}", *queues, *self.goes_by])
+        return explain(self.graph, feeds, Rates(self._rates()), [f"scheduler: {self.works_by}", *queues, *self.goes_by])
 
     @property
     def _working(self) -> list[Working]:
@@ -859,13 +859,14 @@ class Pipeline:
     @property
     def rates(self) -> Rates:
         """What it has measured of its streams."""
-        return together((self._rates(), measured(self.graph)))
+        found = measured(self.graph)
+        return Rates(self._rates(), found.passed, found.values)
 
-    def _rates(self) -> Rates:
+    def _rates(self) -> dict[str, float]:
         """Rows per second of the streams' own time."""
         rows = {f.stream.name: f.control.rows_in for f in self.feeds}
         spans = list(self._spans.items())
-        return Rates({n: rows[n] * 1e6 / (last - first) for n, (first, last) in spans if last > first})
+        return {n: rows[n] * 1e6 / (last - first) for n, (first, last) in spans if last > first}
 
     @property
     def state_bytes(self) -> int:

@@ -6,7 +6,7 @@ from jupyter_stream.functions.expression import Call, Column, Expr, Literal
 from jupyter_stream.functions.function import BadArguments, Compiled, Failure, UnknownFunction
 from jupyter_stream.functions.kernel import checked, compile_kernel
 from jupyter_stream.functions.own import OwnFunction, OwnName, calling_own, own_function, own_names
-from jupyter_stream.functions.registry import Description, describe, names, resolve
+from jupyter_stream.functions.registry import Description, describe, has, names, resolve
 from jupyter_stream.functions.spark import only_here, to_spark_sql
 from jupyter_stream.functions.types import common_type
 
@@ -29,6 +29,7 @@ __all__ = [
     "common_type",
     "compile_kernel",
     "describe",
+    "has",
     "names",
     "only_here",
     "own_function",

@@ -112,6 +112,11 @@ def names() -> tuple[str, ...]:
     return tuple(_BY_NAME)
 
 
+def has(name: str) -> bool:
+    """Whether a name in lower case is in the table."""
+    return name in _BY_NAME
+
+
 def describe() -> tuple[Description, ...]:
     """What DESCRIBE FUNCTIONS shows, by name; operators first."""
     rows = [Description(f.name, f.signature, f.description, f.example) for f in TABLE]

@@ -125,7 +125,8 @@ def build(query: BoundQuery) -> Graph:
     graph = Graph(plan=labelled(plan), maintenance=query.maintenance, rates=query.rates)
     assert graph.plan is not None
     how = promising.chosen(query, plan)
-    written = optimized(query.plan, query.maintenance, query.rates, reorder=False)
+    several = sum(not node.inputs for node in walk(query.plan)) > 1  # otherwise nothing is joined, in whatever order
+    written = optimized(query.plan, query.maintenance, query.rates, reorder=False) if several else plan
     graph.notes = (
         *approximations(query), *promising.notes(query, how), *order_joins.note(written, plan, query.rates)
     )  # fmt: skip

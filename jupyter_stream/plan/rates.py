@@ -26,10 +26,13 @@ def together(rates: Iterable[Rates]) -> Rates:
     streams: dict[str, float] = {}
     passed: dict[str, float] = {}
     values: dict[str, float] = {}
-    for each in rates:
-        streams.update(each.streams)
-        passed.update(each.passed)
-        values.update(each.values)
+    for each in rates:  # of each query that runs, whenever one starts: mostly nothing is known
+        if each.streams:
+            streams.update(each.streams)
+        if each.passed:
+            passed.update(each.passed)
+        if each.values:
+            values.update(each.values)
     return Rates(streams, passed, values)
 
 

@@ -84,7 +84,9 @@ def with_nulls_left_out(call: FunctionCall, function: str | None) -> FunctionCal
         call: the call.
         function: the aggregate's own name; None for one of a user's, which is given NULLs.
     """
-    if call.ignore_nulls is None or not call.args:
+    if call.ignore_nulls is None:
+        return call
+    if not call.args:
         return replace(call, ignore_nulls=None)
     if function not in (None, "first", "last", "arg_min", "arg_max"):
         return replace(call, ignore_nulls=None)

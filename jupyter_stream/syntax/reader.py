@@ -153,7 +153,8 @@ class Reader:
     @property
     def curr(self) -> Token:
         """The token that comes next."""
-        return self.token(0)
+        # asked for some three hundred times in a small query: a call of `token` would take as long again
+        return self.tokens[self.index] if self.index < len(self.tokens) else self._end
 
     @property
     def next(self) -> Token:
@@ -195,10 +196,11 @@ class Reader:
 
     def peek(self, *words: str) -> bool:
         """Whether these words come next, in any case."""
-        for i, word in enumerate(words):
-            token = self.token(i)
-            if not token or token.kind in _TEXTS or token.text.upper() != word:
+        tokens, at = self.tokens, self.index
+        for word in words:
+            if at >= len(tokens) or tokens[at].kind in _TEXTS or tokens[at].text.upper() != word:
                 return False
+            at += 1
         return True
 
     def word(self, *words: str) -> bool:
