@@ -20,7 +20,7 @@ sys.path.insert(
 from tests.checking import environments, reach, stabilize, steps
 
 EPILOG = """arguments that are not listed go to pytest: `python tests -x tests/plan`. Two tests run at a time, since most wait
-for a kernel, a browser or Spark for some of theirs; `-n 0` runs one."""
+for a kernel, a browser or Spark for some of theirs, and four with --all; `-n 0` runs one."""
 
 
 def parsed() -> tuple[argparse.Namespace, list[str]]:

@@ -26,7 +26,7 @@ from tests.leftovers import left_behind, left_by_the_run, telling
 from tests.promises import Watch, watch
 from tests.schedulers import switching
 from tests.spark_session import interpreting, sessions, spark
-from tests.tiers import examples
+from tests.tiers import ALL, examples
 
 __all__ = ["interpreting", "left_behind", "left_by_the_run", "sessions", "spark", "telling"]
 
@@ -69,7 +69,13 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["IPYTHONDIR"] = str(profile.parent)
 
 
+AGAIN = (
+    "tests/spark/test_same_as_kernel.py", "tests/spark/test_query_files.py", "tests/spark/test_join", "tests/spark/test_pro",
+    "tests/spark/test_what", "tests/functions/test_same_as_spark.py", "tests/differential/test_calls.py",
+)  # fmt: skip
+"""Half of the tests on Spark, by the seconds they take: where everything runs they have a JVM of their own beside the others."""
 SHARING = {
+    **({"spark again": AGAIN} if ALL else {}),
     "spark": ("tests/spark/", "tests/functions/test_same_as_spark.py", "tests/differential/test_calls.py"),
     "browser": ("tests/browser/",),
     "packaging": ("tests/packaging/",),
@@ -90,9 +96,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     for item in items:
         near = neighbours(item.nodeid)
-        if "spark" in getattr(item, "fixturenames", ()) and near != "spark":
-            raise pytest.UsageError(f"{item.nodeid} wants Spark: name its file in SHARING, or two workers start it")
-        if item.nodeid.split("/")[1] in OTHERS or near == "spark":
+        on_spark = near.startswith("spark")
+        if "spark" in getattr(item, "fixturenames", ()) and not on_spark:
+            raise pytest.UsageError(f"{item.nodeid} wants Spark: name its file in SHARING, or another worker starts it")
+        if item.nodeid.split("/")[1] in OTHERS or on_spark:
             item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=[OUT_OF_TIME]))
     if order := os.environ.get("TESTS_ORDER"):  # files in any order, and the tests in each of them
         draw = random.Random(order)

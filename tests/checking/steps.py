@@ -85,12 +85,16 @@ def collecting() -> Iterator[None]:
 
 
 def tests(arguments: list[str], title: str = "tests", python: str = sys.executable, **env: str) -> None:
-    """Run pytest, two tests at a time; what it has started and left running ends with it."""
+    """Run pytest, two tests at a time; what it has started and left running ends with it.
+
+    Where everything runs, four at a time: two that wait for Spark and one for the browser leave half of the cores to the others.
+    """
     # kernels and Spark's processes begin by the hundred: without bytecode each would compile the package
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    command = [python, "-m", "pytest", "-n", "2", "--dist", "loadscope", "-rfER", *arguments]
+    workers = "4" if os.environ.get("TESTS") == "all" else "2"
+    command = [python, "-m", "pytest", "-n", workers, "--dist", "loadscope", "-rfER", *arguments]
     with keeper.keeping() as mark:
-        # batches of a few rows gain nothing from Polars' second thread, and two tests run at a time
+        # batches of a few rows gain nothing from Polars' second thread, and others run beside each test
         run(title, command, env={"POLARS_MAX_THREADS": "1", **mark, **env})
 
 
