@@ -442,12 +442,15 @@ class Engine:
             self._agenda = _nothing()
             self._obey()
             if not self._found_work:
-                idlers = any(isinstance(r, Idler) and r.waits_for_idle_time for r in self._runners)
-                putting_off = idlers or self._holding
+                putting_off = bool(self._idlers()) or self._holding
                 with suppress(queue.Empty):
                     self._bell.get(timeout=_IDLE_LOOK if putting_off else self._until_look())
                 self._obey()
             self._agenda = self._round()
+
+    def _idlers(self) -> list[Idler]:
+        # of each round: whether they fit the protocol takes ten times as long
+        return [r for r in self._runners if getattr(r, "waits_for_idle_time", False) and isinstance(r, Idler)]
 
     def _obey(self) -> None:
         while self._commands:
@@ -499,9 +502,8 @@ class Engine:
         self._share()  # some that work apart may have caught up
         if unfinished:
             return
-        waiting = [r for r in self._runners if isinstance(r, Idler) and r.waits_for_idle_time]
         used: list[bool] = []
-        for idler in waiting:  # each of them, whatever the others do, as much as its weight
+        for idler in self._idlers():  # each of them, whatever the others do, as much as its weight
             yield from self._given(idler, partial(_take_up, idler, used))
         if any(used):
             return

@@ -142,6 +142,7 @@ class Pipeline:
         """Whether it holds nothing and takes nothing until it is active again; whether it has been so."""
         self.started = time.time()
         self.ended: float | None = None
+        self._at_its_end: Rates | None = None
         self.late = self.failed_rows = self.ticks = 0
         self.late_frames = NewestFrames(NO_LIMIT, ASIDE)
         self.error_frames = NewestFrames(NO_LIMIT, ASIDE)
@@ -859,8 +860,13 @@ class Pipeline:
     @property
     def rates(self) -> Rates:
         """What it has measured of its streams."""
+        if self._at_its_end is not None:
+            return self._at_its_end
         found = measured(self.graph)
-        return Rates(self._rates(), found.passed, found.values)
+        made = Rates(self._rates(), found.passed, found.values)
+        if self.ended is not None:  # whenever another query starts it is asked for that
+            self._at_its_end = made
+        return made
 
     def _rates(self) -> dict[str, float]:
         """Rows per second of the streams' own time."""
