@@ -203,9 +203,10 @@ def test_change_of_a_table_goes_for_later_rows(
     def rows() -> Iterator[pl.DataFrame]:
         yield frame(range(35))
         go_on.wait(600)
-        # a day from now at least: the change goes for rows from the clock's time on
-        later = (dt.datetime.now(dt.UTC).replace(tzinfo=None) - START).days + 2
-        yield frame(range(later * 86_400, later * 86_400 + 20))
+        # half a day from now: the change goes for rows from the clock's time on, and those a day ahead of it are refused
+        now = dt.datetime.now(dt.UTC).replace(tzinfo=None) - START
+        later = int(now.total_seconds()) // 10 * 10 + 43_200
+        yield frame(range(later, later + 20))
         over.wait(600)
 
     def measured(run: SparkRun, streaming: Any) -> None:
