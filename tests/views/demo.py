@@ -93,6 +93,12 @@ class Demo:
         self._thread.start()
         return self
 
+    def end(self):
+        """Advance no more."""
+        self._until.set()
+        if self._thread is not None:
+            self._thread.join()
+
     def touch(self):
         self._version += 1
 
