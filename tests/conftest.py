@@ -70,8 +70,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 AGAIN = (
-    "tests/spark/test_same_as_kernel.py", "tests/spark/test_query_files.py", "tests/spark/test_join", "tests/spark/test_pro",
-    "tests/spark/test_what", "tests/functions/test_same_as_spark.py", "tests/differential/test_calls.py",
+    "tests/spark/test_same_as_kernel.py", "tests/spark/test_query_files.py", "tests/spark/test_joins_drawn.py",
+    "tests/spark/test_join_conditions.py", "tests/functions/test_same_as_spark.py", "tests/differential/test_calls.py",
 )  # fmt: skip
 """Half of the tests on Spark, by the seconds they take: where everything runs they have a JVM of their own beside the others."""
 SHARING = {

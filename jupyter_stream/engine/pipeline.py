@@ -64,6 +64,7 @@ from jupyter_stream.engine.working import Working, in_words
 from jupyter_stream.errors import reason
 from jupyter_stream.flow.last_time import LastTime
 from jupyter_stream.flow.named import Named
+from jupyter_stream.flow.protocol import foresees
 from jupyter_stream.flow.table_lookup import TableLookup
 from jupyter_stream.graph.graph import Entry, Graph, Step, StepInput, build
 from jupyter_stream.plan.catalog import StreamDef
@@ -413,15 +414,10 @@ class Pipeline:
     def foresee(self, feed: Feed, batch: Batch) -> None:
         """Have its operators work out what they can of rows that come next. Called by another thread than the engine's."""
         for entry in self.feeds[feed]:
-            if entry.target is None:
-                continue
-            foresee = getattr(
-                entry.target.step.operator, "foresee", None
-            )  # of each batch: a protocol takes ten times as long
-            if foresee is not None:
+            if entry.target is not None and foresees(operator := entry.target.step.operator):
                 # what fails fails again when the rows come, where it is seen to
                 with contextlib.suppress(BaseException):
-                    foresee(entry.target.port, batch)
+                    operator.foresee(entry.target.port, batch)
 
     def _hold_back(
         self, of: tuple[Feed, Tap | None], message: Message, size: int, later: Callable[[Message], None]
