@@ -1,5 +1,6 @@
 import sys
 from pathlib import Path
+from weakref import WeakSet
 
 import pytest
 
@@ -11,12 +12,13 @@ def demo():
     """Makes demo queries; those that run by themselves end with the test."""
     from demo import Demo
 
-    made = []
+    made = WeakSet()  # a thread that runs keeps its query, and nothing else here does
 
     def make(*args, **words):
-        made.append(Demo(*args, **words))
-        return made[-1]
+        query = Demo(*args, **words)
+        made.add(query)
+        return query
 
     yield make
-    for each in made:
+    for each in list(made):
         each.end()
