@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final, Literal
 
 import polars as pl
@@ -130,7 +131,7 @@ class Scope:
         """When the extents of its window end, where that is known beforehand."""
         return None if self.window is None else self.window.schedule
 
-    @property
+    @cached_property
     def time(self) -> Time:
         """Its time."""
         return time_of(self.plan)

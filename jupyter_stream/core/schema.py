@@ -5,7 +5,7 @@ Column names are matched without regard to case, as in SQL, and shown as they we
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Final
@@ -39,6 +39,16 @@ def sql_type(name: str) -> pl.DataType | None:
 def sql_names() -> tuple[str, ...]:
     """Every SQL type name that can be declared."""
     return tuple(_BY_SQL)
+
+
+def empty(columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """A frame of these columns without rows."""
+    return _empty(tuple(columns.items())).clear()
+
+
+@lru_cache(1_000)
+def _empty(columns: tuple[tuple[str, pl.DataType], ...]) -> pl.DataFrame:
+    return pl.DataFrame(schema=dict(columns))
 
 
 @lru_cache(1_000)
@@ -134,7 +144,7 @@ class Schema:
 
     def empty(self) -> pl.DataFrame:
         """A frame of these columns without rows."""
-        return pl.DataFrame(schema=self.polars())
+        return empty(self.polars())
 
     def __iter__(self) -> Iterator[Field]:
         return iter(self.fields)

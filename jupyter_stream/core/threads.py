@@ -207,7 +207,8 @@ def dismiss(look: Callable[[], None], glance: Callable[[], bool] | None = None) 
 
 def glance_soon() -> None:
     """Something may be to see at the next glance, which doesn't wait for the next look."""
-    _bell.set()
+    if not _soon:  # otherwise it comes in a moment
+        _bell.set()
 
 
 def on_fork(forked: Callable[[], None]) -> None:
@@ -224,6 +225,7 @@ _bell = Event()
 _forks: list[Callable[[], Callable[[], None] | None]] = []
 _lock = threading.Lock()
 _began = _fork = False
+_soon = False  # whether the next glance comes without being rung for
 _supervisor: threading.Thread | None = None
 
 
@@ -239,14 +241,15 @@ def supervise() -> None:
 
 
 def _look_after() -> None:
-    global _supervisor
-    bell, soon, looked = _bell, False, time.monotonic()
+    global _supervisor, _soon
+    bell, _soon, looked = _bell, False, time.monotonic()
     while True:
         try:
-            bell.wait(GLANCE if soon else LOOK)
+            bell.wait(GLANCE if _soon else LOOK)
             bell.clear()
+            _soon = False  # who has something to see meanwhile may be too late for this glance: it rings
             wanted = [glance() for glance in _living(_glances)]  # all of them
-            soon = any(wanted)
+            _soon = any(wanted)
             if time.monotonic() - looked < LOOK - GLANCE / 2:
                 continue
             looked = time.monotonic()
@@ -256,7 +259,7 @@ def _look_after() -> None:
                 look()
             with _lock:  # without anybody to look after it ends, and the next thread brings another
                 if not _watched and not _looks:
-                    _supervisor = None
+                    _supervisor, _soon = None, False
                     return
         except BaseException:
             log.exception("a look of the supervisor failed")
@@ -279,8 +282,8 @@ def in_a_fork() -> bool:
 
 
 def _forked() -> None:
-    global _lock, _supervisor, _fork, _bell
-    _lock, _supervisor, _bell = threading.Lock(), None, Event()
+    global _lock, _supervisor, _fork, _bell, _soon
+    _lock, _supervisor, _bell, _soon = threading.Lock(), None, Event(), False
     _fork = _fork or _began
     _watched.clear()
     for reference in list(_forks):

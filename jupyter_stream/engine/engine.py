@@ -45,7 +45,7 @@ from jupyter_stream.plan.logical import BoundQuery, streams
 from jupyter_stream.plan.promising import read_of
 from jupyter_stream.plan.time_of import integer_time
 from jupyter_stream.schedulers import FirstCome, Scheduler
-from jupyter_stream.sources.protocol import REPLAY_ROWS, Journaled, Prunable
+from jupyter_stream.sources.protocol import REPLAY_ROWS, Journaled, prunes
 
 log = logs.of(__name__)
 
@@ -237,7 +237,8 @@ class Engine:
     def launch(self, pipelines: Iterable[Runner]) -> None:
         """Start queries together: those on one replayable stream read it once, live streams are shared with all."""
         self.submit(lambda: self._launch(list(pipelines))).result()
-        threads.glance_soon()
+        if len(self._runners) > 1:  # one alone keeps nobody waiting
+            threads.glance_soon()
 
     def listen(self, pipeline: Runner, callback: Callable[[pl.DataFrame], None]) -> None:
         """Call back with each frame of answers, in a thread of its own that a slow callback holds up alone."""
@@ -692,7 +693,9 @@ class Engine:
         pipelines = [p for p in pipelines if not isinstance(p, Pipeline) or p.cuts is None]
         for pipeline in pipelines:
             for stream in streams(pipeline.query.plan):
-                journal = pipeline.journal(stream) if isinstance(pipeline, Resumable) else None
+                journal = None
+                if not isinstance(pipeline, Pipeline) and isinstance(pipeline, Resumable):
+                    journal = pipeline.journal(stream)
                 if journal is not None and isinstance(stream.source, Journaled):
                     self._read(stream, [pipeline], journal)
                     continue
@@ -865,14 +868,14 @@ def _full(feed: Feed, message: Missed, stash: pl.DataFrame) -> pl.DataFrame:
         return stash
     stash = stash.filter(pl.col(LATE_ID).is_in(pl.Series(message.late_ids).implode()))
     source = feed.stream.source
-    assert isinstance(source, Prunable)
+    assert prunes(source)
     rows = source.pick(stash.get_column(LATE_ID).to_numpy() - 1)
     return rows.with_columns(stash.get_column(LATE_ID), stash.get_column("$broken"), stash.get_column(TS))
 
 
 def _columns(stream: StreamDef, pipelines: list[Runner]) -> tuple[str, ...] | None:
     """The columns the queries need, where the source can leave others out without changing what is refused."""
-    if not isinstance(stream.source, Prunable) or not stream.source.prunable or stream.steps:
+    if stream.steps or not prunes(stream.source):
         return None
     wanted: set[str] = set()
     for pipeline in pipelines:

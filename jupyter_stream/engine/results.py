@@ -10,7 +10,7 @@ import polars as pl
 from jupyter_stream.arrays.rows import columns_of
 from jupyter_stream.core.messages import ANSWER, IS_FINAL, WINDOW_END, Int64s
 from jupyter_stream.core.newest_frames import NO_LIMIT, NewestFrames
-from jupyter_stream.core.schema import Schema
+from jupyter_stream.core.schema import Schema, empty
 
 _KNOWN_BY = (ANSWER, WINDOW_END)
 """System columns that say which provisional answer a row is."""
@@ -32,7 +32,7 @@ class Results:
         if provisional:
             columns = {**columns, IS_FINAL: pl.Boolean()}
         self._columns = list(columns)
-        self._empty = pl.DataFrame(schema=columns)
+        self._empty = empty(columns)
         self._keep = keep
         self._final = NewestFrames(keep, most)
         self._newest = self._empty

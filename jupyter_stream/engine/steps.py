@@ -130,7 +130,8 @@ class Steps:
             else:
                 self._held.append((owner, work))
             return
-        long = not here and self._took.setdefault(owner, Took()).long and self._apart(owner)
+        took = self._took_by(owner)
+        long = not here and took.long and self._apart(owner)
         if isinstance(owner, Pipeline) and not here:
             owner.apart = long
             if long and takes:  # it holds that back, and works at it when it goes on
@@ -143,7 +144,7 @@ class Steps:
                 self._send_aside(owner, work)
             return
         turn = of_this_thread() or self.turn
-        self._timed(turn, owner, work)
+        self._timed(turn, owner, work, took)
         if turn.end():
             raise SetAside
 
@@ -158,17 +159,23 @@ class Steps:
         self._put_aside(turn, owner)
         self._lanes.put(turn, owner, work, weight(owner))
 
-    def _timed(self, turn: Turn, owner: Any, work: Work) -> None:
+    def _timed(self, turn: Turn, owner: Any, work: Work, took: Took) -> None:
         began = time.perf_counter()
         turn.begin(owner)
         guarded(owner, work)
-        self._took.setdefault(owner, Took()).note(time.perf_counter() - began)
+        took.note(time.perf_counter() - began)
+
+    def _took_by(self, owner: object) -> Took:
+        took = self._took.get(owner)
+        if took is None:
+            took = self._took[owner] = Took()
+        return took
 
     def _do_aside(self, turn: Turn, owner: Any, work: Work) -> None:
         """A step that is aside from its beginning, in a thread that is never the engine's."""
         turn.take()
         try:
-            self._timed(turn, owner, work)
+            self._timed(turn, owner, work, self._took_by(owner))
             turn.end()
         except Abandoned:
             pass

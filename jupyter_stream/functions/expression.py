@@ -136,6 +136,8 @@ def fold(expr: Expr, make: Callable[[Expr, tuple[_T, ...]], _T]) -> _T:
         expr: the expression.
         make: takes an expression and what was made of its arguments.
     """
+    if not (isinstance(expr, Call) and expr.args):
+        return make(expr, ())
     todo: list[tuple[Expr, bool]] = [(expr, False)]
     made: list[_T] = []
     while todo:
@@ -166,6 +168,8 @@ def conjuncts(condition: Expr) -> list[Expr]:
 
 def columns(expr: Expr) -> frozenset[str]:
     """Names of the columns it reads."""
+    if isinstance(expr, Column):
+        return frozenset((expr.name,))
     return frozenset(e.name for e in walk(expr) if isinstance(e, Column))
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from jupyter_stream.arrays.rows import columns_at, in_one_piece, rows_at, rows_where, together
 from jupyter_stream.core.messages import Int64s
+from jupyter_stream.core.schema import empty
 
 S = TypeVar("S", np.int64, np.int32, np.bool_)
 
@@ -41,7 +42,7 @@ class KeyRows:
     """
 
     def __init__(self, schema: Mapping[str, pl.DataType]) -> None:
-        self._none = pl.DataFrame(schema=dict(schema))
+        self._none = empty(schema)
         self._at = np.empty(0, np.int32)  # slot -> its place: the number of its block, then where in it
         self.clear()
 

@@ -1026,9 +1026,11 @@ class BoundQuery:
 
 def walk(plan: Plan) -> Iterator[Plan]:
     """The plan and all below it, outermost first."""
-    yield plan
-    for child in plan.inputs:
-        yield from walk(child)
+    left = [plan]
+    while left:
+        found = left.pop()
+        yield found
+        left.extend(reversed(found.inputs))
 
 
 def way_down(plan: Plan, passes: Callable[[Plan], bool]) -> list[Plan]:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -158,6 +158,11 @@ class Prunable(Protocol):
 
     def pick(self, rows: NDArray[np.int64]) -> pl.DataFrame:
         """All columns of some rows, by their number from 0 in the order of `read`, ascending."""
+
+
+def prunes(source: object) -> TypeGuard[Prunable]:
+    """Whether a source is `Prunable`, for what it reads now. `isinstance` of the protocol would look at that as well."""
+    return bool(getattr(source, "prunable", False))
 
 
 @runtime_checkable

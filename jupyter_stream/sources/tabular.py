@@ -154,7 +154,7 @@ def _polars(value: Any, columns: Sequence[str]) -> pl.DataFrame:
     if isinstance(value, pl.LazyFrame):
         value = value.select(columns).collect()
     if isinstance(value, pl.DataFrame):
-        return readable(value.select(columns))
+        return readable(value[[*columns]])  # past the planner
     if isinstance(value, pa.Table | pa.RecordBatch):
         return _of_arrow(value, columns)
     return _of_arrow(pa.table(value), columns)
@@ -192,9 +192,14 @@ def columns_of_arrow(schema: pa.Schema) -> Columns:
     return Columns(Schema.of(found), texts, left_out)
 
 
+_MAY_BE_ODD: Final = (pl.Struct, pl.List, pl.Array, pl.BaseExtension, pl.Object)
+
+
 def _is_odd(dtype: object) -> bool:
     """Whether it is, or holds, what is read by way of Arrow or Python: types of others, objects; maps deep inside."""
     dtype = instance(dtype)
+    if not isinstance(dtype, _MAY_BE_ODD):
+        return False
     if isinstance(dtype, pl.Struct):
         return any(_is_odd(f.dtype) or isinstance(instance(f.dtype), pl.Map) for f in dtype.fields)
     if isinstance(dtype, pl.List | pl.Array):

@@ -64,6 +64,12 @@ _LEVELS: tuple[Mapping[TokenType | None, str], ...] = (
 )
 """Operators between values, those that bind loosest first: the order of Spark's grammar."""
 
+_BINARY: Mapping[TokenType | None, tuple[int, str]] = {
+    kind: (level, function) for level, found in enumerate(_LEVELS) for kind, function in found.items()
+}
+"""The level of each operator, and what it is called."""
+_NO_OPERATOR = (-1, "")
+
 _TYPED_LITERALS: Mapping[str, pl.DataType] = {
     "DATE": pl.Date(),
     "TIMESTAMP": TIMESTAMP,
@@ -210,13 +216,15 @@ class ExpressionParser(LiteralParser):
                 this = Operation("not", (this,), this.span)
         return this
 
-    def _binary(self, level: int) -> Node | None:
-        """Operators of one level and all that bind closer, from left to right."""
-        if level == len(_LEVELS):
-            return self._unary()
-        this = self._binary(level + 1)
-        while this is not None and self.curr.kind in _LEVELS[level]:
-            function = _LEVELS[level][self.curr.kind]
+    def _binary(self, least: int) -> Node | None:
+        """Operators of a level and of all that bind closer, from left to right."""
+        this = self._unary()
+        most = len(_LEVELS)  # one that binds closer than the last would have been taken by what stands right of that
+        while this is not None:
+            level, function = _BINARY.get(self.curr.kind, _NO_OPERATOR)
+            if not least <= level <= most:
+                break
+            most = level
             self.advance()
             self._joins()
             quantified = self._quantified(function, this) if level == 0 else None

@@ -154,7 +154,10 @@ class Reader:
     def curr(self) -> Token:
         """The token that comes next."""
         # asked for some three hundred times in a small query: a call of `token` would take as long again
-        return self.tokens[self.index] if self.index < len(self.tokens) else self._end
+        try:
+            return self.tokens[self.index]
+        except IndexError:
+            return self._end
 
     @property
     def next(self) -> Token:

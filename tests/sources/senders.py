@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from tests.leftovers import shared
 from tests.sources.servers import Program, free_port
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 
 class Sender(Protocol):
@@ -84,6 +84,15 @@ class Redis:
         self.program = Program("redis-server", command, port, folder)
         self.address = f"redis://127.0.0.1:{port}/ticks"
         self.client = redis.Redis(port=port)
+        until(self._answers)  # it takes connections before it has taken the name that it goes by from then on
+
+    def _answers(self) -> bool:
+        import redis
+
+        try:
+            return bool(self.client.ping())
+        except redis.RedisError:
+            return False
 
     def send(self, message: str) -> None:
         self.client.xadd("ticks", json.loads(message))

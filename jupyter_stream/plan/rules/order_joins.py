@@ -102,7 +102,7 @@ def note(written: Plan, plan: Plan, rates: Rates) -> tuple[str, ...]:
         plan: the one that is run.
         rates: those the order was chosen by.
     """
-    if _scans(written) == _scans(plan):
+    if written is plan or _scans(written) == _scans(plan):
         return ()
     at = "the rates measured" if rates.streams else "a row per second of each stream"
     order = ", ".join(_scans(plan))
