@@ -59,7 +59,8 @@ class FrameSource:
         """The frame's rows as they are now, `REPLAY_ROWS` at a time."""
         fields = wanted(self.schema, request)
         value = self._value()
-        names = self._matched(raw_schema(value, self._uri), fields)
+        as_declared = _has_columns(value, fields)
+        names = {f.name: f.name for f in fields} if as_declared else self._matched(raw_schema(value, self._uri), fields)
         back = {raw: name for name, raw in names.items() if raw != name}
         request.share.whole = height(value)
         for piece in slices(value, [names[f.name] for f in fields]):
@@ -74,6 +75,8 @@ class FrameSource:
         value = self._value()
         if not isinstance(value, pl.DataFrame | pa.Table):
             return False
+        if _has_columns(value, self.schema.fields):
+            return True
         raw = raw_schema(value, self._uri)
         names = match_names(self.schema.fields, raw.names, self._uri)
         return all(
@@ -128,6 +131,14 @@ class FrameSource:
         names = match_names(fields, raw.names, self._uri)
         check_castable(fields, raw, names, self._tick, self._uri)
         return names
+
+
+def _has_columns(value: object, fields: tuple[Field, ...]) -> bool:
+    """Whether a frame of Polars has columns of these names and types, as most have: then nothing is to be matched."""
+    if not isinstance(value, pl.DataFrame):
+        return False
+    own = value.schema
+    return all(own.get(f.name) == f.dtype and not f.dtype.is_nested() for f in fields)
 
 
 def _has_unit(context: Context) -> bool:
