@@ -8,6 +8,9 @@ from typing import Final
 _WRAPPERS: Final = ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")
 """What Spark says around an error."""
 
+_ENDS: Final = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)+([A-Za-z_].*)")
+"""The line behind a trace of Python's: what was raised, whatever it is called."""
+
 
 def reason_of(error: BaseException) -> str:
     """What is wrong, of an exception of PySpark's, whose message may only say that another was thrown."""
@@ -21,6 +24,7 @@ def reason(text: str) -> str:
     raised = re.findall(
         r"^([A-Za-z_][\w.]*(?:Error|Exception)\b.*)$", text.partition("Traceback (most recent")[2], re.MULTILINE
     )
+    raised = raised or _ENDS.findall(text)
     if raised and "Traceback" in cause:  # of Python's own traces the last line says it
         cause = raised[-1] if len(raised) == 1 else next((r for r in raised if "Py4J" not in r), raised[0])
     lost = re.search(r"most recent failure: Lost task [^:\n]*: (?:[\w.$]+: )?(.+)", text)

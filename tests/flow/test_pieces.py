@@ -43,7 +43,9 @@ def test_frames_that_are_kept_stay_in_few_pieces(monkeypatch: pytest.MonkeyPatch
     def counted(feed: Feed, most: int) -> Taken:
         nonlocal calls
         calls += 1
-        if calls % 200 == 0:
+        if (
+            calls % 200 == 0 and not session.engine._steps.aside
+        ):  # a step that takes long may be in the middle of putting together
             broken.update(in_pieces(known))
         return taken(feed, most)
 

@@ -257,6 +257,15 @@ def test_reason_is_sparks_own_words() -> None:
     assert reason(text) == "[BAD_ONE] No."
 
 
+@pytest.mark.parametrize("raised", ["Exception: it can't be", "jupyter_stream.core.gone.Gone: it can't be", "SystemExit: 3"])
+def test_reason_is_what_python_raised_whatever_it_is_called(raised: str) -> None:
+    text = (
+        "org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was thrown from the Python worker: "
+        f'Traceback (most recent call last):\n  File "worker.py", line 1, in main\n    process()\n{raised}\n\n\tat org.Spark'
+    )
+    assert reason(text) == raised
+
+
 def test_the_same_text_on_the_other_engine_replaces_the_query(sessions: Callable[..., Session], live: Live) -> None:
     session = sessions(source=live.rows())
     first = session.run(declared("python://source") + COUNTS, name="counts")[-1]
