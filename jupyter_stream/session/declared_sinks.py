@@ -73,7 +73,7 @@ def status(writer: SinkWriter) -> SinkStatus:
         order.name,
         order.uri,
         order.mode,
-        order.connector.promise,
+        order.promise,
         writer.written,
         writer.refused,
         writer.lost,

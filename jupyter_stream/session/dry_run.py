@@ -143,7 +143,7 @@ def _writes(into: Ready | None) -> Iterator[str]:
     if into is None:
         return
     order = into.order
-    said = f"writes to {order.name}: mode {order.mode}, {order.connector.promise}"
+    said = f"writes to {order.name}: mode {order.mode}, {order.promise}"
     try:
         order.sink.check()
         yield said

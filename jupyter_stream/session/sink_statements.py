@@ -96,10 +96,11 @@ class SinkStatements:
         schema = declared_columns(statement.columns, source, False)
         options = {o.name.text: o.value for o in statement.options}
         with _Placed(source, statement.options, statement.uri_span):
-            connector, _ = checked(statement.uri, options)
+            connector, lower = checked(statement.uri, options)
+            promise = connector.promised(lower)
         self._catalog.sinks[name.lower()] = SinkDef(name, schema, statement.uri, options, statement.text)
         verb = "declared" if former is None else "declared again; queries that already run use the earlier one"
-        return Message(f"Sink {name} {verb}: {hidden(statement.uri)}, {connector.promise}.")
+        return Message(f"Sink {name} {verb}: {hidden(statement.uri)}, {promise}.")
 
     def listing(self, queries: Iterable[Query]) -> Listing:
         """SHOW SINKS: those declared, and addresses that are written to."""
@@ -108,11 +109,11 @@ class SinkStatements:
         for sink in self._catalog.sinks.values():
             of = [(q, w) for q, w in writing if w.order.name == sink.name]
             columns = ", ".join(sink.schema.names) if sink.schema else ""
-            rows.append((sink.name, hidden(sink.uri), connector_of(sink.uri).promise, columns, *_written(of)))
+            rows.append((sink.name, hidden(sink.uri), _promise(sink), columns, *_written(of)))
         known = {s.name for s in self._catalog.sinks.values()}
         for name in dict.fromkeys(w.order.name for _, w in writing if w.order.name not in known):
             of = [(q, w) for q, w in writing if w.order.name == name]
-            rows.append(("", of[0][1].order.uri, of[0][1].order.connector.promise, "", *_written(of)))
+            rows.append(("", of[0][1].order.uri, of[0][1].order.promise, "", *_written(of)))
         schema = dict.fromkeys(("sink", "to", "promise", "columns", "written_by"), pl.String()) | {
             "rows": pl.Int64(),
             "last_commit": TIMESTAMP,
@@ -128,7 +129,7 @@ class SinkStatements:
         by, rows, last = _written([(q, w) for q in queries for w in q.writers if w.order.name == sink.name])
         facts = {
             "to": hidden(sink.uri),
-            "promise": f"{connector.promise}: {connector.how}",
+            "promise": f"{_promise(sink)}: {connector.how}",
             "modes": ", ".join(connector.modes),
             "options": hidden(", ".join(f"{n} = '{v}'" for n, v in sink.options.items())),
             "columns": "those of the query" if sink.schema is None else str(sink.schema),
@@ -295,6 +296,12 @@ class SinkStatements:
             results.followers.append(lambda left, given: writer.add(_both(left, given)))
         pipeline.outboxes.append(writer)
         query.writers.append(writer)
+
+
+def _promise(sink: SinkDef) -> str:
+    """What a declared sink promises, for people."""
+    connector, lower = checked(sink.uri, sink.options)
+    return connector.promised(lower)
 
 
 def _no_answer(ready: Ready, results: Results | Relation) -> pl.DataFrame:

@@ -109,19 +109,21 @@ def open_sink(
     if mode == "changes":
         assert log is not None
         columns_ = (*columns_, *log)
-    if connector.promise == "at least once" and mode != "upsert":
+    resumes = writer is not None
+    promise = connector.promise_of(lower, resumes=resumes)
+    if promise == "at least once" and mode != "upsert":
         columns_ = (*columns_, Field(ROW_ID, pl.String()))
     if revised and mode not in ("append", "upsert"):
         raise SinkError(
             f"provisional answers can't be written with mode = '{mode}'.", hint="Leave provisional out, or mode."
         ).about("mode")
     writer = writer or f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
-    sink = connector.open(Target(uri, Schema(columns_), mode, key, relation, lower, namespace, writer))
+    sink = connector.open(Target(uri, Schema(columns_), mode, key, relation, lower, namespace, writer, resumes))
     with suppress(SinkUnreachable):  # the writer goes on trying, and the view says so
         sink.check()
     every = seconds(lower, "commit_every", COMMIT_EVERY)
     grows = not (relation or revised)
-    return Delivery(name or hidden(uri), hidden(uri), connector, sink, mode, key, every, writer, grows)
+    return Delivery(name or hidden(uri), hidden(uri), connector, sink, mode, key, every, writer, promise, grows)
 
 
 def _mode(connector: SinkConnector, options: Mapping[str, str], relation: bool, keyed: bool) -> Mode:

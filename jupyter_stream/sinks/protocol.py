@@ -59,6 +59,7 @@ class Target:
         options: the WITH options, names in lower case; those of the URI behind `?` among them.
         namespace: the notebook's variables, for `python://`.
         writer: tells this writer from all others, and is the same when it begins again where it was.
+        resumes: whether it may begin again: the query has a checkpoint.
     """
 
     uri: str
@@ -69,6 +70,7 @@ class Target:
     options: Mapping[str, str]
     namespace: Mapping[str, object]
     writer: str
+    resumes: bool = False
 
     @property
     def path(self) -> str:
@@ -179,6 +181,8 @@ class SinkConnector:
         open: makes the sink, without reaching out; raises `SinkError` where it can't be.
         also: other schemes of the same sinks, such as the one over TLS.
         is_web: whether what stands behind `?` in an address is for the server, and no option.
+        exact: whether with these options, names in lower case, a query with a checkpoint has each row exactly once, where the
+            promise is less. Raises `SinkError` for an option that can't be.
     """
 
     scheme: str
@@ -190,3 +194,18 @@ class SinkConnector:
     open: Callable[[Target], Sink]
     also: tuple[str, ...] = ()
     is_web: bool = False
+    exact: Callable[[Mapping[str, str]], bool] = lambda _: False
+
+    def promise_of(self, options: Mapping[str, str], *, resumes: bool) -> Promise:
+        """How often a row of one query is there in the end.
+
+        Args:
+            options: what is said in WITH, names in lower case.
+            resumes: whether it has a checkpoint.
+        """
+        return "exactly once" if resumes and self.exact(options) else self.promise
+
+    def promised(self, options: Mapping[str, str]) -> str:
+        """The promise to any query, for people."""
+        better = self.promise_of(options, resumes=True)
+        return self.promise if better == self.promise else f"{better} with a checkpoint, else {self.promise}"

@@ -18,7 +18,7 @@ from jupyter_stream.core import logs, threads
 from jupyter_stream.core.messages import Failed
 from jupyter_stream.errors import StreamError, reason
 from jupyter_stream.sinks.changes import OP, net
-from jupyter_stream.sinks.protocol import ROW_ID, Mode, Sink, SinkConnector, SinkUnreachable
+from jupyter_stream.sinks.protocol import ROW_ID, Mode, Promise, Sink, SinkConnector, SinkUnreachable
 
 log = logs.of(__name__)
 
@@ -41,6 +41,7 @@ class Delivery:
         key: for `upsert`.
         every: seconds between commits while rows come.
         writer: tells this writer from all others.
+        promise: how often a row is there in the end.
         grows: whether the answer's rows only become more: it is no state that changes, and none of them is provisional.
     """
 
@@ -52,6 +53,7 @@ class Delivery:
     key: tuple[str, ...]
     every: float
     writer: str
+    promise: Promise
     grows: bool = False
 
 
@@ -327,7 +329,7 @@ class SinkWriter:
             refused += [found.refused, sink.upsert(found.rows, found.gone)]
             extra = 0 if found.refused is None else found.refused.height
             return found.rows.height + found.gone.height + extra + (0 if bad is None else bad.height)
-        if order.connector.promise == "at least once":
+        if order.promise == "at least once":
             first = self._sequence + 1
             number = pl.int_range(first, first + rows.height, eager=True).cast(pl.String)
             rows = rows.with_columns((pl.lit(f"{order.writer}-") + number).alias(ROW_ID))

@@ -245,7 +245,7 @@ def test_a_position_is_kept_with_the_rows(place: Place) -> None:
     order = opened(place, answer, "append")
     assert order.sink.committed() is None
     written(order, [answer], answer.clear(), position=lambda: "at 7", after=6)
-    expected = None if order.connector.promise == "at least once" else (7, "at 7")
+    expected = None if order.promise == "at least once" else (7, "at 7")
     assert order.sink.committed() == expected
 
 

@@ -129,7 +129,7 @@ def writer(connector: SinkConnector, at: Path, note: Path, mode: Mode) -> Number
     options = {"table": "a"} if connector is SQLITE else {}
     uri = f"{connector.scheme}://{at}"
     sink = connector.open(Target(uri, Schema.from_frame(ROWS), mode, (), False, options, {}, "w"))
-    order = Delivery("answers", uri, connector, sink, mode, (), 10.0, "w")
+    order = Delivery("answers", uri, connector, sink, mode, (), 10.0, "w", connector.promise)
     return NumberedWriter(order, Ties(most=1000, nothing=ROWS.clear()), note)
 
 

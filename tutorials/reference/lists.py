@@ -57,7 +57,7 @@ def options() -> str:
 
 def sinks() -> str:
     """Every sink with its modes and its promise."""
-    rows = ((f"`{s.scheme}://`", f"`{s.example}`", ", ".join(s.modes), s.promise, s.how) for s in SINKS)
+    rows = ((f"`{s.scheme}://`", f"`{s.example}`", ", ".join(s.modes), s.promised({}), s.how) for s in SINKS)
     return table(("sink", "for example", "modes", "promise", "how"), rows)
 
 
