@@ -52,6 +52,11 @@ class PythonLines:
     _made: int = 0
     _level: int = 0
 
+    @property
+    def depth(self) -> int:
+        """How many lines the next one is under."""
+        return self._depth
+
     def line(self, text: str) -> None:
         """One more line."""
         self._lines.append("    " * self._depth + text)

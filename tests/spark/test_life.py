@@ -257,7 +257,9 @@ def test_reason_is_sparks_own_words() -> None:
     assert reason(text) == "[BAD_ONE] No."
 
 
-@pytest.mark.parametrize("raised", ["Exception: it can't be", "jupyter_stream.core.gone.Gone: it can't be", "SystemExit: 3"])
+@pytest.mark.parametrize(
+    "raised", ["Exception: it can't be", "jupyter_stream.core.gone.Gone: it can't be", "SystemExit: 3"]
+)
 def test_reason_is_what_python_raised_whatever_it_is_called(raised: str) -> None:
     text = (
         "org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was thrown from the Python worker: "

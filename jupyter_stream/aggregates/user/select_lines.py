@@ -13,8 +13,19 @@ from dataclasses import replace
 from functools import reduce
 
 from jupyter_stream.aggregates.user.alike import alike
-from jupyter_stream.aggregates.user.body import WINDOW, Action, Body, InsertRows, Oldest, Read, SelectRows, Subquery
+from jupyter_stream.aggregates.user.body import (
+    FIRST_PLACE,
+    WINDOW,
+    Action,
+    Body,
+    InsertRows,
+    Oldest,
+    Read,
+    SelectRows,
+    Subquery,
+)
 from jupyter_stream.aggregates.user.fold import fold
+from jupyter_stream.aggregates.user.lookups import RowLookups
 from jupyter_stream.aggregates.user.straight import columns_of, is_plain
 from jupyter_stream.functions.expression import Call, Column, Expr, columns, conjuncts
 from jupyter_stream.functions.kernel import compile_kernel
@@ -62,12 +73,22 @@ class Selects:
     Args:
         body: whose they are.
         source: where the lines go.
+        lookups: what rows are found by; None where all are looked at.
     """
 
-    def __init__(self, body: Body, source: PythonLines) -> None:
+    def __init__(self, body: Body, source: PythonLines, lookups: RowLookups | None = None) -> None:
         self._body = body
         self._source = source
+        self._lookups = lookups
+        self._arguments = {f"#{FIRST_PLACE + i}" for i in range(len(body.arguments))}
+        self._depth = 0
         self._once: dict[int, str] = {}
+        self._computed: dict[Expr, Value] = {}
+
+    def begin_state(self) -> None:
+        """Values of arguments that conditions compare with are computed once from here on."""
+        self._computed = {}
+        self._depth = self._source.depth
 
     def scope(self, action: Action, known: Mapping[str, Value]) -> BodyScope:
         """What a statement's expressions may read.
@@ -89,7 +110,7 @@ class Selects:
             return "window"
         if not 0 <= table < len(self._body.tables):
             raise KeyError(table)
-        return f"tables[{table}]"
+        return f"tables[{table}]" if self._lookups is None else f"t{table}"
 
     def columns(self, read: Read, row: str) -> dict[str, Value]:
         """Variables for the columns of a row."""
@@ -100,9 +121,35 @@ class Selects:
         self._source.line(f"{', '.join([*(['_'] * skip), *names])}, = {row}")
         return {f"#{read.place + i}": Value(name, True) for i, name in enumerate(names)}
 
-    def condition(self, where: Expr | None, reads: Sequence[Read], scope: BodyScope) -> Expr | None:
-        """A condition on rows, whose other side is computed before them."""
-        return None if where is None else _all_of(self._prepared(where, reads, scope))
+    def places(
+        self, read: Read, where: Expr | None, scope: BodyScope, at: str, row: str
+    ) -> tuple[list[str], Expr | None]:
+        """The lines that begin a loop over a table's rows and their places, and the condition on them that is left.
+
+        Where rows are looked up the first is not a line but the places alone.
+
+        What is on the other side of a comparison is computed before them.
+        """
+        parts = [] if where is None else self._prepared(where, [read], scope)
+        head, rest = self._head(read, parts, _places([read]), scope, row, at)
+        if len(head) > 1:
+            head[0] = self._source.named(Value(head[0].removeprefix(f"for {at} in ").removesuffix(":"), False)).text
+        else:
+            head = [f"for {at}, {row} in enumerate({self.rows(read.table)}):"]
+        return head, _all_of(rest)
+
+    def _head(
+        self, read: Read, parts: Sequence[Expr], own: set[str], scope: BodyScope, row: str, at: str
+    ) -> tuple[list[str], Sequence[Expr]]:
+        """What begins a loop over rows: those with one value, where the condition says so, else all."""
+        rows = self.rows(read.table)
+        sought = None if self._lookups is None else self._lookups.sought(read, parts, own)
+        if sought is None or self._lookups is None:
+            return [f"for {row} in {rows}:"], parts
+        column, value, rest = sought
+        known = self._source.named(self._source.value(value, scope)).text
+        found = self._lookups.found(read.table, column, known)
+        return [f"for {at} in {found}:", f"{row} = {rows}[{at}]"], rest
 
     def chosen(self, select: SelectRows, scope: BodyScope, found: Found, until: str = "") -> None:
         """Lines that do something for each row of a SELECT.
@@ -138,7 +185,10 @@ class Selects:
                     source.line(f"if {until}: break")
             return
         row = source.variable()
-        with source.block(f"for {row} in {self.rows(reads[0].table)}:"):
+        head, parts = self._head(reads[0], parts, _places(reads), scope, row, f"{row}at")
+        with source.block(head[0]):
+            for line in head[1:]:
+                source.line(line)
             inside = scope.further(self.columns(reads[0], row))
             others = _places(reads[1:])
             known = next((n for n, part in enumerate(parts) if not _reads_none(part, others)), len(parts))
@@ -175,10 +225,20 @@ class Selects:
         for arg in part.args:
             if isinstance(arg, Call) and _reads_none(arg, own) and is_integral(arg.dtype) and _never_fails(arg):
                 name = f"${len(scope)}"
-                scope[name] = self._source.named(self._source.value(arg, scope))
+                scope[name] = self._same_for_all(arg, scope)
                 arg = Column(name, arg.dtype)
             args.append(arg)
         return Call(part.function, tuple(args), part.dtype)
+
+    def _same_for_all(self, expr: Expr, scope: BodyScope) -> Value:
+        """A value that no row changes; of the arguments alone it is one for all statements of a state that stand behind."""
+        known = self._computed.get(expr) if self._lookups is not None else None
+        if known is not None:
+            return known
+        made = self._source.named(self._source.value(expr, scope))
+        if self._lookups is not None and self._source.depth == self._depth and columns(expr) <= self._arguments:
+            self._computed[expr] = made
+        return made
 
     def _folded(self, select: SelectRows, scope: BodyScope, found: Found) -> None:
         """Aggregates over all rows that are chosen, without groups."""

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from functools import cache, partial
+from itertools import islice, repeat
 from typing import Any
 from zlib import crc32
 
@@ -39,12 +40,14 @@ from jupyter_stream.aggregates.user.body import (
 from jupyter_stream.aggregates.user.chance import next_of
 from jupyter_stream.aggregates.user.clauses import Statement, clause
 from jupyter_stream.aggregates.user.fold import fold
+from jupyter_stream.aggregates.user.lookups import Indexes
 from jupyter_stream.aggregates.user.recurrences import FEW, columnar
 from jupyter_stream.aggregates.user.relational import places_of
 from jupyter_stream.aggregates.user.segments import Outcome, as_tuples
 from jupyter_stream.aggregates.user.stepping import RowSteps, fits, leaving, one_by_one, step, stepping
 from jupyter_stream.aggregates.user.stored import StoredRows
 from jupyter_stream.aggregates.user.straight import Loop, loop, straight
+from jupyter_stream.aggregates.user.table_steps import TableSteps, table_steps
 from jupyter_stream.core.messages import Int64s
 from jupyter_stream.functions.expression import Expr
 from jupyter_stream.functions.scalar import Env, RowError, Scalar, compile_scalar
@@ -72,6 +75,8 @@ class SqlProgram:
 
     def __init__(self, body: Body, compiled: bool = True, seed: int | None = None) -> None:
         self.body = body
+        self.compiled = compiled
+        self._table_steps = cache(partial(table_steps, body))  # checkpoints leave alone what a cache holds
         self.seed = seed
         self.numbered = seed is not None
         self.name = body.name
@@ -121,6 +126,11 @@ class SqlProgram:
             self._seeded[seed] = SqlProgram(self.body, seed=seed)
         return self._seeded[seed]
 
+    @property
+    def table_steps(self) -> TableSteps | None:
+        """The loop over rows where tables have more than one; made when rows come, as it takes some milliseconds."""
+        return self._table_steps() if self.compiled else None
+
     def start(self) -> SqlRun:
         """A run without rows."""
         return SqlRun(self)
@@ -133,9 +143,7 @@ class SqlProgram:
         if not self._remembers:
             run.window.extend((0, *row) for row in rows[:-1])
             rows = rows[-1:]
-        last: list[Any] = []
-        for row in rows:
-            last = run.take(0, row)
+        last = run.take_all(rows)
         return run.answer() if self.blocking else last
 
     def _loop(self, nullable: bool) -> Loop:
@@ -169,10 +177,19 @@ class SqlRun:
         self.window: deque[tuple[Any, ...]] = deque()  # (tag, column, ...)
         self._tables: list[list[tuple[Any, ...]]] = [[] for _ in program.body.tables]
         self._returned: list[tuple[Any, ...]] = []
+        self._indexes: Indexes = {}  # of the tables as they are
         self._taken = 0
         self._arguments = slice(FIRST_PLACE, FIRST_PLACE + len(program.body.arguments))
         self._env: Env = [None] * program.body.places
         self._env[:FIRST_PLACE] = [[*self._tables, *program.stored], self.window, self._returned, {}]
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without indexes, which are made anew."""
+        return {**self.__dict__, "_indexes": {}}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """Also of a checkpoint from before there were indexes."""
+        self.__dict__.update({"_indexes": {}, **state})
 
     @property
     def alive(self) -> int:
@@ -182,7 +199,7 @@ class SqlRun:
     @property
     def bytes(self) -> int:
         """Bytes held, roughly."""
-        return _BYTES * (2 + len(self.window) + sum(len(t) for t in self._tables))
+        return _BYTES * (2 + len(self.window) + sum(map(len, self._tables)) + sum(map(len, self._indexes.values())))
 
     def take(self, tag: int, row: Sequence[Any]) -> list[Any]:
         """INITIALIZE or ITERATE. The row is in the window before that."""
@@ -200,6 +217,22 @@ class SqlRun:
         if self._program.expires and not self.window:
             self._free()  # the body deleted its last row
         return found
+
+    def take_all(self, rows: Sequence[Sequence[object]]) -> list[object]:
+        """Take rows of which none leaves; what the last one returns."""
+        run = self._program.table_steps if len(rows) > 1 else None
+        last: list[object] = []
+        if run is None:
+            for row in rows:
+                last = self.take(0, row)
+            return last
+        out: list[Outcome] = []
+        each = zip(repeat(0), repeat(None), rows, repeat(False), strict=False)
+        self._taken = run(self._tables, self.window, self._taken, each, out, self._indexes, self._env)
+        found, reason = out[-1]
+        if found is None:
+            raise RowError(reason or "")
+        return list(found)
 
     def _begin_chance(self, number: object) -> None:
         """Say where chance begins: by the seed and the first row."""
@@ -227,7 +260,7 @@ class SqlRun:
         window = self.window
         leave = self._program.leaving
         if leave is not None and window and window[0][0] < before and fits(self._tables, self._taken):
-            self._taken = leave(self._tables, window, self._taken, before, found)
+            self._taken = leave(self._tables, window, self._taken, before, found, self._env)
             return found
         while window and window[0][0] < before:
             gone = window[0]
@@ -241,19 +274,25 @@ class SqlRun:
     def steps(self, steps: RowSteps) -> list[Outcome]:
         """Many rows, before each of which others may leave."""
         run = self._program.stepping
-        if run is None:
-            return one_by_one(self._program, self, steps)
         out: list[Outcome] = []
         each = iter(steps)
+        if run is None:
+            over_tables = self._program.table_steps if self._indexes or len(steps) > 1 else None
+            if over_tables is None:
+                return one_by_one(self._program, self, steps)
+            while len(out) < len(steps):
+                self._taken = over_tables(self._tables, self.window, self._taken, each, out, self._indexes, self._env)
+            return out
         while len(out) < len(steps):  # the loop ends at a row that fails
             if fits(self._tables, self._taken):
-                self._taken = run(self._tables, self.window, self._taken, each, out)
+                self._taken = run(self._tables, self.window, self._taken, each, out, self._env)
             else:
                 out.append(step(self._program, self, *next(each)))
         return out
 
     def _free(self) -> None:
         self._taken = 0
+        self._indexes.clear()
         for table in self._tables:
             table.clear()
 
@@ -265,6 +304,8 @@ class SqlRun:
         if row is not None:
             self._env[self._arguments] = row
         self._returned.clear()
+        if self._indexes:
+            self._indexes.clear()
         state(self._env)
         return [self._program.shown(r) for r in self._returned]
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from jupyter_stream.aggregates.user.body import Action
+from jupyter_stream.aggregates.user.body import FIRST_PLACE, Action
 from jupyter_stream.aggregates.user.protocol import GroupRun, Program
 from jupyter_stream.aggregates.user.segments import Outcome
 from jupyter_stream.aggregates.user.straight import State, StateWriter, Straight
-from jupyter_stream.functions.scalar import RowError
+from jupyter_stream.functions.scalar import Env, RowError
 
 Step: TypeAlias = tuple[int, int | None, Sequence[Any] | None, bool]
 
@@ -66,10 +66,11 @@ def one_by_one(program: Program, run: GroupRun, steps: RowSteps) -> list[Outcome
 
 
 Tables: TypeAlias = list[list[tuple[Any, ...]]]
-Stepping: TypeAlias = Callable[[Tables, "deque[tuple[Any, ...]]", int, Iterator[Step], list[Outcome]], int]
-"""Takes a group's tables, its window and how many rows it has taken; adds what rows returned, up to the first that fails; returns
-how many rows it has taken then."""
-Leaving: TypeAlias = Callable[[Tables, "deque[tuple[Any, ...]]", int, int, list[list[Any]]], int]
+Window: TypeAlias = "deque[tuple[Any, ...]]"
+Stepping: TypeAlias = Callable[[Tables, Window, int, Iterator[Step], list[Outcome], Env], int]
+"""Takes a group's tables, its window, how many rows it has taken and the environment, which holds the last row's arguments; adds
+what rows returned, up to the first that fails; returns how many rows it has taken then."""
+Leaving: TypeAlias = Callable[[Tables, Window, int, int, list[list[Any]], Env], int]
 """The same for rows that leave before a tag. Raises `RowError`."""
 
 
@@ -86,11 +87,14 @@ class _Loops:
         self._body = made.body
         self._tables = range(len(made.body.tables))
         self._window = made.body.keeps_window or made.body.expire is not None
+        # TERMINATE may read the arguments of the row before: asked by itself, or where FILTER leaves out a batch's first rows
+        self._kept = f"env[{FIRST_PLACE}:{FIRST_PLACE + len(made.body.arguments)}]"
         self.writer = StateWriter(made, nullable=True)
         self.source = self.writer.source
 
     def _begin(self) -> None:
-        """Tables to variables."""
+        """Tables and the last arguments to variables."""
+        self._arguments(self._kept)
         for table in self._tables:
             self.source.line(f"live{table} = taken > 0")
         with self.source.block("if taken:"):
@@ -98,7 +102,10 @@ class _Loops:
                 self.source.line(f"{self.writer.row(table)}, = tables[{table}]")
 
     def _end(self) -> None:
-        """Variables to tables."""
+        """Variables to tables, and arguments to the environment."""
+        if self._body.arguments:
+            names = ", ".join(f"a{i}" for i in range(len(self._body.arguments)))
+            self.source.line(f"{self._kept} = ({names},)")
         for table in self._tables:
             self.source.line(f"tables[{table}][:] = [{self.writer.row(table)}] if live{table} else []")
 
@@ -127,7 +134,7 @@ class _Loops:
     def stepping(self) -> Stepping:
         """The loop over rows that come."""
         source, body = self.source, self._body
-        source.enter("def stepping(tables, window, taken, steps, out):")
+        source.enter("def stepping(tables, window, taken, steps, out, env):")
         self._begin()
         source.line("at = ''")
         with source.block("try:"), source.block("for tag, before, row, asked in steps:"):
@@ -176,7 +183,7 @@ class _Loops:
     def leaving(self) -> Leaving:
         """The loop over rows that leave."""
         source = self.source
-        source.enter("def leaving(tables, window, taken, before, found):")
+        source.enter("def leaving(tables, window, taken, before, found, env):")
         self._begin()
         with source.block("try:"), source.placed_failures():
             self._leave(returns=True)
