@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,12 @@ class State:
 
 
 @pytest.fixture
-def own_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def own_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     monkeypatch.delenv(signing.VARIABLE, raising=False)
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
     signing._kept.cache_clear()
-    return tmp_path / "data" / "jupyter_stream_key"
+    yield tmp_path / "data" / "jupyter_stream_key"
+    signing._kept.cache_clear()  # what is written from here on is read by processes that have the user's key
 
 
 def test_the_key_is_made_once_and_for_its_owner_alone(own_key: Path):
