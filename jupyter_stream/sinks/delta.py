@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +18,7 @@ from jupyter_stream.sinks.protocol import Sink, SinkConnector, SinkUnreachable, 
 _POSITION: Final = "jupyter_stream"
 """The name of the position among the notes of a commit."""
 _GONE: Final = "$gone"
-_LEAST: Final = (1, 6)
+_LEAST: Final = (1, 6, 2)
 """Before that `create_write_transaction` leaves the identifiers of a commit's transactions out (see findings)."""
 
 
@@ -32,10 +33,10 @@ class DeltaSink:
             raise SinkError(
                 "delta:// needs the package deltalake.", hint="Install it: pip install 'jupyter-stream[delta]'."
             ) from None
-        if tuple(map(int, deltalake.__version__.split(".")[:2])) < _LEAST:
+        if tuple(int(part) for part in re.findall(r"\d+", deltalake.__version__)[:3]) < _LEAST:
             raise SinkError(
-                f"delta:// needs deltalake 1.6 or newer, and {deltalake.__version__} is installed: "
-                "it leaves transaction identifiers out, and rows could be written twice.",
+                f"delta:// needs deltalake 1.6.2 or newer, and {deltalake.__version__} is installed: it counts the NULLs of "
+                "arrays wrongly, so that they may be read as NULL, or leaves transaction identifiers out.",
                 hint="Install it: pip install --upgrade 'jupyter-stream[delta]'.",
             )
         if not target.path.strip("/"):

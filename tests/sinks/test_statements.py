@@ -420,12 +420,12 @@ def test_what_is_refused_has_its_place_and_nothing_runs(session: Session, text: 
     assert not session.queries and not Path("o").exists()
 
 
-@pytest.mark.parametrize("version", ["1.5.1", "0.25.5"])
-def test_a_delta_library_that_loses_transactions_is_refused(
+@pytest.mark.parametrize("version", ["1.6.1", "1.5.1", "0.25.5"])
+def test_a_delta_library_that_loses_transactions_or_arrays_is_refused(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
 ) -> None:
     monkeypatch.setattr(deltalake, "__version__", version)
-    with pytest.raises((SinkError, QueryError), match=f"needs deltalake 1.6 or newer, and {version} is installed"):
+    with pytest.raises((SinkError, QueryError), match=f"needs deltalake 1.6.2 or newer, and {version} is installed"):
         session.run(f"INSERT INTO 'delta://{tmp_path}/t' SELECT n FROM s")
     assert not (tmp_path / "t").exists()
 
