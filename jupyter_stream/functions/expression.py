@@ -173,13 +173,6 @@ def columns(expr: Expr) -> frozenset[str]:
     return frozenset(e.name for e in walk(expr) if isinstance(e, Column))
 
 
-def reads(expr: Expr, name: str) -> bool:
-    """Whether it reads the column of that name."""
-    if isinstance(expr, Column):
-        return expr.name == name
-    return any(e.name == name for e in walk(expr) if isinstance(e, Column))
-
-
 def substitute(expr: Expr, by_name: dict[str, Expr]) -> Expr:
     """The expression with columns replaced, those named in `by_name`."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from jupyter_stream.core.messages import ROW, UNTIL, WINDOW_END, WINDOW_ID, WINDOW_START
-from jupyter_stream.functions.expression import Column, columns, reads
+from jupyter_stream.functions.expression import Column, columns
 from jupyter_stream.plan.catalog import PunctuationColumn, StreamDef
 from jupyter_stream.plan.logical import (
     Aggregate,
@@ -198,4 +198,4 @@ def counts_arrivals(plan: Plan) -> bool:
 
 
 def _names_row_num(node: Plan) -> bool:
-    return any(reads(e, ROW) for e in node.expressions)
+    return any(ROW in columns(e) for e in node.expressions)

@@ -155,7 +155,7 @@ class Transactions:
                 error = raised.args[0]
                 if not error.retriable() or time.monotonic() > until:
                     raise self.refusal(error) from None
-                time.sleep(0.05)
+                time.sleep(0.05)  # the broker says when it can be taken up only by taking it
 
     def refusal(self, error: OfClient) -> Exception:
         """What is raised for an error of the library: a broker that will never take it ends the query."""

@@ -148,7 +148,6 @@ class Source(Protocol):
         """Hand over chunks; runs in a thread of its own. Ends when the source has ended or `request.stop` is set."""
 
 
-@runtime_checkable
 class Prunable(Protocol):
     """A source that can leave columns out without changing which records it refuses, and fetch single rows again."""
 
@@ -161,7 +160,7 @@ class Prunable(Protocol):
 
 
 def prunes(source: object) -> TypeGuard[Prunable]:
-    """Whether a source is `Prunable`, for what it reads now. `isinstance` of the protocol would look at that as well."""
+    """Whether a source is `Prunable`, for what it reads now. Asked for once: to tell, a frame is looked at."""
     return bool(getattr(source, "prunable", False))
 
 

@@ -2,8 +2,11 @@
 
 import ast
 import re
+import subprocess
 import tomllib
 from pathlib import Path
+
+import pytest
 
 import jupyter_stream
 
@@ -16,6 +19,16 @@ def test_package_list_equals_the_folders():
     magics = {Path("jupyter_stream") / init.parent.relative_to(ROOT) for init in (ROOT / "magics").rglob("__init__.py")}
     folders = {".".join(folder.parts) for folder in rooms | magics}
     assert set(PROJECT["tool"]["setuptools"]["packages"]) == folders
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="which files are the project's is known in a clone alone")
+def test_the_top_level_holds_what_was_agreed():
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    top = {name.split("/")[0] for name in tracked if not name.startswith(".")}
+    folders = {"jupyter_stream", "magics", "tests", "tutorials", "binder", "findings"}
+    assert top == folders | {"pyproject.toml", "README.md", "LICENSE", "CONTRIBUTING.md", "CHANGELOG.md"}
 
 
 def test_every_python_file_lies_in_a_package():

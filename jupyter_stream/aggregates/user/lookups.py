@@ -63,11 +63,10 @@ class RowLookups:
             self._source.line(f"t{table} = tables[{table}]")
         for table, column in self._known:
             name = _name(table, column)
-            self._source.line(f"{name} = indexes.get({name!r})")
+            self._source.line(f"{name} = indexes.pop({name!r}, None)")  # a loop that is broken off leaves none behind
 
     def end(self) -> None:
         """Variables to indexes."""
-        self._source.line("indexes.clear()")
         for table, column in self._known:
             name = _name(table, column)
             with self._source.block(f"if {name} is not None:"):
