@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Sequence
 from random import Random
-from typing import Final
+from typing import Final, NoReturn
 
 import polars as pl
 import pytest
@@ -239,3 +239,23 @@ def test_rows_are_looked_up_where_no_error_can_be_missed(condition: str, indexed
     run = written.start()
     run.steps(RowSteps([0, 1], [None, None], [(1,), (2,)], [False, False]))
     assert bool(run._indexes) == indexed
+
+
+class Broken:
+    """A row that is interrupted when it is read."""
+
+    def __iter__(self) -> NoReturn:
+        raise KeyboardInterrupt
+
+
+def test_a_loop_that_is_broken_off_leaves_no_index() -> None:
+    tables = "TABLE t (h INT, n INT)"
+    states = "INITIALIZE : { INSERT INTO t VALUES (x, 0), (9, 0); }"
+    states += " ITERATE : { UPDATE t SET n = n + 1 WHERE h = x; INSERT INTO RETURN VALUES (x); }"
+    written, _ = bound(f"CREATE WINDOW AGGREGATE f (x INT) : BIGINT {{ {tables}; {states} EXPIRE : {{ }} }}", INT)
+    run = written.start()
+    run.steps(RowSteps([1, 2], [None, None], [(1,), (2,)], [False, False]))
+    assert run._indexes
+    with pytest.raises(KeyboardInterrupt):
+        run.steps(RowSteps([3, 4], [None, None], [(1,), Broken()], [False, False]))
+    assert run._tables[0] == [(1, 1), (9, 0)] and not run._indexes  # nobody knows what was under way

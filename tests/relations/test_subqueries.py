@@ -134,6 +134,7 @@ def test_conditions_on_streams_judge_a_row_over_its_whole_lifetime(
         ("SELECT n FROM s [NOW] WHERE n = 1 OR k IN (SELECT k, n FROM t)", "IN needs a subquery of one column"),
         ("SELECT n FROM s [NOW] WHERE (k, n) IN (SELECT k FROM t)", "IN needs a subquery of 2 columns, and this one has 1"),
         ("SELECT n FROM s [NOW] WHERE n < ANY (array(1, 2))", "< ANY isn't available with an array"),
+        ("SELECT n FROM s [NOW] WHERE n < ANY (1, 2) + 1", "+ isn't expected here"),
         ("SELECT n FROM s WHERE k IN (SELECT k, n FROM t)", "IN needs a subquery of one column, and this one has 2"),
         ("SELECT n FROM s [RANGE 5 MICROSECONDS] WHERE EXISTS (SELECT * FROM t [RANGE 5 MICROSECONDS] WHERE t.x = 1)",
          "there is no column t.x"),

@@ -251,3 +251,28 @@ def test_half_a_character_in_a_column_of_objects_is_an_error_of_its_row():
         assert query.wait(200)
         assert query.to_polars().rows() == [("b",)]
         assert "UTF-8" in query.errors.item(0, "reason")
+
+
+SAME = Schema.of([("ts", pl.Int64()), ("v", pl.Float64())])
+COLUMNS = {"ts": [1, 2], "v": [0.5, None]}
+
+
+@pytest.mark.parametrize(
+    ("frame", "schema", "prunable"),
+    [
+        (pl.DataFrame(COLUMNS), SAME, True),
+        (pl.DataFrame({"TS": [1, 2], "V": [0.5, None]}), SAME, True),
+        (pl.DataFrame({**COLUMNS, "others": [[1], None]}), SAME, True),
+        (pl.DataFrame(COLUMNS), Schema.of([("ts", pl.Int64()), ("v", pl.Int64())]), False),
+        (pl.DataFrame({"ts": ["1", "x"], "v": [0.5, None]}), SAME, False),
+        (
+            pl.DataFrame({"ts": [1, 2], "v": [[1], None]}),
+            Schema.of([("ts", pl.Int64()), ("v", pl.List(pl.Int64()))]),
+            True,
+        ),
+        (pd.DataFrame(COLUMNS), SAME, False),
+    ],
+)
+def test_columns_may_be_left_out_where_no_value_can_be_refused(frame: object, schema: Schema, prunable: bool) -> None:
+    source = open_source("frame://f", schema, {}, {"f": frame})
+    assert source.prunable is prunable

@@ -121,35 +121,27 @@ class Selects:
         self._source.line(f"{', '.join([*(['_'] * skip), *names])}, = {row}")
         return {f"#{read.place + i}": Value(name, True) for i, name in enumerate(names)}
 
-    def places(
-        self, read: Read, where: Expr | None, scope: BodyScope, at: str, row: str
-    ) -> tuple[list[str], Expr | None]:
-        """The lines that begin a loop over a table's rows and their places, and the condition on them that is left.
+    def condition(self, read: Read, where: Expr | None, scope: BodyScope) -> tuple[str | None, Expr | None]:
+        """A condition on a table's rows, of which what is on the other side of a comparison is computed before them.
 
-        Where rows are looked up the first is not a line but the places alone.
-
-        What is on the other side of a comparison is computed before them.
+        Returns:
+            The variable that has the places of the rows with a value it asks for, None where all rows have to be looked at;
+            and the condition that is left.
         """
         parts = [] if where is None else self._prepared(where, [read], scope)
-        head, rest = self._head(read, parts, _places([read]), scope, row, at)
-        if len(head) > 1:
-            head[0] = self._source.named(Value(head[0].removeprefix(f"for {at} in ").removesuffix(":"), False)).text
-        else:
-            head = [f"for {at}, {row} in enumerate({self.rows(read.table)}):"]
-        return head, _all_of(rest)
+        found, rest = self._sought(read, parts, _places([read]), scope)
+        return None if found is None else self._source.named(Value(found, False)).text, _all_of(rest)
 
-    def _head(
-        self, read: Read, parts: Sequence[Expr], own: set[str], scope: BodyScope, row: str, at: str
-    ) -> tuple[list[str], Sequence[Expr]]:
-        """What begins a loop over rows: those with one value, where the condition says so, else all."""
-        rows = self.rows(read.table)
+    def _sought(
+        self, read: Read, parts: Sequence[Expr], own: set[str], scope: BodyScope
+    ) -> tuple[str | None, Sequence[Expr]]:
+        """The places of the rows with a value a condition asks for, None where there is none such; and what is left of it."""
         sought = None if self._lookups is None else self._lookups.sought(read, parts, own)
         if sought is None or self._lookups is None:
-            return [f"for {row} in {rows}:"], parts
+            return None, parts
         column, value, rest = sought
         known = self._source.named(self._source.value(value, scope)).text
-        found = self._lookups.found(read.table, column, known)
-        return [f"for {at} in {found}:", f"{row} = {rows}[{at}]"], rest
+        return self._lookups.found(read.table, column, known), rest
 
     def chosen(self, select: SelectRows, scope: BodyScope, found: Found, until: str = "") -> None:
         """Lines that do something for each row of a SELECT.
@@ -185,10 +177,11 @@ class Selects:
                     source.line(f"if {until}: break")
             return
         row = source.variable()
-        head, parts = self._head(reads[0], parts, _places(reads), scope, row, f"{row}at")
-        with source.block(head[0]):
-            for line in head[1:]:
-                source.line(line)
+        rows, at = self.rows(reads[0].table), f"{row}at"
+        found_at, parts = self._sought(reads[0], parts, _places(reads), scope)
+        with source.block(f"for {row} in {rows}:" if found_at is None else f"for {at} in {found_at}:"):
+            if found_at is not None:
+                source.line(f"{row} = {rows}[{at}]")
             inside = scope.further(self.columns(reads[0], row))
             others = _places(reads[1:])
             known = next((n for n, part in enumerate(parts) if not _reads_none(part, others)), len(parts))
