@@ -13,6 +13,9 @@ from jupyter_stream.spark.start import SOCKETS
 from jupyter_stream.spark.worker_python import worker_python
 from tests.waiting import PATIENCE
 
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Settings with which Spark compiles no expression: quicker where there are many, and few rows."""
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
@@ -30,8 +33,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.sql.warehouse.dir": str(home),
         SOCKETS: "true",  # clients of other tests go on trying ports of servers that are gone
         "spark.python.authenticate.socketTimeout": "120s",  # a busy machine starts Python slowly
-        # the run is too short for the second compiler, and two cores have no other to collect garbage meanwhile
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        # the run is too short for the second compiler, and two cores have no other to collect garbage meanwhile; without that
+        # compiler code has a fifth of the room, and much of the time would go into making some for a thousand queries
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m",
     }
     builder = SparkSession.builder.master("local[2]").appName("tests")
     for key, value in settings.items():
@@ -54,12 +58,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def interpreting(spark: Any) -> Any:
     """A session beside it, in UTC and strict, that interprets expressions: quicker than to compile a thousand of them."""
     session = spark.newSession()
-    for key, value in {
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.ansi.enabled": "true",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    }.items():
+    for key, value in {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true", **INTERPRETED}.items():
         session.conf.set(key, value)
     return session
 

@@ -52,6 +52,12 @@ _QUERY: Final = {
     "spark.sql.files.openCostInBytes": "65536",
 }
 
+_MANAGER: Final = "spark.sql.streaming.checkpointFileManagerClass"
+_CHECKPOINTING: Final = "org.apache.spark.sql.execution.streaming.checkpointing"
+_QUICK: Final = f"{_CHECKPOINTING}.FileSystemBasedCheckpointFileManager"
+"""What writes a checkpoint that nobody goes on from once Java is gone. By default Spark starts a program (`readlink`, `chmod`)
+several times for each file; what this one writes is whole too, but a kill may leave a file beside the checksum of another."""
+
 _FIXED: Final = frozenset({"spark.sql.session.timeZone", "spark.sql.ansi.enabled"})
 """Answers would differ from the kernel's."""
 
@@ -108,6 +114,8 @@ def session(namespace: Mapping[str, object], settings: Settings) -> Any:
             _prepare(base, settings)
     for key, value in _QUERY.items():
         found.conf.set(key, value)
+    if settings.checkpoint is None and not remote.is_remote(base) and found.conf.get(_MANAGER, None) is None:
+        found.conf.set(_MANAGER, _QUICK)
     for key, value in settings.conf.items():
         told = found.conf.get(key, None)
         if told is not None and value in (told, told.removeprefix(f"{_OURS[_JAVA]} ")):
