@@ -103,6 +103,7 @@ def main() -> str:
                 "the oracle's tests under drawn policies",
                 TESTS="",
                 TESTS_POLICIES="drawn",
+                TEST_TIMES="",  # those of all tests stay
             )
     else:
         with nullcontext() if rest else steps.collecting():

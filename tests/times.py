@@ -13,6 +13,8 @@ from tests.tiers import ALL
 
 LONG, SHORT = 5.0, 1.0
 """Seconds: tests of the gate over the first, slow ones under the second are named."""
+NAMED = 20
+"""So many of the latter are named: most are like others that the gate has, not slow."""
 RETRIES = 4
 """Second tries in a whole run; more of them are a failure, since the machine or the tests are not as they should be."""
 
@@ -76,6 +78,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             tell(f"  {took:6.1f} s  {name}")
     short = sorted((took, name) for name, took in seconds.items() if name in marked and took < SHORT)
     if short:
-        tell(f"slow tests under {SHORT:.0f} s, which the gate could run:")
-        for took, name in short:
+        tell(f"slow tests under {SHORT:.0f} s, which the gate could run: {len(short)}, the longest first")
+        for took, name in short[: -NAMED - 1 : -1]:
             tell(f"  {took:6.1f} s  {name}")
