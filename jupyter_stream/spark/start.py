@@ -114,8 +114,8 @@ def session(namespace: Mapping[str, object], settings: Settings) -> Any:
             _prepare(base, settings)
     for key, value in _QUERY.items():
         found.conf.set(key, value)
-    if settings.checkpoint is None and not remote.is_remote(base) and found.conf.get(_MANAGER, None) is None:
-        found.conf.set(_MANAGER, _QUICK)
+    if settings.checkpoint is None and not remote.is_remote(base):
+        _write_quickly(found.conf)
     for key, value in settings.conf.items():
         told = found.conf.get(key, None)
         if told is not None and value in (told, told.removeprefix(f"{_OURS[_JAVA]} ")):
@@ -128,6 +128,12 @@ def session(namespace: Mapping[str, object], settings: Settings) -> Any:
                 + (": answers would differ" if key in _FIXED else ": Spark takes it only when it starts")
             )
     return found
+
+
+def _write_quickly(conf: Any) -> None:
+    """Checkpoints by a quicker way than Spark's default, unless it was started with one."""
+    if conf.get(_MANAGER, None) is None:
+        conf.set(_MANAGER, _QUICK)
 
 
 def starts(namespace: Mapping[str, object]) -> bool:
