@@ -42,7 +42,7 @@ hunting = "ORACLE_EXAMPLES" in os.environ  # see tests/oracle/search.py; without
 settings.register_profile(
     "project",
     deadline=None,
-    max_examples=examples(15),
+    max_examples=examples(12),
     print_blob=True,
     derandomize=not hunting,
     suppress_health_check=[HealthCheck.too_slow],
@@ -82,10 +82,19 @@ SHARING = {
 }
 """Tests that run one after the other in one worker: they share a JVM, a JupyterLab, a built wheel. The longest first."""
 
+LONG = (
+    "tests/tutorials/test_notebooks.py", "tests/windowed/test_every_window.py", "tests/differential/test_queries.py",
+    "tests/flow/test_batching.py", "tests/fuzz/test_fuzz.py", "tests/aggregates/test_laws.py",
+)  # fmt: skip
+"""Files of which each takes a core for a minute or so: they begin next, so that none of them is left over for the end."""
+
 
 def neighbours(nodeid: str) -> str:
-    """The name under which a test runs beside others in one worker: what they share, or their file."""
-    return next((name for name, places in SHARING.items() if nodeid.startswith(places)), nodeid.split("::")[0])
+    """The name under which a test runs beside others in one worker: what they share, or their file; notebooks share nothing."""
+    file = nodeid.split("::")[0]
+    return next(
+        (name for name, places in SHARING.items() if nodeid.startswith(places)), nodeid if file == LONG[0] else file
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -106,8 +115,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         places = {name: draw.random() for name in sorted({item.path.as_posix() for item in items})}
         draw.shuffle(items)
         items.sort(key=lambda item: places[item.path.as_posix()])
-    first = list(SHARING)
-    items.sort(key=lambda item: first.index(n) if (n := neighbours(item.nodeid)) in first else len(first))
+    first = [*SHARING, *LONG]
+
+    def place(item: pytest.Item) -> int:
+        near = {neighbours(item.nodeid), item.nodeid.split("::")[0]}
+        return next((i for i, name in enumerate(first) if name in near), len(first))
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish() -> None:

@@ -14,7 +14,7 @@ from tests.differential.cases import CASES, hunt, smallest, state
 from tests.differential.report import script
 from tests.tiers import ALL, only
 
-PIECES = 8
+PIECES = 6
 DRAWN = {"tables": 80, "views": 27, "windows": 74}
 """So many cases a piece; in the gate a third of them."""
 ANSWERED = {"tables": 0.7, "views": 0.85, "windows": 0.8}

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 from tests.tiers import ALL
 
 searching = settings(
-    max_examples=int(os.environ.get("ORACLE_EXAMPLES", "15" if ALL else "3")),
+    max_examples=int(os.environ.get("ORACLE_EXAMPLES", "12" if ALL else "3")),
     phases=[p for p in Phase if p != Phase.shrink or os.environ.get("ORACLE_SHRINK") != "0"],
     deadline=None,  # a busy machine is no failure
     derandomize="ORACLE_EXAMPLES" not in os.environ,  # the same examples everywhere, unless hunting

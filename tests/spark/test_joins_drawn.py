@@ -21,7 +21,7 @@ from tests.spark_session import INTERPRETED
 from tests.tiers import only, slow
 from tests.waiting import PATIENCE
 
-AT_ONCE, PIECES = 6, 12
+AT_ONCE, PIECES = 6, 9
 SHORT, IN_GATE = 3, 6
 """How many cases the gate draws, and of which piece."""
 COMPILED = 3
