@@ -55,8 +55,8 @@ _QUERY: Final = {
 _MANAGER: Final = "spark.sql.streaming.checkpointFileManagerClass"
 _CHECKPOINTING: Final = "org.apache.spark.sql.execution.streaming.checkpointing"
 _QUICK: Final = f"{_CHECKPOINTING}.FileSystemBasedCheckpointFileManager"
-"""What writes a checkpoint that nobody goes on from once Java is gone. By default Spark starts a program (`readlink`, `chmod`)
-several times for each file; what this one writes is whole too, but a kill may leave a file beside the checksum of another."""
+"""What writes a checkpoint that is this query's alone. By default Spark starts a program (`readlink`, `chmod`) several times for
+each file; this one looks whether a name is taken and then renames: so of two queries with one checkpoint both may write."""
 
 _FIXED: Final = frozenset({"spark.sql.session.timeZone", "spark.sql.ansi.enabled"})
 """Answers would differ from the kernel's."""

@@ -1,4 +1,4 @@
-"""Which of Spark's ways to write a checkpoint a query takes: the quick one where nobody goes on from it once Java is gone."""
+"""Which of Spark's ways to write a checkpoint a query takes: the quick one where it is the query's alone."""
 
 from __future__ import annotations
 
