@@ -3,7 +3,7 @@
 #
 # Versions: pyspark 4.3.0 with the Hadoop client 3.5.0 that it brings; Java 17; Linux. Tried with Python 3.11.
 # Without Hadoop's native library, which PySpark's package doesn't bring, links and permissions are looked at and set by programs. The
-# manager of checkpoint files that Spark chooses for a local folder (by FileContext) asks about links before and after each rename,
+# manager of checkpoint files that Spark chooses for a local folder (by FileContext) asks about links around each rename,
 # so that a note of a few bytes costs several processes; each is forked by a Java of some gigabytes. Micro-batches of a few rows then take
 # longer for this than for their rows, which looks like Spark's own latency. The other manager, by FileSystem, starts no readlink;
 # but it looks whether a name is taken and renames then, in two steps, so that of two queries with one checkpoint both may write: for

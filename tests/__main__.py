@@ -77,6 +77,12 @@ def reached(ref: str, arguments: list[str]) -> None:
                 raise
 
 
+def static_beside_collecting(arguments: list[str]) -> None:
+    """Format, lint, types, rooms; where all tests of a tier are to run, their bytecode is made meanwhile."""
+    with nullcontext() if arguments else steps.collecting():
+        steps.static()
+
+
 def main() -> str:
     """Do what was asked for; gives the last word."""
     asked, rest = parsed()
@@ -95,8 +101,7 @@ def main() -> str:
         os.environ["TESTS"] = "all"
         os.environ.setdefault("TESTS_ORDER", str(random.randrange(10**6)))
         print(f"files in any order: TESTS_ORDER={os.environ['TESTS_ORDER']} repeats it")
-        with nullcontext() if rest else steps.collecting():
-            steps.static()
+        static_beside_collecting(rest)
         steps.tests(rest)
         if not rest:
             steps.tests(
@@ -107,8 +112,7 @@ def main() -> str:
                 TEST_TIMES="",  # those of all tests stay
             )
     else:
-        with nullcontext() if rest else steps.collecting():
-            steps.static()
+        static_beside_collecting(rest)
         steps.tests([*tier(rest), *rest])
     return "All checks passed."
 

@@ -82,19 +82,20 @@ SHARING = {
 }
 """Tests that run one after the other in one worker: they share a JVM, a JupyterLab, a built wheel. The longest first."""
 
+NOTEBOOKS = "tests/tutorials/test_notebooks.py"
+"""Its tests share nothing, and each takes as long as a file of others."""
 LONG = (
-    "tests/tutorials/test_notebooks.py", "tests/windowed/test_every_window.py", "tests/differential/test_queries.py",
+    NOTEBOOKS, "tests/windowed/test_every_window.py", "tests/differential/test_queries.py",
     "tests/flow/test_batching.py", "tests/fuzz/test_fuzz.py", "tests/aggregates/test_laws.py",
 )  # fmt: skip
 """Files of which each takes a core for a minute or so: they begin next, so that none of them is left over for the end."""
 
 
 def neighbours(nodeid: str) -> str:
-    """The name under which a test runs beside others in one worker: what they share, or their file; notebooks share nothing."""
+    """The name under which a test runs beside others in one worker: what they share, or their file. A notebook runs alone."""
     file = nodeid.split("::")[0]
-    return next(
-        (name for name, places in SHARING.items() if nodeid.startswith(places)), nodeid if file == LONG[0] else file
-    )
+    alone = nodeid if file == NOTEBOOKS else file
+    return next((name for name, places in SHARING.items() if nodeid.startswith(places)), alone)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -35,8 +35,14 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if "slow" in report.keywords:
         marked.add(name)
     if report.outcome == "rerun":  # type: ignore[comparison-overlap]
-        lines = [line for line in str(report.longrepr).splitlines() if line.startswith("E ")]
-        retried[name] = lines[0][1:].strip() if lines else str(report.longrepr)[-200:]
+        retried[name] = cause(str(report.longrepr))
+
+
+def cause(told: str) -> str:
+    """What a failure is, and at which statement of the test, since many of them wait for the same."""
+    whats, wheres = ([line for line in told.splitlines() if line.startswith(sign)] for sign in ("E ", ">"))
+    what = whats[0][1:].strip() if whats else told[-200:]
+    return f"{what} (at {wheres[0][1:].strip()})" if wheres else what
 
 
 @pytest.hookimpl(trylast=True)
@@ -78,6 +84,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             tell(f"  {took:6.1f} s  {name}")
     short = sorted((took, name) for name, took in seconds.items() if name in marked and took < SHORT)
     if short:
-        tell(f"slow tests under {SHORT:.0f} s, which the gate could run: {len(short)}, the longest first")
-        for took, name in short[: -NAMED - 1 : -1]:
+        tell(f"slow tests under {SHORT:.0f} s, which the gate could run: {len(short)}, the shortest of them")
+        for took, name in short[:NAMED]:
             tell(f"  {took:6.1f} s  {name}")

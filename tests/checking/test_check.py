@@ -199,3 +199,9 @@ echo "$code ${{times[*]}}"
     told = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout
     assert told.split()[:2] == [str(code), "step"]
     assert len(tried.read_text().splitlines()) == min(fails + 1, 3)
+
+
+def test_a_second_try_is_told_with_its_statement() -> None:
+    told = "    def test():\n>       view.wait_for()\n\n>       raise error\nE       TimeoutError: 200 s\nE       Call log:\n"
+    assert times.cause(told) == "TimeoutError: 200 s (at view.wait_for())"
+    assert times.cause("the worker is gone") == "the worker is gone"
