@@ -22,6 +22,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import polars as pl
 
+from jupyter_stream.core.garbage import spare_the_loaded
 from jupyter_stream.core.messages import (
     BROKEN,
     LATE_ID,
@@ -260,6 +261,7 @@ def _packing(stream: int, *, judged: bool) -> Callable[[Iterable[Any]], Iterator
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        spare_the_loaded()
         for batch in batches if judged else _numbered(batches):
             numbers = batch.column(_BUCKET)
             rest = batch.drop_columns([_BUCKET])
@@ -313,6 +315,7 @@ def _all_at_once(fresh: tuple[bytes, bytes], schemas: Sequence[Schema]) -> Calla
     def answer(table: Any) -> Any:
         import pyarrow as pa
 
+        spare_the_loaded()
         network = _network(fresh)
         given = zip(table.column(_STREAM).to_pylist(), table.column(ROWS).to_pylist(), strict=True)
         made = [*_taken(network, schemas, given), *blocks_of(network.punctuation(MAX_TIME))]

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from jupyter_stream.core.garbage import spare_the_loaded
 from jupyter_stream.core.messages import SIGN, TS, Batch, Failed
 from jupyter_stream.core.schema import TIMESTAMP, Field, Schema
 from jupyter_stream.functions.types import spark_name
@@ -58,6 +59,7 @@ def _answers(shown: Schema, changes: tuple[Field, ...]) -> Callable[[Iterable[An
 
     def answer(batches: Iterable[Any]) -> Iterator[Any]:
         """Rows, of blocks of what operators said."""
+        spare_the_loaded()
         for block in (b for batch in batches for b in batch.column(ROWS).to_pylist()):
             for _, said in decoded([block]):
                 if isinstance(said, Failed):

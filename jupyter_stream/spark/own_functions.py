@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from jupyter_stream.core.garbage import spare_the_loaded
 from jupyter_stream.functions import Call, Expr, OwnName
 from jupyter_stream.functions.expression import walk
 from jupyter_stream.functions.python import PythonFunction
@@ -45,6 +46,7 @@ def _over_arrow(own: PythonFunction, types: list[pl.DataType], dtype: pl.DataTyp
     """The function on Arrow's arrays."""
 
     def call(*arrays: Any) -> Any:
+        spare_the_loaded()
         columns = [pl.Series(pl.from_arrow(a)).cast(t) for a, t in zip(arrays, types, strict=True)]
         found, _ = own.over(columns, dtype)
         return found.to_arrow(compat_level=pl.CompatLevel.oldest())

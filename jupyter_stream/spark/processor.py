@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from jupyter_stream.checkpoints.signing import checked, signed
+from jupyter_stream.core.garbage import spare_the_loaded
 from jupyter_stream.spark.state_server import in_time
 
 
@@ -58,6 +59,7 @@ class Operators(StatefulProcessor):  # type: ignore[misc]  # pyspark is not type
     @cached_property
     def _say(self) -> Callable[..., Any]:
         say: Callable[..., Any] = pickle.loads(self._step)
+        spare_the_loaded()
         return say
 
     def _kept(self) -> bytes:

@@ -15,6 +15,7 @@ from uuid import uuid4
 import polars as pl
 
 from jupyter_stream.core import logs
+from jupyter_stream.core.garbage import spare_the_loaded
 from jupyter_stream.core.messages import Batch, Failed
 from jupyter_stream.flow.evaluate import Evaluator
 from jupyter_stream.spark.answers import PieceWriter
@@ -76,6 +77,7 @@ def _writing(travels: bytes) -> Any:
 
         import pyarrow as pa
 
+        spare_the_loaded()
         finish, sinks = pickle.loads(travels)
         for block in _Task(finish, sinks).blocks(batches):
             yield pa.RecordBatch.from_arrays([pa.array([block], pa.binary())], [WRITTEN])

@@ -24,8 +24,18 @@ function whenGone(model, tell) {
     ends.push(() => whole.off?.("comm_live_update", cut));
     const kernel = whole.widget_manager?.kernel; // JupyterLab and Notebook know theirs
     const became = (_kernel, status) => { if (KERNEL_GONE.has(status)) tell(true); };
-    kernel?.statusChanged?.connect(became);
-    ends.push(() => kernel?.statusChanged?.disconnect(became));
+    // Where somebody else restarts the kernel, its "starting" may be lost, and what follows says nothing of it. But each
+    // process signs what it sends with a session of its own. A status that answers nothing may be the server's.
+    let process = null;
+    const spoke = (_kernel, { header, parent_header: asked }) => {
+      if (header.msg_type === "status" && !asked?.msg_id) return;
+      if (process !== null && header.session !== process) tell(true);
+      process = header.session;
+    };
+    for (const [signal, call] of [[kernel?.statusChanged, became], [kernel?.iopubMessage, spoke]]) {
+      signal?.connect(call);
+      ends.push(() => signal?.disconnect(call));
+    }
     cut();
   })();
   return () => { over = true; for (const end of ends) end(); };

@@ -30,6 +30,7 @@ class Store {
     this.look = () => this.looked();
     document.addEventListener("visibilitychange", this.look);
     this.wasSilent = false;
+    this.tried = 0; // when it last called into a silence
     this.watch = setInterval(() => this.watched(), 500);
   }
 
@@ -39,6 +40,8 @@ class Store {
   }
 
   watched() {
+    // another kernel in its place answers that it has heard, and is known by it
+    if (this.silent && Date.now() - this.tried > SILENCE) { this.tried = Date.now(); this.say({ say: "alive" }); }
     if (this.silent === this.wasSilent) return;
     this.wasSilent = this.silent;
     for (const view of this.views) redraw(view);

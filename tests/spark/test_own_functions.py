@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import gc
 import math
 from collections.abc import Callable
 from typing import Any
@@ -57,3 +59,25 @@ def test_same_answers_and_errors_as_in_the_kernel(name: str, sessions: Callable[
     assert kernel.height > 2
     assert_same_bag(spark.select(kernel.columns).rows(), kernel.rows(), kernel.columns)
     assert found[0].errors["reason"].to_list() == found[1].errors["reason"].to_list()
+
+
+SHOWN = {
+    "of Spark's own operators": "spared(x)",
+    "of ours inside Spark": "spared(x), sum(x) OVER (ORDER BY ts ROWS 2 PRECEDING)",
+}
+
+
+@slow
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_python_of_sparks_does_not_look_through_what_is_loaded_after_each_task(
+    name: str, sessions: Callable[..., Session]
+) -> None:
+    @jupyter_stream.function
+    def spared(x: float) -> int:
+        return gc.get_freeze_count()
+
+    session = sessions(rows=pl.DataFrame({"ts": [dt.datetime(2024, 5, 1)], "k": ["a"], "x": [1.0]}))
+    session.run(DECLARED.partition("CREATE FUNCTION")[0])
+    query: Any = session.execute(f"SELECT {SHOWN[name]} FROM s", engine="spark")[-1]
+    assert query.wait(400) and query.status == "finished"
+    assert query.to_polars().item(0, 0) > 50_000
