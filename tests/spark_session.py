@@ -45,6 +45,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     session.sparkContext.setLogLevel("OFF")
     logging.getLogger("SQLQueryContextLogger").disabled = True
     gateway = session.sparkContext._gateway
+    # for each file Java starts a program that sets its permissions, and for its sum of bytes another one
+    files = session._jvm.org.apache.hadoop.fs.FileSystem.getLocal(session._jsc.hadoopConfiguration())
+    files.setWriteChecksum(False)
     ensure_callback_server_started(gateway)  # it lasts, whichever query wants it first
     yield session
     session.stop()

@@ -335,6 +335,8 @@ def _clause(p: ExpressionParser, *, table: bool) -> str:
     if p.comes(TokenType.STRING):
         p.fail("SOURCE is missing before this", hint="Write SOURCE 'file://bids.jsonl'.")
     word = p.curr.text
+    if p.peek("FROM"):
+        raise p.failure(f"{word} isn't expected here", hint="Write SOURCE in its place: SOURCE 'file://bids.jsonl'.")
     clauses, of = (_CLAUSES[3:], "clauses of CREATE TABLE") if table else (_CLAUSES, "clauses of CREATE STREAM")
     raise p.failure(f"{word} isn't expected here", hint=did_you_mean(word, clauses, of))
 
