@@ -4,7 +4,7 @@
 # Versions: pyspark 4.3.0, pandas 3.1.1, pyarrow 26.0.1, polars 2.1.0; Java 17; Linux. Tried with Python 3.11.
 # Workers are used again (spark.python.worker.reuse), so that imports are paid for once; but between two tasks the worker calls
 # gc.collect(), which walks through every object that any imported module has made. A function that needs pandas, pyarrow and some
-# library more waits as long after each task, also where the task has one row; a micro-batch of a stream is little else than such tasks.
+# library more waits 30 to 80 ms after each task, also where the task has one row; a micro-batch of a stream is little else than such tasks.
 # No setting of Spark's turns it off. gc.freeze(), called once by the function in the worker after its imports, leaves what is loaded out.
 # Seen: one full collection for each task; milliseconds of each: 30 to 80 before gc.freeze(), 0.1 after it.
 set -euo pipefail

@@ -118,7 +118,7 @@ def test_numbers_compared_mean_the_same_on_spark_in_every_kind_of_join(
 @slow
 @pytest.mark.parametrize("name", CONDITIONS)
 def test_every_kind_of_condition_means_the_same_on_spark(name: str, sessions: Callable[..., Session]) -> None:
-    """A third of them in each kind of join; every kind that there is here is in every kind of join."""
+    """Each condition in one kind of join, by turns: there are enough of each name for all three."""
     parts = [with_all(KINDS[i % 3], [condition])[0] for i, condition in enumerate(CONDITIONS[name])]
     same_answers(sessions, parts, 5 * len(parts))
 
